@@ -1,0 +1,56 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+EXTRAS := bench nuts reports
+FABCOST_DATA ?= $(wildcard ../shared/data)
+export FABCOST_DATA
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types layers benchmarks lock format clean
+
+help:  ## Show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("fabcost needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(STAMP)
+
+setup: $(STAMP)  ## Make .venv with the pinned versions
+
+demo: setup  ## A tour in the terminal: how accurate each method is on cold-start data
+	$(BIN)/fabcost demo
+
+test: check  ## Set everything up and run tests, lint, types and layer contracts
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+check: lint types layers
+
+lint: setup  ## Style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup  ## Static types, strictly
+	$(BIN)/mypy
+
+layers: setup  ## Which module may import which
+	$(BIN)/lint-imports
+
+benchmarks: setup  ## Every measurement that the documentation quotes
+	$(BIN)/python -m benchmarks.inference
+	$(BIN)/python -m benchmarks.accuracy
+
+format: setup  ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: setup  ## Pin the newest versions that fit pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --group dev $(foreach e,$(EXTRAS),--extra $(e)) \
+	  --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --output-file requirements.lock
+
+clean:  ## Remove what was made
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,97 @@
+"""Impressions at the edge of the library: rows and labels, checked once and converted once.
+
+Inside, a row is float64 and a label is −1.0 (no click) or +1.0 (click).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Beyond this magnitude the square of a feature times a variance could overflow.
+LARGEST_FEATURE = 1e75
+_SHOWN = 5
+
+
+def as_row(x: npt.ArrayLike, weights: int) -> FloatArray:
+    """One feature row of length ``weights``, or a ValueError that says what is wrong with it."""
+    row = _as_floats(x, "x")
+    if row.shape != (weights,):
+        raise ValueError(f"x has shape {row.shape} but the prior has {weights} weights")
+    # The square sum is finite for every acceptable row, and costs a tenth of np.isfinite.
+    if not math.isfinite(row.dot(row)):
+        _check_magnitude(row, "x")
+    return row
+
+
+def as_label(y: Any) -> float:
+    """−1.0 or +1.0 from 0/1, −1/+1 or a boolean."""
+    if y == 1:
+        return 1.0
+    if y == 0 or y == -1:
+        return -1.0
+    raise ValueError(f"y is {y!r} but must be 0 or 1, -1 or +1, or a boolean")
+
+
+def as_rows(X: npt.ArrayLike, weights: int) -> FloatArray:
+    """A C-ordered float64 matrix with ``weights`` columns; copied only if it is not one yet."""
+    rows = _as_floats(X, "X")
+    if rows.ndim != 2:
+        raise ValueError(f"X has shape {rows.shape} but must have two dimensions, rows x weights")
+    if rows.shape[1] != weights:
+        raise ValueError(f"X has {rows.shape[1]} columns but the prior has {weights} weights")
+    _check_magnitude(rows, "X")
+    return rows
+
+
+def as_labels(y: npt.ArrayLike, rows: int) -> FloatArray:
+    """Labels −1.0/+1.0 from an array of 0/1, of −1/+1 or of booleans, one for each row."""
+    given = np.asarray(y)
+    if given.shape != (rows,):
+        raise ValueError(f"y has shape {given.shape} but X has {rows} rows")
+    positive = np.asarray(given == 1, dtype=bool)
+    zero = np.asarray(given == 0, dtype=bool)
+    negative = np.asarray(given == -1, dtype=bool)
+    unknown = ~(positive | zero | negative)
+    if unknown.any() or (zero.any() and negative.any()):
+        values = given[unknown] if unknown.any() else given
+        shown = ", ".join(repr(v) for v in np.unique(values.astype(object).astype(str))[:_SHOWN])
+        raise ValueError(
+            f"y contains {shown} but must be all 0 or 1, all -1 or +1, or all booleans"
+        )
+    return np.where(positive, 1.0, -1.0)
+
+
+def as_impressions(
+    X: npt.ArrayLike, y: npt.ArrayLike, weights: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and labels of a batch, checked against the number of weights of the prior."""
+    rows = as_rows(X, weights)
+    return rows, as_labels(y, rows.shape[0])
+
+
+def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} contains complex numbers but must contain real numbers")
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must contain numbers only: {error}") from error
+
+
+def _check_magnitude(values: FloatArray, name: str) -> None:
+    # min and max pass over the values without a temporary of their size; NaN propagates.
+    low, high = (values.min(), values.max()) if values.size else (0.0, 0.0)
+    if -LARGEST_FEATURE <= low and high <= LARGEST_FEATURE:
+        return
+    position = np.argwhere(~(np.abs(values) <= LARGEST_FEATURE))[0]
+    where = ", ".join(str(i) for i in position)
+    raise ValueError(
+        f"{name}[{where}] is {values[tuple(position)]} but every feature must be a finite "
+        f"number of magnitude at most {LARGEST_FEATURE:g}"
+    )

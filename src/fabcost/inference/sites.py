@@ -1,0 +1,94 @@
+"""Gaussian sites, one for each impression, and their product with a prior."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+
+from fabcost import kernels
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+
+LANE = 8  # float64 numbers in the widest vector register
+_ROWS_AT_ONCE = 8192
+_WORST_CONDITION = 1e10
+
+
+class Sites(NamedTuple):
+    """τᵢ and νᵢ of the sites exp(νᵢ xᵢᵀθ − τᵢ (xᵢᵀθ)²/2), each along its own row."""
+
+    precision: FloatArray
+    shift: FloatArray
+
+    @classmethod
+    def flat(cls, count: int) -> Sites:
+        """Sites that say nothing yet."""
+        return cls(np.zeros(count), np.zeros(count))
+
+
+class Carried(NamedTuple):
+    """A belief in the form that the kernels change in place."""
+
+    mean: FloatArray
+    root: FloatArray
+
+    @classmethod
+    def of(cls, belief: Gaussian) -> Carried:
+        """A copy of ``belief`` whose root is padded to whole vector registers."""
+        weights = belief.dimension
+        root = np.zeros((weights, -(-weights // LANE) * LANE))
+        root[:, :weights] = belief.root
+        return cls(belief.mean.copy(), root)
+
+    def gaussian(self) -> Gaussian:
+        """The belief as a value."""
+        return Gaussian.from_root(self.mean, self.root[:, : self.mean.size])
+
+
+def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
+    r"""The Gaussian :math:`\propto p(\theta)\prod_i \exp(\nu_i x_i^\top\theta-\tfrac{\tau_i}2(x_i^\top\theta)^2)`.
+
+    Examples
+    --------
+    >>> sites = Sites(np.array([3.0]), np.array([6.0]))
+    >>> product(Gaussian.isotropic(1), np.array([[1.0]]), sites)
+    Gaussian(mean=array([1.5]), sd=array([0.5]))
+    """
+    at_once = gram_product(prior, X, sites)
+    if at_once is not None:
+        return at_once
+    carried = Carried.of(prior)
+    kernels.absorb(*carried, X, *sites, 0, X.shape[0])
+    return carried.gaussian()
+
+
+def gram_product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | None:
+    """`product` through one weighted Gram matrix; None where its rounding would show.
+
+    In the prior's own coordinates the precision is I + R₀ᵀ XᵀTX R₀.
+    """
+    gram, shift = _weighted_gram(prior, X, sites)
+    precision = np.eye(prior.dimension) + prior.root.T @ gram @ prior.root
+    try:
+        factor = np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        return None
+    spread = factor.diagonal()
+    if not (spread.max() / spread.min()) ** 2 < _WORST_CONDITION:
+        return None
+    away = cho_solve((factor, True), prior.root.T @ shift)
+    root = solve_triangular(factor, prior.root.T, lower=True).T
+    return Gaussian.from_root(prior.mean + prior.root @ away, root)
+
+
+def _weighted_gram(prior: Gaussian, X: FloatArray, sites: Sites) -> tuple[FloatArray, FloatArray]:
+    gram = np.zeros((prior.dimension, prior.dimension))
+    shift = np.zeros(prior.dimension)
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        rows = X[start : start + _ROWS_AT_ONCE]
+        precision = sites.precision[start : start + _ROWS_AT_ONCE]
+        gram += (rows * precision[:, None]).T @ rows
+        shift += rows.T @ (sites.shift[start : start + _ROWS_AT_ONCE] - precision * (rows @ prior.mean))
+    return gram, shift

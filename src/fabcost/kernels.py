@@ -1,0 +1,375 @@
+"""The compiled loops: moments of one site, the ADF pass, the EP sweeps.
+
+Nothing outside this module is compiled.  A belief is carried as its mean and a square root
+``root`` of its covariance (``Σ = root rootᵀ``, rows padded with zero columns to a multiple of
+eight), changed one site at a time by Potter's rank-one form [1]_:
+
+    f = rootᵀ x,   s² = fᵀf,   Σ − k (Σx)(Σx)ᵀ = root (I − k f fᵀ) rootᵀ,
+    root ← root − γ (root f) fᵀ,   γ = k / (1 + √(1 − k s²)).
+
+A product of a matrix with its transpose cannot leave the positive semi-definite cone, and it
+represents covariances of condition up to 1e32 where the covariance itself stops at 1e16.
+
+References
+----------
+.. [1] Bierman, Factorization Methods for Discrete Sequential Estimation (1977), ch. V.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.compilation import announce_slow_compilation
+
+announce_slow_compilation(__name__)
+
+# Reassociation lets dot products use vector registers; NaN and infinity keep their meaning.
+FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
+
+ROOT_TWO_PI_INVERSE = 1.0 / math.sqrt(2.0 * math.pi)
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
+ROOT_HALF = math.sqrt(0.5)
+PI_OVER_EIGHT = math.pi / 8.0
+
+WIDE = 49.0  # cavity variance above which the step-function expansion takes over
+NARROW = 0.43  # cavity sd below which the Gaussian, not the poles of σ, limits the step
+NARROW_STEP = 0.855
+CUT = 60.0  # where σ'(u) e^{u/2} is below 1e-12: end of the corrections to the step function
+_abscissae, _weights = np.polynomial.legendre.leggauss(64)
+CORRECTION_NODES = 0.5 * CUT * (_abscissae + 1.0)
+CORRECTION_WEIGHTS = 0.5 * CUT * _weights
+CORRECTION_TAIL = 1.0 / (1.0 + np.exp(CORRECTION_NODES))  # σ(−u)
+
+SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
+LARGEST_VARIANCE = 1e250
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def mackay_site(margin, variance):
+    """MacKay's log Z ≈ log σ(κ m) and its derivatives; see `exact_site` for what is returned."""
+    kappa = 1.0 / math.sqrt(1.0 + PI_OVER_EIGHT * variance)
+    scaled = kappa * margin
+    if scaled > 0.0:
+        decay = math.exp(-scaled)
+        z = 1.0 / (1.0 + decay)
+        miss = decay * z
+        log_scale = 0.0
+    else:
+        growth = math.exp(scaled)
+        miss = 1.0 / (1.0 + growth)
+        z = miss
+        log_scale = scaled
+    # Σ(ααᵀ − 2B)Σ with B = −(π/16) κ² (xᵀμ) x αᵀ, read along x.
+    curvature = kappa * kappa * miss * (miss + PI_OVER_EIGHT * kappa * margin)
+    return log_scale, z, kappa * miss, curvature
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _trapezoid(margin, variance):
+    """∫ σ(η) N(η; m, s²) dη and derivatives on an equispaced grid, for m ≥ −s²/2.
+
+    Spacing h (in sds) balances the two limits of the rule's exponential convergence: the
+    Gaussian, exp(−2π²/h²), and the poles of σ at ±iπ, exp(−2π²/(h s) + π²/(2s²)).
+    Both exponentials on the grid are geometric recurrences.
+    """
+    sd = math.sqrt(variance)
+    step = NARROW_STEP
+    if sd > NARROW:
+        step = 2.0 * math.pi**2 * sd / ((28.0 + sd) * variance + 0.5 * math.pi**2)
+    centre = math.exp(-margin)
+    ratio = math.exp(-sd * step)
+    inverse_ratio = 1.0 / ratio
+    up = centre * ratio
+    down = centre * inverse_ratio
+    drop = math.exp(-0.5 * step * step)
+    fall = drop * drop
+    weight = drop
+    z = 1.0 / (1.0 + centre)
+    miss = centre * z
+    first = z * miss
+    second = first * miss
+    for _ in range(int((6.6 + sd) / step) + 1):
+        pair = 1.0 / ((1.0 + up) * (1.0 + down))
+        z_up = pair * (1.0 + down)
+        z_down = pair * (1.0 + up)
+        miss_up = up * z_up
+        miss_down = down * z_down
+        z += weight * (z_up + z_down)
+        first += weight * (z_up * miss_up + z_down * miss_down)
+        second += weight * (z_up * miss_up * miss_up + z_down * miss_down * miss_down)
+        drop *= fall
+        weight *= drop
+        up *= ratio
+        down *= inverse_ratio
+    slope = first / z
+    # −(log Z)″ = E[r(1 − r)] − Var[r] under the tilted density, r = σ(−η).
+    return z * step * ROOT_TWO_PI_INVERSE, slope, slope + slope * slope - 2.0 * second / z
+
+
+@njit(cache=True)
+def _mills_ratio(x):
+    """Φ(−x)/φ(x) for x ≥ 0; Laplace's continued fraction where e^{x²/2} would be large."""
+    if x < 5.0:
+        return ROOT_HALF_PI * math.exp(0.5 * x * x) * math.erfc(x * ROOT_HALF)
+    fraction = x
+    for k in range(60, 0, -1):
+        fraction = x + k / fraction
+    return 1.0 / fraction
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _below_step(tilt, variance):
+    """E[σ], E[σ′], E[σ″] over N(0; m, s²), for m = −tilt·s² with 0 ≤ tilt ≤ ½ and large s.
+
+    σ(η) is e^η on the left and 1 on the right, each a Mills ratio in closed form, less a
+    correction that is gone after a few units of η, where the Gaussian hardly changes.
+    """
+    sd = math.sqrt(variance)
+    excess = 0.0
+    first = 0.0
+    second = 0.0
+    for k in range(CORRECTION_NODES.size):
+        u = CORRECTION_NODES[k]
+        tail = CORRECTION_TAIL[k]
+        weight = CORRECTION_WEIGHTS[k] * math.exp(-0.5 * u * u / variance)
+        rise = math.exp(tilt * u)
+        bell = weight * tail * (1.0 - tail)
+        excess += weight * tail * (math.exp((tilt - 1.0) * u) + 1.0 / rise)
+        first += bell * (rise + 1.0 / rise)
+        second += bell * (1.0 - 2.0 * tail) * 2.0 * math.sinh(tilt * u)
+    closed = sd * (_mills_ratio(tilt * sd) + _mills_ratio((1.0 - tilt) * sd))
+    return closed - excess, first, second
+
+
+@njit(cache=True)
+def _wide(margin, variance):
+    """log-scale, Z, slope, curvature for m ≥ −s²/2 and large s, through `_below_step`."""
+    tilt = abs(margin) / variance
+    log_density = -0.5 * abs(margin) * tilt - 0.5 * math.log(variance) - HALF_LOG_TWO_PI
+    if margin <= 0.0:
+        z, first, second = _below_step(tilt, variance)
+        slope = first / z
+        return log_density, z, slope, slope * slope - second / z
+    # Above the step: Z(m) = 1 − E(−m), with E, E′, E″ of the mirrored mean.
+    if tilt <= 0.5:
+        lower, first, second = _below_step(tilt, variance)
+        density = math.exp(log_density)
+        lower, first, second = density * lower, density * first, density * second
+    elif tilt < 1.0:
+        # E(−m) = e^{s²/2 − m} E(m − s²), and the tilted densities coincide.
+        lower, first, second = _below_step(1.0 - tilt, variance)
+        slope = first / lower
+        share = math.exp(log_density) * lower
+        second = share * (1.0 - 2.0 * slope + second / lower)
+        first = share * (1.0 - slope)
+        lower = share
+    else:
+        lower = math.exp(0.5 * variance - margin)
+        first = lower
+        second = lower
+    z = 1.0 - lower
+    slope = first / z
+    return 0.0, z, slope, slope * slope + second / z
+
+
+@njit(cache=True)
+def exact_site(margin, variance):
+    """(log scale, z, slope, curvature) of log Z at label-signed cavity mean and variance.
+
+    Z = exp(log scale)·z = ∫ σ(η) N(η; m, s²) dη; slope = ∂ log Z/∂m; curvature = −∂² log Z/∂m².
+    The identity σ(η) N(η; m, s²) = e^{m + s²/2} σ(−η) N(η; m + s², s²) mirrors the far lower
+    half of the means onto the upper, where nothing underflows.
+    """
+    mirrored = margin < -0.5 * variance
+    mean = -margin - variance if mirrored else margin
+    if variance <= WIDE:
+        z, slope, curvature = _trapezoid(mean, variance)
+        log_scale = 0.0
+    else:
+        log_scale, z, slope, curvature = _wide(mean, variance)
+    if mirrored:
+        log_scale += margin + 0.5 * variance
+        slope = 1.0 - slope
+    # Log-concavity, and Var ≥ 1/E[−(log density)″], bound the curvature by [0, 1/(4 + s²)].
+    return log_scale, z, slope, min(max(curvature, 0.0), 1.0 / (4.0 + variance))
+
+
+@njit(cache=True)
+def _site(margin, variance, exact):
+    if exact:
+        return exact_site(margin, variance)
+    return mackay_site(margin, variance)
+
+
+@njit(cache=True)
+def sites_over_rows(margins, variances, exact):
+    """Rows of (log Z, slope, curvature), one for each cavity marginal."""
+    rows = np.empty((margins.size, 3))
+    for i in range(margins.size):
+        log_scale, z, slope, curvature = _site(margins[i], variances[i], exact)
+        rows[i, 0] = log_scale + math.log(z)
+        rows[i, 1] = slope
+        rows[i, 2] = curvature
+    return rows
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _project(root, x, along):
+    """along ← rootᵀ x; returns xᵀ Σ x."""
+    for j in range(along.size):
+        along[j] = 0.0
+    for i in range(x.size):
+        for j in range(along.size):
+            along[j] += x[i] * root[i, j]
+    return _dot(along, along)
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _move(mean, root, along, step, shrink):
+    """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
+    for i in range(mean.size):
+        reach = 0.0
+        for j in range(along.size):
+            reach += root[i, j] * along[j]
+        mean[i] += step * reach
+        reach *= shrink
+        for j in range(along.size):
+            root[i, j] -= reach * along[j]
+
+
+@njit(cache=True)
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
+    """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
+
+    The site that each step implies is written to ``precision`` and ``shift`` unless empty.
+    """
+    along = np.zeros(root.shape[1])
+    skipped = 0
+    for i in range(start, stop):
+        centre = _dot(X[i], mean)
+        variance = _project(root, X[i], along)
+        _, _, slope, curvature = _site(y[i] * centre, variance, exact)
+        slope *= y[i]
+        kept = 1.0 - curvature * variance
+        sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
+        if sound:
+            _move(mean, root, along, slope, curvature / (1.0 + math.sqrt(kept)))
+        else:
+            skipped += 1
+        if precision.size > 0:
+            precision[i] = curvature / kept if sound else 0.0
+            shift[i] = (slope + centre * curvature) / kept if sound else 0.0
+    return skipped
+
+
+@njit(cache=True)
+def absorb(mean, root, X, precision, shift, start, stop):
+    """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
+    along = np.zeros(root.shape[1])
+    skipped = 0
+    for i in range(start, stop):
+        centre = _dot(X[i], mean)
+        variance = _project(root, X[i], along)
+        growth = 1.0 + precision[i] * variance
+        if growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE:
+            step = (shift[i] - precision[i] * centre) / growth
+            shrink = precision[i] / growth / (1.0 + math.sqrt(1.0 / growth))
+            _move(mean, root, along, step, shrink)
+        else:
+            skipped += 1
+    return skipped
+
+
+@njit(cache=True)
+def ep_sweep(mean, root, X, y, precision, shift, stop, exact):
+    """One EP sweep over the sites of ``X[:stop]``; returns skipped visits and Σ log Cᵢ.
+
+    Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
+    """
+    along = np.zeros(root.shape[1])
+    skipped = 0
+    log_factors = 0.0
+    product = 1.0
+    for i in range(stop):
+        centre = _dot(X[i], mean)
+        variance = _project(root, X[i], along)
+        left = 1.0 - precision[i] * variance
+        if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
+            skipped += 1
+            continue
+        cavity_variance = variance / left
+        cavity_mean = (centre - shift[i] * variance) / left
+        log_scale, z, slope, curvature = _site(y[i] * cavity_mean, cavity_variance, exact)
+        slope *= y[i]
+        kept = 1.0 - cavity_variance * curvature
+        new_precision = curvature / kept
+        new_shift = (slope + cavity_mean * curvature) / kept
+        change = new_precision - precision[i]
+        growth = 1.0 + change * variance
+        if not (kept > 0.0 and growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE):
+            skipped += 1
+            continue
+        step = (new_shift - shift[i] - change * centre) / growth
+        _move(mean, root, along, step, change / growth / (1.0 + math.sqrt(1.0 / growth)))
+        precision[i] = new_precision
+        shift[i] = new_shift
+        log_factors += log_scale - kept * (
+            new_shift * cavity_mean
+            + 0.5 * new_shift * new_shift * cavity_variance
+            - 0.5 * new_precision * cavity_mean * cavity_mean
+        )
+        product *= z / math.sqrt(kept)
+        if product < 1e-100 or product > 1e100:
+            log_factors += math.log(product)
+            product = 1.0
+    return skipped, log_factors + math.log(product)
+
+
+@njit(cache=True)
+def _spread(root, sds):
+    for i in range(sds.size):
+        sds[i] = math.sqrt(_dot(root[i], root[i]))
+
+
+@njit(cache=True)
+def ep_sweeps(mean, root, X, y, precision, shift, stop, exact, most, tolerance):
+    """Sweep until the belief stands still; returns sweeps, settled, skipped, Σ log Cᵢ.
+
+    The change of a sweep is the largest move of a mean or an sd, in sds.  EP contracts
+    linearly, so the move still to come is about change × (change / previous change).
+    """
+    old_mean = mean.copy()
+    sds = np.empty(mean.size)
+    old_sds = np.empty(mean.size)
+    _spread(root, old_sds)
+    previous = 0.0
+    skipped = 0
+    log_factors = 0.0
+    for sweep in range(most):
+        skipped, log_factors = ep_sweep(mean, root, X, y, precision, shift, stop, exact)
+        _spread(root, sds)
+        change = 0.0
+        for i in range(mean.size):
+            moved = max(abs(mean[i] - old_mean[i]), abs(sds[i] - old_sds[i]))
+            change = max(change, moved / sds[i])
+        remaining = change
+        if sweep > 0 and change < previous:
+            remaining *= change / previous
+        if remaining <= tolerance:
+            return sweep + 1, True, skipped, log_factors
+        previous = change
+        old_mean[:] = mean
+        old_sds[:] = sds
+    return most, False, skipped, log_factors
