@@ -48,12 +48,25 @@ def load(path: str | os.PathLike[str]) -> FabCost:
     """Read a learner; what it learns from then on has the same bits as if it had never stopped.
 
     A file that is truncated, altered or of a newer version is a ValueError that says so.
+
+    Examples
+    --------
+    >>> load("no-such-file")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file'
     """
     return from_bytes(Path(path).read_bytes(), source=str(path))
 
 
 def to_bytes(learner: FabCost) -> bytes:
-    """The file of `save` as bytes."""
+    """The file of `save` as bytes.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
+    b'fabcost-learner 1'
+    """
     settings, arrays = learner.state()
     buffer = io.BytesIO()
     text = np.frombuffer(json.dumps(settings).encode(), dtype=np.uint8)
@@ -63,7 +76,14 @@ def to_bytes(learner: FabCost) -> bytes:
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
-    """The learner of `to_bytes`; ``source`` names the data in errors."""
+    """The learner of `to_bytes`; ``source`` names the data in errors.
+
+    Examples
+    --------
+    >>> from_bytes(b"something else")
+    Traceback (most recent call last):
+    ValueError: the data is not a saved learner: it does not begin with 'fabcost-learner'
+    """
     settings, arrays = _read_body(_checked_body(content, source))
     return FabCost.restored(settings, arrays)
 

@@ -11,7 +11,7 @@ from numba.core import event
 PATIENCE_SECONDS = 1.0
 
 
-class _Announcer(event.Listener):  # type: ignore[misc]  # numba ships no types
+class _Announcer(event.Listener):
     """Writes one line to stderr when our compilation has lasted longer than a second."""
 
     def __init__(self, module: str) -> None:

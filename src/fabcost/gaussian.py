@@ -86,7 +86,9 @@ class Gaussian:
         centre = _checked_mean(mean)
         square = np.array(root, dtype=np.float64, order="C")
         if square.shape != (centre.size, centre.size):
-            raise ValueError(f"root has shape {square.shape} but the mean has {centre.size} weights")
+            raise ValueError(
+                f"root has shape {square.shape} but the mean has {centre.size} weights"
+            )
         if not np.isfinite(square).all():
             raise ValueError("root contains NaN or infinity but must be finite")
         _check_variances((square * square).sum(axis=1))
@@ -98,6 +100,12 @@ class Gaussian:
         self.__dict__["mean"] = _frozen(mean)
         self.__dict__["root"] = _frozen(root)
 
+    def __getstate__(self) -> tuple[FloatArray, FloatArray]:
+        return self.mean, self.root
+
+    def __setstate__(self, state: tuple[FloatArray, FloatArray]) -> None:
+        self._freeze(*state)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Gaussian is a value: {name} cannot be set")
 
@@ -108,7 +116,7 @@ class Gaussian:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Σ = R Rᵀ; lifted by rounding's width where float64 cannot hold its smallest directions."""
+        """Σ = R Rᵀ, lifted by rounding's width where float64 cannot hold its smallest direction."""
         product = self.root @ self.root.T
         product = 0.5 * (product + product.T)
         lift = 0.0
@@ -143,7 +151,9 @@ class Gaussian:
         """
         rows = np.asarray(x, dtype=np.float64)
         if rows.ndim == 0 or rows.shape[-1] != self.dimension:
-            raise ValueError(f"x has shape {rows.shape} but the belief has {self.dimension} weights")
+            raise ValueError(
+                f"x has shape {rows.shape} but the belief has {self.dimension} weights"
+            )
         along = rows @ self.root
         return Marginal(rows @ self.mean, (along * along).sum(axis=-1))
 
@@ -157,7 +167,7 @@ class Gaussian:
         >>> Gaussian([2.0], [[1e-12]]).predict([[1.0]]).round(3)
         array([0.881])
         >>> Gaussian([2.0], [[25.0]]).predict([[1.0]]).round(3)
-        array([0.648])
+        array([0.647])
         """
         centre, variance = self.marginal(as_rows(X, self.dimension))
         # A row of zeros has variance zero; any tiny variance gives the same ½.
@@ -177,7 +187,7 @@ class Gaussian:
         array([2.])
         """
         away = np.asarray(theta, dtype=np.float64) - self.mean
-        return np.linalg.solve(self.root, away.T).T
+        return np.asarray(np.linalg.solve(self.root, away.T).T, dtype=np.float64)
 
     def log_density(self, theta: npt.ArrayLike) -> FloatArray:
         """log N(θ; μ, Σ) for one vector or each row.
@@ -212,7 +222,9 @@ def _frozen(array: FloatArray) -> FloatArray:
 def _checked_mean(mean: npt.ArrayLike) -> FloatArray:
     centre = np.array(mean, dtype=np.float64)
     if centre.ndim != 1 or centre.size == 0:
-        raise ValueError(f"mean has shape {centre.shape} but must be a vector of at least one weight")
+        raise ValueError(
+            f"mean has shape {centre.shape} but must be a vector of at least one weight"
+        )
     if not np.isfinite(centre).all():
         raise ValueError(f"mean contains {centre[~np.isfinite(centre)][0]} but must be finite")
     return centre
@@ -229,14 +241,16 @@ def _checked_covariance(covariance: npt.ArrayLike, weights: int) -> FloatArray:
     if (gap > 1e-10 * scale).any():
         i, j = np.unravel_index(int(gap.argmax()), gap.shape)
         raise ValueError(
-            f"covariance is not symmetric: [{i}, {j}] is {given[i, j]} but [{j}, {i}] is {given[j, i]}"
+            f"covariance is not symmetric: [{i}, {j}] is {given[i, j]} "
+            f"but [{j}, {i}] is {given[j, i]}"
         )
     _check_variances(np.diag(given))
     return 0.5 * (given + given.T)
 
 
 def _check_variances(variances: FloatArray) -> None:
-    for variance in variances[~((variances >= SMALLEST_VARIANCE) & (variances <= LARGEST_VARIANCE))]:
+    sound = (variances >= SMALLEST_VARIANCE) & (variances <= LARGEST_VARIANCE)
+    for variance in variances[~sound]:
         raise ValueError(
             f"a variance is {variance} but must lie between {SMALLEST_VARIANCE:g} and "
             f"{LARGEST_VARIANCE:g}"
@@ -245,7 +259,7 @@ def _check_variances(variances: FloatArray) -> None:
 
 def _cholesky(covariance: FloatArray) -> FloatArray:
     try:
-        return np.linalg.cholesky(covariance)
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
     except np.linalg.LinAlgError:
         smallest = float(np.linalg.eigvalsh(covariance)[0])
         raise ValueError(

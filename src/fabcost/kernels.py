@@ -29,7 +29,6 @@ announce_slow_compilation(__name__)
 # Reassociation lets dot products use vector registers; NaN and infinity keep their meaning.
 FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
 
-ROOT_TWO_PI_INVERSE = 1.0 / math.sqrt(2.0 * math.pi)
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
 ROOT_HALF = math.sqrt(0.5)
@@ -92,6 +91,7 @@ def _trapezoid(margin, variance):
     miss = centre * z
     first = z * miss
     second = first * miss
+    total = 1.0
     for _ in range(int((6.6 + sd) / step) + 1):
         pair = 1.0 / ((1.0 + up) * (1.0 + down))
         z_up = pair * (1.0 + down)
@@ -101,13 +101,14 @@ def _trapezoid(margin, variance):
         z += weight * (z_up + z_down)
         first += weight * (z_up * miss_up + z_down * miss_down)
         second += weight * (z_up * miss_up * miss_up + z_down * miss_down * miss_down)
+        total += 2.0 * weight
         drop *= fall
         weight *= drop
         up *= ratio
         down *= inverse_ratio
     slope = first / z
     # −(log Z)″ = E[r(1 − r)] − Var[r] under the tilted density, r = σ(−η).
-    return z * step * ROOT_TWO_PI_INVERSE, slope, slope + slope * slope - 2.0 * second / z
+    return z / total, slope, slope + slope * slope - 2.0 * second / z
 
 
 @njit(cache=True)
@@ -293,8 +294,8 @@ def absorb(mean, root, X, precision, shift, start, stop):
 
 
 @njit(cache=True)
-def ep_sweep(mean, root, X, y, precision, shift, stop, exact):
-    """One EP sweep over the sites of ``X[:stop]``; returns skipped visits and Σ log Cᵢ.
+def ep_sweep(mean, root, X, y, precision, shift, exact):
+    """One EP sweep over the sites of all rows; returns skipped visits and Σ log Cᵢ.
 
     Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
     """
@@ -302,7 +303,7 @@ def ep_sweep(mean, root, X, y, precision, shift, stop, exact):
     skipped = 0
     log_factors = 0.0
     product = 1.0
-    for i in range(stop):
+    for i in range(y.size):
         centre = _dot(X[i], mean)
         variance = _project(root, X[i], along)
         left = 1.0 - precision[i] * variance
@@ -335,41 +336,3 @@ def ep_sweep(mean, root, X, y, precision, shift, stop, exact):
             log_factors += math.log(product)
             product = 1.0
     return skipped, log_factors + math.log(product)
-
-
-@njit(cache=True)
-def _spread(root, sds):
-    for i in range(sds.size):
-        sds[i] = math.sqrt(_dot(root[i], root[i]))
-
-
-@njit(cache=True)
-def ep_sweeps(mean, root, X, y, precision, shift, stop, exact, most, tolerance):
-    """Sweep until the belief stands still; returns sweeps, settled, skipped, Σ log Cᵢ.
-
-    The change of a sweep is the largest move of a mean or an sd, in sds.  EP contracts
-    linearly, so the move still to come is about change × (change / previous change).
-    """
-    old_mean = mean.copy()
-    sds = np.empty(mean.size)
-    old_sds = np.empty(mean.size)
-    _spread(root, old_sds)
-    previous = 0.0
-    skipped = 0
-    log_factors = 0.0
-    for sweep in range(most):
-        skipped, log_factors = ep_sweep(mean, root, X, y, precision, shift, stop, exact)
-        _spread(root, sds)
-        change = 0.0
-        for i in range(mean.size):
-            moved = max(abs(mean[i] - old_mean[i]), abs(sds[i] - old_sds[i]))
-            change = max(change, moved / sds[i])
-        remaining = change
-        if sweep > 0 and change < previous:
-            remaining *= change / previous
-        if remaining <= tolerance:
-            return sweep + 1, True, skipped, log_factors
-        previous = change
-        old_mean[:] = mean
-        old_sds[:] = sds
-    return most, False, skipped, log_factors

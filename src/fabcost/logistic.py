@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 from scipy.special import expit, log_expit
 
 from fabcost.gaussian import Gaussian
@@ -23,6 +22,7 @@ def log_likelihood(eta: FloatArray, y: FloatArray) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(log_likelihood(np.array([0.0, 0.0]), np.array([1.0, -1.0])), 4)
     -1.3863
     """
@@ -36,6 +36,7 @@ def log_posterior(prior: Gaussian, X: FloatArray, y: FloatArray, z: FloatArray) 
 
     Examples
     --------
+    >>> import numpy as np
     >>> prior = Gaussian.isotropic(1, variance=4.0)
     >>> density = log_posterior(prior, np.array([[1.0]]), np.array([1.0]), np.zeros(1))
     >>> round(density.value, 4), density.gradient
@@ -53,6 +54,7 @@ def quadratic_sites(eta: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatAr
 
     Examples
     --------
+    >>> import numpy as np
     >>> quadratic_sites(np.array([0.0]), np.array([1.0]))
     (array([0.25]), array([0.5]))
     """

@@ -38,7 +38,7 @@ def fit(
     Examples
     --------
     >>> fit(Gaussian.isotropic(1, variance=4.0), [[1.0], [1.0]], [1, 0]).mean.round(3)
-    array([-0.213])
+    array([-0.037])
     """
     rows, labels = as_impressions(X, y, prior.dimension)
     belief = Carried.of(prior)

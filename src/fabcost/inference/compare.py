@@ -12,19 +12,25 @@ from fabcost.impressions import FloatArray
 
 
 class MomentError(NamedTuple):
-    """Worst errors over the weights, in units of the true posterior sd and variance."""
+    """Errors of the means, in true posterior sds, and of the variances, relatively.
+
+    ``mean`` and ``variance`` are root mean squares over the weights; the others the largest.
+    """
 
     mean: float
     variance: float
+    worst_mean: float
+    worst_variance: float
 
 
 def moment_error(approximation: Gaussian, mean: FloatArray, covariance: FloatArray) -> MomentError:
-    r"""Largest :math:`|\mu_j - m_j|/\sqrt{C_{jj}}` and :math:`|\Sigma_{jj}/C_{jj} - 1|`.
+    r"""How far :math:`(\mu_j - m_j)/\sqrt{C_{jj}}` and :math:`\Sigma_{jj}/C_{jj} - 1` are from 0.
 
     Examples
     --------
-    >>> moment_error(Gaussian([1.0], [[2.0]]), np.array([0.0]), np.array([[4.0]]))
-    MomentError(mean=0.5, variance=0.5)
+    >>> error = moment_error(Gaussian([1.0], [[1.0]]), np.array([0.0]), np.array([[4.0]]))
+    >>> error.mean, error.variance
+    (0.5, 0.75)
     """
     variance = np.diag(covariance)
     if variance.shape != approximation.mean.shape or np.shape(mean) != variance.shape:
@@ -32,10 +38,11 @@ def moment_error(approximation: Gaussian, mean: FloatArray, covariance: FloatArr
             f"the truth has mean of shape {np.shape(mean)} and covariance of shape "
             f"{np.shape(covariance)} but the approximation has {approximation.dimension} weights"
         )
-    away = np.abs(approximation.mean - mean) / np.sqrt(variance)
-    return MomentError(
-        float(away.max()), float(np.abs(approximation.sd**2 / variance - 1.0).max())
-    )
+    away = (approximation.mean - mean) / np.sqrt(variance)
+    excess = approximation.sd**2 / variance - 1.0
+    rms = [float(np.sqrt(np.mean(each**2))) for each in (away, excess)]
+    worst = [float(np.abs(each).max()) for each in (away, excess)]
+    return MomentError(*rms, *worst)
 
 
 def kl_divergence(p: Gaussian, q: Gaussian) -> float:

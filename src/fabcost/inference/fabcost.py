@@ -11,11 +11,13 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_label, as_row
-from fabcost.inference.ep import TOLERANCE
+from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
 from fabcost.inference.refresh import Refresh, as_refresh
-from fabcost.inference.sites import Carried, Sites, gram_product
+from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
+
+_UNKEPT = Sites.flat(0)
 
 
 class FabCost:
@@ -55,7 +57,7 @@ class FabCost:
     >>> learner.observe([1.0, 0.5], 0)
     >>> learner.observe_many([[1.0, -0.5], [1.0, 2.0]], [1, 0])
     >>> learner.seen, learner.posterior.predict([[1.0, -0.5]]).round(2)
-    (3, array([0.79]))
+    (3, array([0.87]))
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class FabCost:
         self.skipped = 0
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
-        self._history = History(prior, window)
+        self._history = History(prior.dimension, window)
         self._next = self.refresh_schedule.next_after(0)
         self._posterior: Gaussian | None = prior
 
@@ -101,53 +103,55 @@ class FabCost:
         """Learn from one impression: its row and whether it was clicked."""
         row = as_row(x, self.prior.dimension)
         label = as_label(y)
-        self._filter(row[None, :], np.array([label]))
+        if self._next is None:
+            self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1)
+        else:
+            self._keep(row, label, 1)
 
     def observe_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
         """Learn from a batch as if its impressions came one after another."""
         rows, labels = as_impressions(X, y, self.prior.dimension)
         done = 0
-        while done < labels.size:
-            many = self._before_interruption(labels.size - done)
-            chosen = slice(done, done + many)
-            self._filter(rows[chosen], labels[chosen])
+        while done < labels.size and self._next is not None:
+            many = min(labels.size - done, self._next - self.seen, self._history.room())
+            self._keep(rows[done : done + many], labels[done : done + many], many)
             done += many
+        self._filter(rows, labels, _UNKEPT, done, labels.size)
 
-    def refresh(self, *, max_sweeps: int | None = None) -> None:
+    def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
-        X, y, sites = self._history.kept()
-        most = self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps
-        _, _, skipped, _ = kernels.ep_sweeps(
-            *self._belief, X, y, *sites, y.size, self._exact, most, self.tolerance
+        if self._next is None:
+            raise ValueError(
+                f"there is nothing to refresh: the schedule {self.refresh_schedule.kind!r} has no "
+                "refresh to come, so the learner keeps no impressions"
+            )
+        swept = sweep(
+            self._belief,
+            *self._history.kept(),
+            exact=self._exact,
+            tolerance=self.tolerance,
+            max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
         )
-        rebuilt = gram_product(self._history.base.gaussian(), X, sites)
-        if rebuilt is not None:
-            self._belief = Carried.of(rebuilt)
-        self.skipped += skipped
+        self.skipped += swept.skipped
         self.refreshes += 1
         self._posterior = None
+        return swept
 
-    def _before_interruption(self, wanted: int) -> int:
-        """How many of ``wanted`` impressions to filter before a refresh or a full buffer."""
-        if self._next is not None:
-            wanted = min(wanted, self._next - self.seen, self._history.room())
-        return wanted
-
-    def _filter(self, X: FloatArray, y: FloatArray) -> None:
-        if self._next is None:
-            self._step(X, y, Sites.flat(0), 0, y.size)
+    def _keep(self, X: FloatArray, y: FloatArray | float, many: int) -> None:
+        """Filter impressions that have room in the history, then refresh if it is time."""
+        past = self._history
+        past.room()
+        start, stop = past.append(X, y, many)
+        self._filter(past.X, past.y, past.sites, start, stop)
+        if self.seen != self._next:
             return
-        self._history.room()
-        start, stop = self._history.append(X, y)
-        self._step(self._history.X, self._history.y, self._history.sites, start, stop)
-        if self.seen == self._next:
-            if self.refresh_schedule.is_due(self.seen):
-                self.refresh()
-            self._next = self.refresh_schedule.next_after(self.seen)
-            if self._next is None:
-                self._history = History(self.prior, self.window)
+        if self.refresh_schedule.is_due(self.seen):
+            self.refresh()
+        self._next = self.refresh_schedule.next_after(self.seen)
+        if self._next is None:
+            self._history = History(self.prior.dimension, self.window)
 
-    def _step(self, X: FloatArray, y: FloatArray, sites: Sites, start: int, stop: int) -> None:
+    def _filter(self, X: FloatArray, y: FloatArray, sites: Sites, start: int, stop: int) -> None:
         self.skipped += kernels.adf_pass(*self._belief, X, y, *sites, start, stop, self._exact)
         self.seen += stop - start
         self._posterior = None
@@ -174,6 +178,7 @@ class FabCost:
             "refreshes": self.refreshes,
             "skipped": self.skipped,
             "next": self._next,
+            "slot": self._history.slot,
         }
         arrays = {
             "prior_mean": self.prior.mean,
@@ -204,6 +209,6 @@ class FabCost:
         learner.skipped = settings["skipped"]
         learner._next = settings["next"]
         learner._belief = Carried(np.array(arrays["mean"]), np.array(arrays["root"]))
-        learner._history = History.restored(prior, settings["window"], arrays)
+        learner._history = History.restored(settings["window"], settings["slot"], arrays)
         learner._posterior = None
         return learner

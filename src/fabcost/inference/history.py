@@ -4,59 +4,61 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabcost import kernels
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.sites import Carried, Sites
+from fabcost.inference.sites import Sites
 
 _FIRST_CAPACITY = 64
 
 
 class History:
-    """Rows, labels and sites of the last ``window`` impressions, or of all of them.
+    """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
-    What leaves the window is frozen: its site is multiplied into ``base`` (at first the prior)
-    and its row is overwritten.  Memory O(window · D).
+    A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
+    in the belief, only it is no longer refined.  Memory O(window · D).
+
+    Examples
+    --------
+    >>> past = History(1, window=2)
+    >>> for x in (1.0, 2.0, 3.0):
+    ...     _ = past.room(), past.append(np.array([x]), 1.0, 1)
+    >>> past.X.ravel()
+    array([3., 2.])
     """
 
-    def __init__(self, prior: Gaussian, window: int | None) -> None:
+    def __init__(self, weights: int, window: int | None) -> None:
         self.window = window
-        self.base = Carried.of(prior)
         self.count = 0
-        self._oldest = 0
+        self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X = np.empty((capacity, prior.dimension))
+        self.X = np.empty((capacity, weights))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
 
     def room(self) -> int:
-        """How many impressions can be appended side by side before the next call."""
-        self._make_room()
-        if self.window is not None and self.count == self.window:
-            return self.window - self._oldest
-        return self.y.size - self.count
+        """How many impressions fit side by side from `slot` on; at least one."""
+        if self.slot == self.y.size:
+            if self.slot == self.window:
+                self.slot = 0
+            else:
+                self._grow()
+        return self.y.size - self.slot
 
-    def append(self, X: FloatArray, y: FloatArray) -> tuple[int, int]:
-        """Write impressions (at most `room`) and return the slots they took, start and stop."""
-        start = self._oldest if self.count == self.window else self.count
-        stop = start + y.size
-        if self.count == self.window:
-            kernels.absorb(*self.base, self.X, *self.sites, start, stop)
-            self._oldest = stop % self.window
-        else:
-            self.count = stop
+    def append(self, X: FloatArray, y: FloatArray | float, many: int) -> tuple[int, int]:
+        """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
+        start = self.slot
+        stop = start + many
         self.X[start:stop] = X
         self.y[start:stop] = y
+        self.slot = stop
+        self.count = max(self.count, stop)
         return start, stop
 
     def kept(self) -> tuple[FloatArray, FloatArray, Sites]:
         """Rows, labels and sites in their slots: views, not copies."""
-        sites = Sites(self.sites.precision[: self.count], self.sites.shift[: self.count])
+        sites = Sites(*(each[: self.count] for each in self.sites))
         return self.X[: self.count], self.y[: self.count], sites
 
-    def _make_room(self) -> None:
-        if self.count < self.y.size or self.count == self.window:
-            return
+    def _grow(self) -> None:
         capacity = 2 * self.y.size
         if self.window is not None:
             capacity = min(capacity, self.window)
@@ -67,28 +69,17 @@ class History:
     def state(self) -> dict[str, FloatArray]:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
-        return {
-            "X": X,
-            "y": y,
-            "site_precision": sites.precision,
-            "site_shift": sites.shift,
-            "base_mean": self.base.mean,
-            "base_root": self.base.root,
-            "oldest": np.array([self._oldest], dtype=np.float64),
-        }
+        return {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
 
     @classmethod
-    def restored(
-        cls, prior: Gaussian, window: int | None, state: dict[str, FloatArray]
-    ) -> History:
-        """The history whose `state` this is."""
-        history = cls(prior, window)
+    def restored(cls, window: int | None, slot: int, state: dict[str, FloatArray]) -> History:
+        """The history whose `state` this is, with the next impression going to ``slot``."""
+        history = cls(state["X"].shape[1], window)
         history.X = np.array(state["X"], order="C")
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
-        history.base = Carried(np.array(state["base_mean"]), np.array(state["base_root"]))
-        history._oldest = int(state["oldest"][0])
+        history.slot = slot
         return history
 
 

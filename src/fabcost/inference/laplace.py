@@ -17,7 +17,7 @@ Covariance = Literal["full", "diagonal"]
 _MOST_STEPS = 200
 _MOST_HALVINGS = 60
 _ARMIJO = 1e-4
-_ENOUGH = 1e-18  # half the squared length, in posterior sds, of the Newton step still to come
+_ROUNDING = 1e-14
 
 
 def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike) -> Gaussian:
@@ -55,7 +55,9 @@ def _fit_checked(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
         step = prior.whiten(expansion.mean) - z
         at = log_posterior(prior, X, y, z)
         gain = float(at.gradient @ step)
-        if gain <= 2.0 * _ENOUGH:
+        if gain <= _ROUNDING * (1.0 + abs(at.value)):
+            # What the step gains is below what the log posterior can show.
+            z = z + step
             break
         size = _line_search(prior, X, y, z, step, at.value, gain)
         if size == 0.0:
@@ -115,7 +117,8 @@ def update(
     posterior = fit(belief, X, y)
     if covariance == "full":
         return posterior
-    return Gaussian.from_root(posterior.mean, np.diag(1.0 / np.sqrt(posterior.precision.diagonal())))
+    sd = 1.0 / np.sqrt(posterior.precision.diagonal())
+    return Gaussian.from_root(posterior.mean, np.diag(sd))
 
 
 def fit_online(

@@ -10,7 +10,7 @@ from typing import Literal
 from fabcost.inference.ep import MAX_SWEEPS
 
 Kind = Literal["geometric", "at", "never", "always", "when"]
-_SWEEPS_OF_A_GROWING_STREAM = 2
+_SWEEPS_OF_A_GROWING_STREAM = 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class Refresh:
         """Whenever the data have grown by ``growth``: a constant number of passes in all.
 
         Σ n / growthᵏ = n · growth/(growth − 1) visits for each sweep, whatever the length n.
-        Each refresh starts from the sites of the one before, so two sweeps are enough.
+        Each refresh starts from the sites of the one before: with one sweep the belief stays
+        as close to converged EP as the impressions since then, filtered only, allow.
         """
         if not growth > 1:
             raise ValueError(f"growth is {growth} but must be above 1")

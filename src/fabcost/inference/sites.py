@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
@@ -42,13 +41,19 @@ class Carried(NamedTuple):
         root[:, :weights] = belief.root
         return cls(belief.mean.copy(), root)
 
+    def copy(self) -> Carried:
+        """The same belief in other arrays."""
+        return Carried(self.mean.copy(), self.root.copy())
+
     def gaussian(self) -> Gaussian:
         """The belief as a value."""
         return Gaussian.from_root(self.mean, self.root[:, : self.mean.size])
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
-    r"""The Gaussian :math:`\propto p(\theta)\prod_i \exp(\nu_i x_i^\top\theta-\tfrac{\tau_i}2(x_i^\top\theta)^2)`.
+    r"""Prior times sites, normalised.
+
+    :math:`\propto p(\theta)\prod_i \exp(\nu_i x_i^\top\theta - \tfrac12\tau_i (x_i^\top\theta)^2)`.
 
     Examples
     --------
@@ -56,7 +61,7 @@ def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
     >>> product(Gaussian.isotropic(1), np.array([[1.0]]), sites)
     Gaussian(mean=array([1.5]), sd=array([0.5]))
     """
-    at_once = gram_product(prior, X, sites)
+    at_once = _product_at_once(prior, X, sites)
     if at_once is not None:
         return at_once
     carried = Carried.of(prior)
@@ -64,8 +69,8 @@ def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
     return carried.gaussian()
 
 
-def gram_product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | None:
-    """`product` through one weighted Gram matrix; None where its rounding would show.
+def _product_at_once(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | None:
+    """Through one weighted Gram matrix; None where its rounding would show.
 
     In the prior's own coordinates the precision is I + R₀ᵀ XᵀTX R₀.
     """
@@ -78,17 +83,17 @@ def gram_product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | Non
     spread = factor.diagonal()
     if not (spread.max() / spread.min()) ** 2 < _WORST_CONDITION:
         return None
-    away = cho_solve((factor, True), prior.root.T @ shift)
-    root = solve_triangular(factor, prior.root.T, lower=True).T
-    return Gaussian.from_root(prior.mean + prior.root @ away, root)
+    inverse = np.linalg.inv(factor)
+    root = prior.root @ inverse.T
+    return Gaussian.from_root(prior.mean + root @ (inverse @ (prior.root.T @ shift)), root)
 
 
 def _weighted_gram(prior: Gaussian, X: FloatArray, sites: Sites) -> tuple[FloatArray, FloatArray]:
     gram = np.zeros((prior.dimension, prior.dimension))
     shift = np.zeros(prior.dimension)
     for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        rows = X[start : start + _ROWS_AT_ONCE]
-        precision = sites.precision[start : start + _ROWS_AT_ONCE]
+        chunk = slice(start, start + _ROWS_AT_ONCE)
+        rows, precision = X[chunk], sites.precision[chunk]
         gram += (rows * precision[:, None]).T @ rows
-        shift += rows.T @ (sites.shift[start : start + _ROWS_AT_ONCE] - precision * (rows @ prior.mean))
+        shift += rows.T @ (sites.shift[chunk] - precision * (rows @ prior.mean))
     return gram, shift

@@ -1,0 +1,277 @@
+"""The inference functions as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray, as_rows
+from fabcost.inference import laplace
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE
+from fabcost.inference.fabcost import FabCost
+from fabcost.inference.refresh import Refresh
+from fabcost.tilted import Moments, is_exact, tilted
+
+Inference = Literal["fab-cost", "ep", "adf", "laplace"]
+
+_BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
+_SMALLEST_PREDICTIVE_VARIANCE = 1e-300
+
+
+class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Two-class logistic regression with a Gaussian posterior over its weights.
+
+    With labels :math:`y_i = \pm 1` (+1 for ``classes_[1]``) the model is
+    :math:`p(y_i \mid x_i, w, b) = \sigma(y_i (w^\top x_i + b))` under the prior
+    :math:`w_j \sim \mathcal{N}(0, v)`, :math:`b \sim \mathcal{N}(0, v_b)`, and a prediction
+    integrates what is not known of the weights,
+    :math:`p(y \mid x) = \int \sigma(y\,(w^\top x + b))\,q(w, b)\,dw\,db`.
+    The prior has one scale for all weights: put a ``StandardScaler`` before it.
+
+    Parameters
+    ----------
+    inference
+        How q is found.  "adf": one pass over the rows in their order, keeping none of them.
+        "fab-cost": that pass, refined by EP on a schedule.  "ep": expectation propagation to
+        convergence.  "laplace": the mode and its curvature.
+    prior_variance
+        v.  The default, a standard deviation of 10, says little about standardised features.
+    fit_intercept
+        Whether the model has the intercept b.
+    intercept_prior_variance
+        :math:`v_b`; None for the same as ``prior_variance``.
+    moments
+        How "adf", "fab-cost" and "ep" match moments: "exact" or the paper's "mackay".
+        Predictions use the exact integral in any case.
+    refresh
+        When "fab-cost" refines, a `fabcost.Refresh` or a function of the number of rows; None
+        for `fabcost.Refresh.geometric`.  Pickling needs a function that can be pickled.
+    window
+        How many of the last rows "fab-cost" keeps to refine; None for all.
+    tolerance
+        "ep" and "fab-cost" refine until what is still to come is below this many posterior sds.
+    max_sweeps
+        The most passes of "ep" in one call; those of "fab-cost" are set in ``refresh``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    posterior_ : Gaussian
+        q over the weights in the order of the features, the intercept LAST.
+    coef_ : ndarray of shape (1, n_features)
+        Posterior mean of the weights.
+    intercept_ : ndarray of shape (1,)
+        Posterior mean of the intercept; 0 without one.
+    covariance_ : ndarray of shape (n_features + 1, n_features + 1)
+        Posterior covariance, the intercept in the LAST row and column; n_features × n_features
+        without one.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where X had names that are all strings.
+
+    References
+    ----------
+    Minka, "Expectation propagation for approximate Bayesian inference" (2001).
+
+    Examples
+    --------
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], ["skip", "skip", "click", "skip"]
+    >>> model = BayesianLogisticRegression(inference="ep", prior_variance=4.0).fit(X, y)
+    >>> model.classes_, model.predict_proba([[-1.5], [30.0]]).round(3)
+    (array(['click', 'skip'], dtype='<U5'), array([[0.194, 0.806],
+           [0.768, 0.232]]))
+    """
+
+    def __init__(
+        self,
+        *,
+        inference: Inference = "fab-cost",
+        prior_variance: float = 100.0,
+        fit_intercept: bool = True,
+        intercept_prior_variance: float | None = None,
+        moments: Moments = "exact",
+        refresh: Refresh | Callable[[int], bool] | None = None,
+        window: int | None = None,
+        tolerance: float = TOLERANCE,
+        max_sweeps: int = MAX_SWEEPS,
+    ) -> None:
+        self.inference = inference
+        self.prior_variance = prior_variance
+        self.fit_intercept = fit_intercept
+        self.intercept_prior_variance = intercept_prior_variance
+        self.moments = moments
+        self.refresh = refresh
+        self.window = window
+        self.tolerance = tolerance
+        self.max_sweeps = max_sweeps
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+        """Learn from these rows alone, in their order; what was learnt before is forgotten."""
+        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        self._begin(_two_classes(labels, "y"))
+        return self._learn(rows, labels)
+
+    def partial_fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from further rows.
+
+        The posterior so far is the prior of the new rows; "fab-cost" and "ep" also refine what
+        earlier rows said.  The parameters are those of the `fit` or `partial_fit` that came first.
+
+        Parameters
+        ----------
+        X, y
+            The new rows only; y may be all of one class.
+        classes
+            Both labels; needed in the first call.
+        """
+        first = not hasattr(self, "posterior_")
+        both = self._checked_classes(classes, first)
+        rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
+        _check_known(labels, both)
+        if first:
+            self._begin(both)
+        return self._learn(rows, labels)
+
+    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
+        """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
+
+        The sign is that of the posterior mean of wᵀx + b, but uncertain rows are nearer to 0.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        design = as_rows(self._design(rows), self.posterior_.dimension)
+        mean, variance = self.posterior_.marginal(design)
+        # A row of zeros without an intercept has variance zero; any tiny one gives the same ½.
+        variance = np.maximum(variance, _SMALLEST_PREDICTIVE_VARIANCE)
+        return tilted(mean, variance).log_z - tilted(mean, variance, -1.0).log_z
+
+    def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
+        """Probability of each class, a column for each, with the posterior integrated out."""
+        log_odds = self.decision_function(X)
+        # σ(∓ log p₁/p₀) sums to one where the two integrals do so only to their accuracy.
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
+        likelier = (self.decision_function(X) > 0.0).astype(np.intp)
+        return np.asarray(self.classes_[likelier])
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Posterior mean of the weights, (1, n_features)."""
+        return self.posterior_.mean[None, : self.n_features_in_]
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """Posterior mean of the intercept, (1,); 0 without one."""
+        has_one = self.posterior_.dimension > self.n_features_in_
+        return self.posterior_.mean[-1:] if has_one else np.zeros(1)
+
+    @property
+    def covariance_(self) -> FloatArray:
+        """Posterior covariance; the intercept is the last row and column."""
+        return self.posterior_.covariance
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _checked_classes(self, classes: npt.ArrayLike | None, first: bool) -> npt.NDArray[Any]:
+        if classes is None:
+            if first:
+                raise ValueError("classes is None but the first partial_fit needs both labels")
+            return np.asarray(self.classes_)
+        both = _two_classes(np.asarray(classes), "classes")
+        if not first and not np.array_equal(both, self.classes_):
+            raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
+        return both
+
+    def _begin(self, classes: npt.NDArray[Any]) -> None:
+        """Back to the prior, with the parameters as they are now."""
+        prior = self._prior()
+        self._check_inference()
+        # Laplace needs no more than its last posterior.
+        self._learner = None if self.inference == "laplace" else self._new_learner(prior)
+        self._begun_as = self.inference
+        self.classes_ = classes
+        self.posterior_ = prior
+
+    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any]) -> Self:
+        design = self._design(rows)
+        second = labels == self.classes_[1]
+        if self._learner is None:
+            self.posterior_ = laplace.update(self.posterior_, design, second)
+            return self
+        self._learner.observe_many(design, second)
+        if self._begun_as == "ep":
+            self._learner.refresh()
+        self.posterior_ = self._learner.posterior
+        return self
+
+    def _prior(self) -> Gaussian:
+        variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)
+        if self.fit_intercept:
+            own = self.intercept_prior_variance
+            variances = np.append(variances, self.prior_variance if own is None else own)
+        return Gaussian(np.zeros(variances.size), np.diag(variances))
+
+    def _design(self, rows: FloatArray) -> FloatArray:
+        # The posterior, not fit_intercept, says what the model that was begun has.
+        if self.posterior_.dimension == self.n_features_in_:
+            return rows
+        return np.column_stack([rows, np.ones(rows.shape[0])])
+
+    def _check_inference(self) -> None:
+        if self.inference not in get_args(Inference):
+            options = ", ".join(repr(name) for name in get_args(Inference))
+            raise ValueError(f"inference is {self.inference!r} but must be one of {options}")
+        is_exact(self.moments)
+        for name, value in (("refresh", self.refresh), ("window", self.window)):
+            if value is not None and self.inference != "fab-cost":
+                raise ValueError(
+                    f"{name} is {value} but must be None with inference={self.inference!r}: "
+                    "it belongs to 'fab-cost'"
+                )
+
+    def _new_learner(self, prior: Gaussian) -> FabCost:
+        fixed = {
+            "adf": Refresh.never(),
+            "ep": Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=self.max_sweeps),
+        }
+        return FabCost(
+            prior,
+            refresh=fixed.get(self.inference, self.refresh),
+            moments=self.moments,
+            window=self.window,
+            tolerance=self.tolerance,
+        )
+
+
+def _two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    classes = np.unique(labels)
+    if classes.size != 2:
+        raise ValueError(
+            f"Only binary classification is supported. {name} has {classes.size} "
+            f"class{'' if classes.size == 1 else 'es'}, {classes}, but must have exactly two"
+        )
+    return classes
+
+
+def _check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
+    unknown = labels[(labels != classes[0]) & (labels != classes[1])]
+    if unknown.size:
+        raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fabcost
+from fabcost import FabCost, Refresh
+from fabcost.archive import from_bytes, to_bytes
+from tests.simulated import cold_start, correlated_prior
+
+SCHEDULES = [Refresh.never(), Refresh.always(), Refresh.at(7, 90), Refresh.geometric(1.3)]
+
+
+def some_learner() -> FabCost:
+    learner = FabCost(correlated_prior())
+    learner.observe_many(*cold_start(20))
+    return learner
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.kind)
+@pytest.mark.parametrize("window", [None, 16])
+@pytest.mark.parametrize("stop", [0, 5, 64, 77])
+def test_going_on_after_loading_gives_the_same_bits(
+    tmp_path: Path, schedule: Refresh, window: int | None, stop: int
+) -> None:
+    X, y = cold_start(120)
+    unbroken, broken = (
+        FabCost(correlated_prior(), refresh=schedule, window=window) for _ in range(2)
+    )
+    unbroken.observe_many(X, y)
+    broken.observe_many(X[:stop], y[:stop])
+    fabcost.save(broken, tmp_path / "learner")
+    loaded = fabcost.load(tmp_path / "learner")
+    loaded.observe_many(X[stop:], y[stop:])
+    np.testing.assert_array_equal(loaded.posterior.mean, unbroken.posterior.mean)
+    np.testing.assert_array_equal(loaded.posterior.root, unbroken.posterior.root)
+    np.testing.assert_array_equal(loaded.sites, unbroken.sites)
+    assert to_bytes(loaded) == to_bytes(unbroken)
+    assert [path.name for path in tmp_path.iterdir()] == ["learner"]
+
+
+def test_settings_survive(tmp_path: Path) -> None:
+    learner = FabCost(correlated_prior(), moments="mackay", window=9, tolerance=1e-5)
+    fabcost.save(learner, tmp_path / "learner")
+    loaded = fabcost.load(tmp_path / "learner")
+    assert (loaded.moments, loaded.window, loaded.tolerance) == ("mackay", 9, 1e-5)
+    assert loaded.refresh_schedule == learner.refresh_schedule
+
+
+CONTENT = to_bytes(some_learner())
+
+
+@settings(max_examples=200)
+@given(st.integers(0, len(CONTENT) - 1), st.integers(1, 255))
+def test_any_altered_byte_is_noticed(position: int, flip: int) -> None:
+    altered = bytearray(CONTENT)
+    altered[position] ^= flip
+    with pytest.raises(ValueError, match="altered|not a saved learner|format version"):
+        from_bytes(bytes(altered))
+
+
+@given(st.integers(0, len(CONTENT) - 1))
+def test_any_truncation_is_noticed(length: int) -> None:
+    with pytest.raises(ValueError, match="truncated|not a saved learner"):
+        from_bytes(CONTENT[:length])
+
+
+def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "learner"
+    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 2 ", 1))
+    with pytest.raises(ValueError, match=r"version 2 but this fabcost reads up to 1: upgrade"):
+        fabcost.load(path)
+
+
+def test_another_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match=r"notes.txt is not a saved learner"):
+        fabcost.load(path)
+
+
+def test_a_function_cannot_be_saved() -> None:
+    learner = FabCost(correlated_prior(), refresh=lambda seen: seen == 3)
+    with pytest.raises(ValueError, match="schedule is a function cannot be saved"):
+        to_bytes(learner)

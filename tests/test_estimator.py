@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Refresh
+from fabcost.estimator import Inference
+from fabcost.impressions import FloatArray
+from fabcost.inference import adf, ep, laplace
+
+ROWS = 150
+WEIGHTS = np.array([1.5, -0.7, 0.0])
+INFERENCES = get_args(Inference)
+each_inference = pytest.mark.parametrize("inference", INFERENCES)
+
+
+@pytest.fixture(name="X")
+def rows() -> FloatArray:
+    return np.random.default_rng(1).normal(size=(ROWS, WEIGHTS.size))
+
+
+@pytest.fixture
+def y(X: FloatArray) -> npt.NDArray[np.bool_]:
+    noise = np.random.default_rng(2).logistic(size=ROWS)
+    return np.asarray(X @ WEIGHTS - 0.5 + noise > 0)
+
+
+def with_ones(X: FloatArray) -> FloatArray:
+    return np.column_stack([X, np.ones(X.shape[0])])
+
+
+def posterior_by_function(inference: str, prior: Gaussian, X: FloatArray, y: Any) -> Gaussian:
+    if inference == "fab-cost":
+        learner = FabCost(prior)
+        learner.observe_many(X, y)
+        return learner.posterior
+    if inference == "ep":
+        return ep.fit(prior, X, y).posterior
+    return adf.fit(prior, X, y) if inference == "adf" else laplace.fit(prior, X, y)
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [BayesianLogisticRegression(inference=inference) for inference in INFERENCES]
+    + [BayesianLogisticRegression(fit_intercept=False)]
+)
+def test_follows_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@each_inference
+def test_attributes_are_those_of_the_function_on_the_design_with_the_intercept_last(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    model = BayesianLogisticRegression(
+        inference=inference, prior_variance=4.0, intercept_prior_variance=9.0
+    ).fit(X, y)
+    prior = Gaussian(np.zeros(4), np.diag([4.0, 4.0, 4.0, 9.0]))
+    expected = posterior_by_function(inference, prior, with_ones(X), y)
+    # EP stands still at the same point from wherever it starts, to its tolerance.
+    atol = 1e-9 if inference == "ep" else 0.0
+    np.testing.assert_allclose(model.coef_, expected.mean[None, :3], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(model.intercept_, expected.mean[3:], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(model.covariance_, expected.covariance, rtol=0.0, atol=atol)
+
+
+@each_inference
+def test_without_intercept_the_design_is_x_itself(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    model = BayesianLogisticRegression(inference=inference, fit_intercept=False).fit(X, y)
+    expected = posterior_by_function(inference, Gaussian.isotropic(3, variance=100.0), X, y)
+    np.testing.assert_allclose(model.coef_[0], expected.mean, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(model.intercept_, [0.0])
+    assert model.covariance_.shape == (3, 3)
+
+
+def test_settings_reach_the_learner(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", window=60)
+    learner = FabCost(
+        Gaussian.isotropic(4, variance=100.0),
+        refresh=Refresh.at(50, 140),
+        moments="mackay",
+        window=60,
+    )
+    learner.observe_many(with_ones(X), y)
+    assert model.fit(X, y).posterior_ == learner.posterior
+
+
+@pytest.mark.parametrize("inference", ["adf", "fab-cost"])
+def test_two_halves_online_are_one_fit_bit_for_bit(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    whole = BayesianLogisticRegression(inference=inference).fit(X, y)
+    halves = BayesianLogisticRegression(inference=inference)
+    halves.partial_fit(X[:75], y[:75], classes=[False, True]).partial_fit(X[75:], y[75:])
+    assert halves.posterior_ == whole.posterior_
+
+
+def test_two_halves_of_ep_are_one_fit(X: FloatArray, y: Any) -> None:
+    whole = BayesianLogisticRegression(inference="ep").fit(X, y)
+    halves = BayesianLogisticRegression(inference="ep")
+    halves.partial_fit(X[:75], y[:75], classes=[False, True]).partial_fit(X[75:], y[75:])
+    np.testing.assert_allclose(halves.coef_, whole.coef_, rtol=1e-8)
+    np.testing.assert_allclose(halves.covariance_, whole.covariance_, rtol=1e-8, atol=1e-12)
+
+
+def test_online_laplace_takes_the_last_posterior_as_prior(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(inference="laplace").fit(X[:75], y[:75])
+    expected = laplace.update(model.posterior_, with_ones(X[75:]), y[75:])
+    assert model.partial_fit(X[75:], y[75:]).posterior_ == expected
+
+
+@each_inference
+def test_a_batch_of_one_class_is_enough_when_both_classes_are_named(
+    inference: Inference, X: FloatArray
+) -> None:
+    model = BayesianLogisticRegression(inference=inference)
+    model.partial_fit(X[:5], ["yes"] * 5, classes=["yes", "no"])
+    assert list(model.classes_) == ["no", "yes"]
+    assert list(model.predict(X[:5])) == ["yes"] * 5
+
+
+@pytest.mark.parametrize("labels", [("a", "b"), (-1, 1), (3, 7), (False, True)])
+def test_labels_may_be_any_two_values(labels: tuple[Any, Any], X: FloatArray, y: Any) -> None:
+    named = np.where(y, labels[1], labels[0])
+    model = BayesianLogisticRegression().fit(X, named)
+    assert tuple(model.classes_) == labels
+    assert set(model.predict(X)) == set(labels)
+    assert model.posterior_ == BayesianLogisticRegression().fit(X, y).posterior_
+
+
+def test_probabilities_integrate_the_posterior(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression().fit(X, y)
+    probability = model.predict_proba(X)
+    expected = model.posterior_.predict(with_ones(X))
+    np.testing.assert_allclose(probability[:, 1], expected, rtol=1e-9)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-15)
+    log_odds = np.log(probability[:, 1] / probability[:, 0])
+    np.testing.assert_allclose(model.decision_function(X), log_odds, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("prior_variance", [1e-6, 0.1, 1.0, 100.0])
+def test_sign_probability_and_class_agree(prior_variance: float, X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(prior_variance=prior_variance, fit_intercept=False).fit(X, y)
+    at = np.vstack([X, 1e3 * X, 1e-6 * X, np.zeros((1, 3))])
+    second = model.predict(at)
+    np.testing.assert_array_equal(second, model.decision_function(at) > 0.0)
+    np.testing.assert_array_equal(second, model.predict_proba(at)[:, 1] > 0.5)
+    np.testing.assert_array_equal(second, at @ model.coef_[0] > 0.0)
+
+
+def test_a_row_of_zeros_without_intercept_is_undecided(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(fit_intercept=False).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba([[0.0, 0.0, 0.0]]), [[0.5, 0.5]])
+
+
+def test_names_of_a_data_frame_are_kept_and_checked(X: FloatArray, y: Any) -> None:
+    frame = pd.DataFrame(X, columns=["age", "price", "hour"])
+    model = BayesianLogisticRegression().fit(frame, pd.Series(y))
+    assert list(model.feature_names_in_) == ["age", "price", "hour"]
+    assert model.n_features_in_ == 3
+    wrong = frame.rename(columns={"age": "size"})
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(wrong)
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(wrong, y)
+
+
+@each_inference
+def test_works_in_a_pipeline_under_cross_validation(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    model = make_pipeline(StandardScaler(), BayesianLogisticRegression(inference=inference))
+    scores = cross_val_score(model, 50.0 + 9.0 * X, y, cv=3, scoring="roc_auc")
+    assert scores.mean() > 0.75
+
+
+@each_inference
+def test_copies_learn_on_like_the_original(inference: Inference, X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(inference=inference).fit(X[:75], y[:75])
+    restored = pickle.loads(pickle.dumps(model))
+    assert restored.partial_fit(X, y).posterior_ == model.partial_fit(X, y).posterior_
+    assert not hasattr(clone(model), "posterior_")
+
+
+def test_clone_keeps_the_schedule() -> None:
+    model = BayesianLogisticRegression(refresh=Refresh.at(10))
+    assert clone(model).refresh == Refresh.at(10)
+
+
+@pytest.mark.parametrize("inference", ["adf", "laplace", "fab-cost"])
+def test_parameters_set_later_wait_for_the_next_fit(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    model = BayesianLogisticRegression(inference=inference).fit(X[:75], y[:75])
+    changed = clone(model).fit(X[:75], y[:75]).set_params(inference="ep", fit_intercept=False)
+    assert changed.partial_fit(X, y).posterior_ == model.partial_fit(X, y).posterior_
+    assert changed.fit(X, y).posterior_.dimension == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"inference": "vb"}, r"inference is 'vb' .* 'fab-cost', 'ep', 'adf', 'laplace'"),
+        ({"inference": "ep", "window": 5}, "window is 5 but must be None with inference='ep'"),
+        ({"inference": "adf", "refresh": Refresh.always()}, r"refresh is .* must be None"),
+        ({"prior_variance": -1.0}, "variance is -1.0"),
+        ({"intercept_prior_variance": 0.0}, "variance is 0.0"),
+        ({"moments": "rough"}, "moments is 'rough' but must be 'exact' or 'mackay'"),
+        ({"tolerance": 0.0}, "tolerance is 0.0"),
+        ({"max_sweeps": 0}, "max_sweeps is 0"),
+        ({"window": 0}, "window is 0"),
+    ],
+)
+def test_wrong_parameters_are_named(
+    settings: dict[str, Any], message: str, X: FloatArray, y: Any
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        BayesianLogisticRegression(**settings).fit(X, y)
+
+
+def test_wrong_numbers_of_classes_are_named(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression()
+    with pytest.raises(ValueError, match=r"y has 1 class, \[0\], but must have exactly two"):
+        model.fit(X, np.zeros(ROWS, dtype=int))
+    with pytest.raises(ValueError, match="y has 3 classes"):
+        model.fit(X, np.arange(ROWS) % 3)
+    with pytest.raises(ValueError, match="classes has 3 classes"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_classes_must_be_named_first_and_stay(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression()
+    with pytest.raises(ValueError, match="classes is None but the first partial_fit"):
+        model.partial_fit(X, y)
+    model.partial_fit(X, y, classes=[0, 1]).partial_fit(X, y, classes=[1, 0])
+    with pytest.raises(ValueError, match=r"classes are \[0 2\] but were \[0 1\]"):
+        model.partial_fit(X, y, classes=[0, 2])
+
+
+@pytest.mark.parametrize("stranger", [2, 0.5, "yes"])
+def test_a_label_of_neither_class_is_named_and_changes_nothing(
+    stranger: Any, X: FloatArray, y: Any
+) -> None:
+    model = BayesianLogisticRegression().fit(X, y)
+    before = model.posterior_
+    with pytest.raises(ValueError, match=r"y contains .* but the classes are"):
+        model.partial_fit(X[:2], np.array([0, stranger], dtype=object))
+    assert model.posterior_ is before
