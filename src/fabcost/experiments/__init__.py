@@ -1,0 +1,1 @@
+"""What was measured: data, measurements, and the pictures and tables made of them."""

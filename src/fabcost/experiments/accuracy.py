@@ -1,0 +1,99 @@
+"""How close each method's posterior is to the truth, as the first data come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabcost.experiments.cold_start import Impressions
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.inference import adf, compare, ep, laplace, nuts
+from fabcost.inference.fabcost import FabCost
+from fabcost.inference.refresh import Refresh
+
+Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
+
+
+def _fab_cost(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
+    learner = FabCost(prior, refresh=Refresh.geometric())
+    learner.observe_many(X, y)
+    return learner.posterior
+
+
+METHODS: dict[str, Method] = {
+    "Laplace": laplace.fit,
+    "ADF, MacKay": lambda prior, X, y: adf.fit(prior, X, y, moments="mackay"),
+    "ADF": adf.fit,
+    "EP, MacKay": lambda prior, X, y: ep.fit(prior, X, y, moments="mackay").posterior,
+    "FAB-COST": _fab_cost,
+    "EP": lambda prior, X, y: ep.fit(prior, X, y).posterior,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracy:
+    """One posterior, its reference draws, and the error of every method.
+
+    Attributes
+    ----------
+    rows, clicks
+        Impressions seen, and how many of them were clicked.
+    prior_variance
+        Of every weight.
+    posteriors, errors
+        By the name of the method.
+    truth
+        The reference draws.
+    sampler_error
+        Monte Carlo standard error of the reference's own mean, in posterior sds, as the root
+        mean square over the weights.
+    """
+
+    rows: int
+    clicks: int
+    prior_variance: float
+    posteriors: dict[str, Gaussian]
+    errors: dict[str, compare.MomentError]
+    truth: nuts.NutsResult
+    sampler_error: float
+
+    @property
+    def gain(self) -> float:
+        """How many times smaller EP's error of the mean is than Laplace's."""
+        return self.errors["Laplace"].mean / self.errors["EP"].mean
+
+
+def measure(
+    data: Impressions,
+    *,
+    sizes: tuple[int, ...],
+    prior_variances: tuple[float, ...],
+    draws: int,
+    seed: int,
+    progress: bool = False,
+) -> Iterator[Accuracy]:
+    """Every method against NUTS on the first impressions of ``data``, one size after another.
+
+    Examples
+    --------
+    >>> from fabcost.experiments.cold_start import simulate
+    >>> data = simulate(30, 3, rng=np.random.default_rng(0))
+    >>> [point] = measure(data, sizes=(30,), prior_variances=(1.0,), draws=500, seed=0)
+    >>> point.errors["EP"].mean < point.errors["Laplace"].mean
+    True
+    """
+    for variance in prior_variances:
+        prior = Gaussian.isotropic(data.X.shape[1], variance=variance)
+        for rows in sizes:
+            X, y = data.X[:rows], data.y[:rows]
+            truth = nuts.fit(prior, X, y, draws=draws, chains=2, seed=seed, progress=progress)
+            posteriors = {name: method(prior, X, y) for name, method in METHODS.items()}
+            errors = {
+                name: compare.moment_error(posterior, truth.mean, truth.covariance)
+                for name, posterior in posteriors.items()
+            }
+            own = float(np.sqrt(np.mean(1.0 / truth.ess)))
+            yield Accuracy(rows, int(y.sum()), variance, posteriors, errors, truth, own)
