@@ -71,6 +71,16 @@ def as_table(claims: Iterable[Claim], *, quick: bool) -> Table:
     return table
 
 
+def as_markdown(claims: Iterable[Claim]) -> str:
+    """Lay the report out for the documentation."""
+    lines = ["| what | measured | required | holds | detail |", "|---|---:|---:|---|---|"]
+    lines += [
+        f"| {c.what} | {c.measured_text} | {c.required_text} | {c.verdict} | {c.detail} |"
+        for c in claims
+    ]
+    return "\n".join(lines)
+
+
 def write(path: Path, claims: Iterable[Claim], *, quick: bool) -> None:
     """Write the report for a machine."""
     report = {

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost import Gaussian
+from fabcost.experiments.cold_start import simulate
 from fabcost.impressions import FloatArray
 
 WEIGHTS = 15
 PRIOR_VARIANCE = 100.0
 SEED = 20_260_101
-_INTERCEPT = -4.0
 _WEIGHT_SD = 0.5
 
 
@@ -22,7 +21,7 @@ class Workload:
     """Impressions of a cold start: rows, 0/1 labels, and the vague prior before them."""
 
     X: FloatArray
-    y: npt.NDArray[np.int64]
+    y: FloatArray
     prior: Gaussian
 
     @property
@@ -36,19 +35,9 @@ class Workload:
 
 
 def cold_start(rows: int, weights: int = WEIGHTS) -> Workload:
-    """Draw standard normal features beside a constant, few clicks, prior N(0, 100 I).
-
-    Fewer rows are the first rows of more.
-    """
-    of_weights, of_rows, of_clicks = np.random.default_rng(SEED).spawn(3)
-    theta = _WEIGHT_SD * of_weights.standard_normal(weights)
-    theta[0] = _INTERCEPT
-    X = of_rows.standard_normal((rows, weights))
-    X[:, 0] = 1.0
-    clicks = of_clicks.random(rows) < 1.0 / (1.0 + np.exp(-X @ theta))
-    return Workload(
-        X, clicks.astype(np.int64), Gaussian.isotropic(weights, variance=PRIOR_VARIANCE)
-    )
+    """Draw the first ``rows`` of one stream, with the prior N(0, 100 I)."""
+    X, y, _ = simulate(rows, weights, rng=np.random.default_rng(SEED), weight_sd=_WEIGHT_SD)
+    return Workload(X, y, Gaussian.isotropic(weights, variance=PRIOR_VARIANCE))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ PI_OVER_EIGHT = math.pi / 8.0
 WIDE = 49.0  # cavity variance above which the step-function expansion takes over
 NARROW = 0.43  # cavity sd below which the Gaussian, not the poles of σ, limits the step
 NARROW_STEP = 0.855
+NARROW_DROP = math.exp(-0.5 * NARROW_STEP**2)
 CUT = 60.0  # where σ'(u) e^{u/2} is below 1e-12: end of the corrections to the step function
 _abscissae, _weights = np.polynomial.legendre.leggauss(64)
 CORRECTION_NODES = 0.5 * CUT * (_abscissae + 1.0)
@@ -77,14 +78,15 @@ def _trapezoid(margin, variance):
     """
     sd = math.sqrt(variance)
     step = NARROW_STEP
+    drop = NARROW_DROP
     if sd > NARROW:
         step = 2.0 * math.pi**2 * sd / ((28.0 + sd) * variance + 0.5 * math.pi**2)
+        drop = math.exp(-0.5 * step * step)
     centre = math.exp(-margin)
     ratio = math.exp(-sd * step)
     inverse_ratio = 1.0 / ratio
     up = centre * ratio
     down = centre * inverse_ratio
-    drop = math.exp(-0.5 * step * step)
     fall = drop * drop
     weight = drop
     z = 1.0 / (1.0 + centre)

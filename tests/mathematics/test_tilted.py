@@ -9,7 +9,25 @@ from hypothesis import strategies as st
 from fabcost.tilted import Moments, tilted
 from tests.reference import mackay_gradients, tilted_by_quadrature
 
-SDS = [1e-6, 1e-3, 0.1, 0.429, 0.431, 1.0, 2.0, 4.0, 6.99, 7.01, 9.0, 15.0, 60.0, 300.0, 1e3]
+SDS = [
+    1e-6,
+    1e-3,
+    0.1,
+    0.249,
+    0.251,
+    0.429,
+    0.431,
+    1.0,
+    2.0,
+    4.0,
+    6.99,
+    7.01,
+    9.0,
+    15.0,
+    60.0,
+    300.0,
+    1e3,
+]
 MARGINS = [-60.0, -44.0, -25.0, -9.0, -2.0, -0.3, 0.0, 0.7, 5.0, 18.0, 60.0]
 
 

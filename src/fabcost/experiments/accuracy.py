@@ -60,10 +60,46 @@ class Accuracy:
     truth: nuts.NutsResult
     sampler_error: float
 
+
+@dataclass(frozen=True)
+class Summary:
+    """Errors of the mean in posterior sds, rms over the weights, averaged over streams."""
+
+    rows: int
+    clicks: float
+    prior_variance: float
+    mean_errors: dict[str, float]
+    variance_errors: dict[str, float]
+    sampler_error: float
+
     @property
     def gain(self) -> float:
         """How many times smaller EP's error of the mean is than Laplace's."""
-        return self.errors["Laplace"].mean / self.errors["EP"].mean
+        return self.mean_errors["Laplace"] / self.mean_errors["EP"]
+
+
+def summarise(points: list[Accuracy]) -> list[Summary]:
+    """Average the points of equal prior and size, in the order in which they come."""
+    cells: dict[tuple[float, int], list[Accuracy]] = {}
+    for point in points:
+        cells.setdefault((point.prior_variance, point.rows), []).append(point)
+    return [_average(cell) for cell in cells.values()]
+
+
+def _average(cell: list[Accuracy]) -> Summary:
+    return Summary(
+        rows=cell[0].rows,
+        clicks=float(np.mean([point.clicks for point in cell])),
+        prior_variance=cell[0].prior_variance,
+        mean_errors={
+            name: float(np.mean([point.errors[name].mean for point in cell])) for name in METHODS
+        },
+        variance_errors={
+            name: float(np.mean([point.errors[name].variance for point in cell]))
+            for name in METHODS
+        },
+        sampler_error=float(np.mean([point.sampler_error for point in cell])),
+    )
 
 
 def measure(

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.experiments.accuracy import Accuracy
+from fabcost.experiments.accuracy import Accuracy, Summary
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
@@ -26,12 +26,12 @@ STYLES: dict[str, dict[str, Any]] = {
 _SHOWN_MARGINALS = ("Laplace", "ADF", "FAB-COST", "EP")
 
 
-def draw_accuracy(points: list[Accuracy], path: Path) -> None:
+def draw_accuracy(example: Accuracy, points: list[Summary], path: Path) -> None:
     """One posterior marginal against its reference, and the errors as the data grow."""
     with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(10, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
-        _draw_marginal(left, points[len(points) // 2])
+        _draw_marginal(left, example)
         _draw_errors(right, points)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
@@ -56,10 +56,10 @@ def _marginal_density(belief: Gaussian, at: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-0.5 * z * z) / (belief.sd[0] * np.sqrt(2.0 * np.pi)))
 
 
-def _draw_errors(axes: Axes, points: list[Accuracy]) -> None:
+def _draw_errors(axes: Axes, points: list[Summary]) -> None:
     rows = [point.rows for point in points]
     for name, style in STYLES.items():
-        axes.loglog(rows, [point.errors[name].mean for point in points], label=name, **style)
+        axes.loglog(rows, [point.mean_errors[name] for point in points], label=name, **style)
     own = [point.sampler_error for point in points]
     axes.fill_between(rows, 0, own, color="#eeeeee", label="error of the reference itself")
     axes.set_title(f"Error of the mean, prior variance {points[0].prior_variance:g}")

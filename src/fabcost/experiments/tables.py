@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from fabcost.experiments.accuracy import METHODS, Accuracy
+from fabcost.experiments.accuracy import METHODS, Summary
 
 CAPTION = "error of the posterior mean in posterior sds, rms over the weights"
 
 
-def accuracy_lines(points: list[Accuracy]) -> list[tuple[str, ...]]:
+def accuracy_lines(points: list[Summary]) -> list[tuple[str, ...]]:
     """A heading, then a line for each method with a column for each number of impressions."""
     return [
         ("method", *(f"{point.rows:,}" for point in points)),
-        *((name, *(_figure(p.errors[name].mean) for p in points)) for name in METHODS),
+        *((name, *(_figure(p.mean_errors[name]) for p in points)) for name in METHODS),
         ("NUTS, its own error", *(_figure(point.sampler_error) for point in points)),
         ("Laplace / EP", *(f"{point.gain:.0f} times" for point in points)),
-        ("clicks so far", *(str(point.clicks) for point in points)),
+        ("clicks so far", *(f"{point.clicks:.3g}" for point in points)),
     ]
 
 
-def accuracy_table(points: list[Accuracy]) -> Table:
+def accuracy_table(points: list[Summary]) -> Table:
     """The lines as a table for the terminal."""
     heading, *lines = accuracy_lines(points)
     table = Table(title=f"Prior variance {points[0].prior_variance:g}", caption=CAPTION)
@@ -31,7 +31,7 @@ def accuracy_table(points: list[Accuracy]) -> Table:
     return table
 
 
-def accuracy_markdown(points: list[Accuracy]) -> str:
+def accuracy_markdown(points: list[Summary]) -> str:
     """The lines as a table for the documentation."""
     heading, *lines = accuracy_lines(points)
     rule = ("---",) + ("---:",) * len(points)

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.experiments.accuracy import Accuracy, measure
+from fabcost.experiments.accuracy import Accuracy, measure, summarise
 from fabcost.experiments.cold_start import Impressions, simulate
 from fabcost.experiments.figures import draw_accuracy
 from fabcost.experiments.tables import accuracy_table
@@ -25,9 +25,9 @@ def run(out: Path, *, seed: int, draws: int, console: Console) -> list[Accuracy]
         "Each method learns from the first impressions; NUTS, far slower, samples the truth.\n"
     )
     points = _measured(data, seed=seed, draws=draws, console=console)
-    console.print(accuracy_table(points))
+    console.print(accuracy_table(summarise(points)))
     picture = out / "accuracy.png"
-    draw_accuracy(points, picture)
+    draw_accuracy(points[len(points) // 2], summarise(points), picture)
     console.print(f"\nPicture: {picture}")
     return points
 

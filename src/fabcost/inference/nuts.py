@@ -91,6 +91,7 @@ def fit(
         draws=draws,
         tune=tune,
         chains=chains,
+        cores=1,  # the density is a Python function: chains in threads would wait for each other
         seed=seed,
         progress_bar=progress,
         save_warmup=False,

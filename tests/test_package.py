@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import fabcost
+from fabcost.cli import application
+
+ROOT = Path(__file__).resolve().parents[1]
+HEAVY = ("sklearn", "matplotlib", "nutpie", "arviz", "pandas", "rich", "typer")
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return done.stdout
+
+
+def test_import_stays_light() -> None:
+    loaded = run("-c", "import sys, fabcost; print(*sys.modules)").split()
+    assert "fabcost" in loaded
+    assert not {name for name in loaded if name.split(".")[0] in HEAVY}
+
+
+def test_every_public_name_can_be_had() -> None:
+    for name in fabcost.__all__:
+        assert getattr(fabcost, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = fabcost.nonsense
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_example_runs(path: Path) -> None:
+    assert run(str(path)).strip()
+
+
+def test_demo_writes_a_table_and_a_picture(tmp_path: Path) -> None:
+    result = CliRunner().invoke(application, ["demo", "--out", str(tmp_path), "--draws", "100"])
+    assert result.exit_code == 0, result.output
+    assert "Laplace / EP" in result.output
+    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_version() -> None:
+    assert run("-m", "fabcost", "version").strip() == fabcost.__version__
+
+
+def test_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['typer'] = None\nfrom fabcost.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'fabcost[reports]'" in done.stderr
+
+
+def test_every_command_is_documented() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in application.registered_commands:
+        assert command.callback is not None
+        assert f"fabcost {command.callback.__name__}" in readme
+
+
+def test_lock_file_names_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "==" in lock
+    assert "://" not in lock
