@@ -96,6 +96,19 @@ class Gaussian:
         belief._freeze(centre, square)
         return belief
 
+    @classmethod
+    def from_kernel(cls, mean: FloatArray, root: FloatArray) -> Gaussian:
+        """Like `from_root`, but unchecked: for arrays that the kernels made.
+
+        Examples
+        --------
+        >>> Gaussian.from_kernel(np.zeros(1), np.ones((1, 1))).sd
+        array([1.])
+        """
+        belief = cls.__new__(cls)
+        belief._freeze(mean.copy(), root.copy())
+        return belief
+
     def _freeze(self, mean: FloatArray, root: FloatArray) -> None:
         self.__dict__["mean"] = _frozen(mean)
         self.__dict__["root"] = _frozen(root)

@@ -338,3 +338,26 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
             log_factors += math.log(product)
             product = 1.0
     return skipped, log_factors + math.log(product)
+
+
+@njit(cache=True)
+def largest_score(columns, priority, count, theta, scores):
+    """Position and score of the largest θᵀa among the first ``count`` columns.
+
+    Equal scores go to the smaller priority.  Every score is summed in the order of the weights,
+    so equal columns have equal scores wherever they stand.
+    """
+    best = -math.inf
+    winner = -1
+    for start in range(0, count, scores.size):
+        many = min(scores.size, count - start)
+        for k in range(many):
+            scores[k] = theta[0] * columns[0, start + k]
+        for d in range(1, theta.size):
+            for k in range(many):
+                scores[k] += theta[d] * columns[d, start + k]
+        for k in range(many):
+            if scores[k] > best or (scores[k] == best and priority[start + k] < priority[winner]):
+                best = scores[k]
+                winner = start + k
+    return winner, best

@@ -29,7 +29,7 @@ _SHOWN_MARGINALS = ("Laplace", "ADF", "FAB-COST", "EP")
 def draw_accuracy(example: Accuracy, points: list[Summary], path: Path) -> None:
     """One posterior marginal against its reference, and the errors as the data grow."""
     with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(10, 3.6), layout="constrained")
+        figure = Figure(figsize=(11, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_marginal(left, example)
         _draw_errors(right, points)
@@ -65,5 +65,5 @@ def _draw_errors(axes: Axes, points: list[Summary]) -> None:
     axes.set_title(f"Error of the mean, prior variance {points[0].prior_variance:g}")
     axes.set_xlabel("impressions")
     axes.set_ylabel("posterior sds (rms over weights)")
-    axes.set_ylim(bottom=min(own) / 2, top=300.0)
-    axes.legend(frameon=False, ncols=2)
+    axes.set_ylim(bottom=min(own) / 2)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

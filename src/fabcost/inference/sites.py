@@ -47,7 +47,7 @@ class Carried(NamedTuple):
 
     def gaussian(self) -> Gaussian:
         """The belief as a value."""
-        return Gaussian.from_root(self.mean, self.root[:, : self.mean.size])
+        return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size])
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:

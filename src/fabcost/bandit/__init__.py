@@ -1,0 +1,1 @@
+"""Decisions: policies over any learner, pools of candidates, environments, replay, evaluation."""

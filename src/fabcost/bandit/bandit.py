@@ -1,0 +1,165 @@
+"""The contextual bandit: choose among candidate rows, learn from what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.bandit.learner import Learner
+from fabcost.bandit.policy import Policy, Thompson
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray, as_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and how.
+
+    Attributes
+    ----------
+    index
+        The chosen candidate.
+    ranking
+        The best ``top_k`` candidates, the chosen one first.
+    scores
+        One for each candidate; minus infinity if it was excluded.
+    propensities
+        The probability that each candidate had to be chosen, if it was asked for.
+    """
+
+    index: int
+    ranking: npt.NDArray[np.intp]
+    scores: FloatArray
+    propensities: FloatArray | None = None
+
+
+class Bandit:
+    """A policy over a learner (Algorithm 1 of the paper).
+
+    Parameters
+    ----------
+    learner
+        `fabcost.FabCost`, or any `Learner`.
+    policy
+        `Thompson` unless given.
+    seed
+        Of the random stream: a seed, or a generator to draw from.
+
+    Examples
+    --------
+    >>> import fabcost
+    >>> learner = fabcost.FabCost(Gaussian.isotropic(2, variance=100.0))
+    >>> bandit = Bandit(learner, seed=7)
+    >>> candidates = np.array([[1.0, 0.0], [1.0, 1.0]])
+    >>> choice = bandit.choose(candidates)
+    >>> bandit.learn(candidates[choice.index], clicked=True)
+    >>> bandit.propensities(candidates, draws=1000).sum()
+    np.float64(1.0)
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        *,
+        policy: Policy | None = None,
+        seed: int | np.random.Generator = 0,
+    ) -> None:
+        self.learner = learner
+        self.policy: Policy = Thompson() if policy is None else policy
+        self.rng = np.random.default_rng(seed)
+
+    def choose(
+        self,
+        candidates: npt.ArrayLike,
+        *,
+        top_k: int = 1,
+        exclude: Collection[int] = (),
+        draws: int | None = None,
+        floor: float = 0.0,
+    ) -> Choice:
+        """Choose one row of ``candidates``, and rank the best ``top_k``.
+
+        With ``draws`` the choice is made from `propensities` and carries them: the logged
+        probability is then exact given those draws.
+        """
+        belief = self.learner.posterior
+        rows, allowed = _checked(candidates, exclude, top_k, belief)
+        scores = self.policy.scores(belief, rows, self.rng)
+        scores[~allowed] = -np.inf
+        ranking = _ranked(scores, min(top_k, int(allowed.sum())), self.rng)
+        if draws is None:
+            return Choice(int(ranking[0]), ranking, scores)
+        shares = self._shares(belief, rows, allowed, draws, floor)
+        chosen = int(self.rng.choice(shares.size, p=shares))
+        others = ranking[ranking != chosen]
+        ranking = np.concatenate([[chosen], others])[: ranking.size]
+        return Choice(chosen, ranking, scores, shares)
+
+    def propensities(
+        self,
+        candidates: npt.ArrayLike,
+        *,
+        draws: int = 256,
+        floor: float = 0.0,
+        exclude: Collection[int] = (),
+    ) -> FloatArray:
+        r"""The probability of each candidate to be chosen.
+
+        :math:`p = (1-f)\,\hat p + f/K` with :math:`\hat p` the win frequencies over ``draws``
+        joint draws of the weights and f the ``floor``.
+        """
+        belief = self.learner.posterior
+        rows, allowed = _checked(candidates, exclude, 1, belief)
+        return self._shares(belief, rows, allowed, draws, floor)
+
+    def learn(self, x: npt.ArrayLike, clicked: Any) -> None:
+        """Learn what became of the row that was shown."""
+        self.learner.observe(x, clicked)
+
+    def _shares(
+        self,
+        belief: Gaussian,
+        rows: FloatArray,
+        allowed: npt.NDArray[np.bool_],
+        draws: int,
+        floor: float,
+    ) -> FloatArray:
+        if draws < 1:
+            raise ValueError(f"draws is {draws} but must be at least 1")
+        if not 0.0 <= floor <= 1.0:
+            raise ValueError(f"floor is {floor} but must lie in [0, 1]")
+        shares = np.zeros(allowed.size)
+        among = self.policy.shares(belief, rows[allowed], self.rng, draws)
+        shares[allowed] = (1.0 - floor) * among + floor / among.size
+        return np.asarray(shares / shares.sum())
+
+
+def _checked(
+    candidates: npt.ArrayLike, exclude: Collection[int], top_k: int, belief: Gaussian
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    rows = as_rows(candidates, belief.dimension)
+    if rows.shape[0] == 0:
+        raise ValueError("candidates are empty but there must be at least one")
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    allowed = np.ones(rows.shape[0], dtype=bool)
+    for index in exclude:
+        if not 0 <= index < rows.shape[0]:
+            raise ValueError(f"exclude names {index} but there are {rows.shape[0]} candidates")
+        allowed[index] = False
+    if not allowed.any():
+        raise ValueError(f"all {rows.shape[0]} candidates are excluded but one must be left")
+    return rows, allowed
+
+
+def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """The ``many`` largest, largest first, ties at random."""
+    if many == 1:
+        best = int(scores.argmax())
+        ties = np.flatnonzero(scores == scores[best])
+        return ties if ties.size == 1 else rng.choice(ties, 1)
+    return np.lexsort((rng.random(scores.size), -scores))[:many]

@@ -1,0 +1,164 @@
+"""Policies: from a belief and candidate rows to a choice, with all randomness passed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+
+
+class Policy(Protocol):
+    """What a bandit asks of a policy."""
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One score for each row; the largest is chosen, ties at random."""
+        ...
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """The probability of each row to be chosen; if it has no formula, over ``draws``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Thompson:
+    r"""Thompson sampling: the best row under weights drawn from the belief.
+
+    :math:`\arg\max_j a_j^\top\tilde\theta`, :math:`\tilde\theta = \mu + \text{scale}\cdot R z`
+    (equation 2 and Algorithm 1 of the paper).
+
+    Parameters
+    ----------
+    scale
+        Factor on the sd of the draw: 1 is Thompson's; less explores less.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Thompson(scale=0.0).scores(Gaussian([1.0], [[9.0]]), np.array([[2.0], [3.0]]), rng)
+    array([2., 3.])
+    """
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Scores under one draw of the weights."""
+        z = rng.standard_normal(belief.dimension)
+        return rows @ (belief.mean + self.scale * (belief.root @ z))
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """How often each row wins over ``draws`` joint draws."""
+        z = rng.standard_normal((draws, belief.dimension))
+        theta = belief.mean + self.scale * (z @ belief.root.T)
+        return wins(theta @ rows.T) / draws
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """The best row under the mean of the belief: never explores on purpose."""
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Scores under the mean weights."""
+        return rows @ belief.mean
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """All on the best row, or equally on those that tie."""
+        return wins((rows @ belief.mean)[None, :])
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """`Greedy`, but any row with probability ``epsilon``."""
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.epsilon <= 1, f"epsilon is {self.epsilon} but must lie in [0, 1]")
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Random scores with probability epsilon, else those of the mean weights."""
+        if rng.random() < self.epsilon:
+            return _random_scores(rows, rng)
+        return rows @ belief.mean
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """Greedy's with the uniform mixed in."""
+        best = wins((rows @ belief.mean)[None, :])
+        return np.asarray((1.0 - self.epsilon) * best + self.epsilon / rows.shape[0])
+
+
+@dataclass(frozen=True)
+class BayesianUCB:
+    r"""The row of the highest quantile of its score, :math:`a^\top\mu + z_q\sqrt{a^\top\Sigma a}`.
+
+    References
+    ----------
+    Kaufmann, Cappé & Garivier, "On Bayesian upper confidence bounds for bandit problems" (2012).
+    """
+
+    quantile: float = 0.95
+
+    def __post_init__(self) -> None:
+        _check(0 < self.quantile < 1, f"quantile is {self.quantile} but must lie in (0, 1)")
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The quantile of each row's score."""
+        centre, variance = belief.marginal(rows)
+        return np.asarray(centre + ndtri(self.quantile) * np.sqrt(variance))
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """All on the best row, or equally on those that tie."""
+        return wins(self.scores(belief, rows, rng)[None, :])
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Any row with equal probability: what a holdback sees."""
+
+    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Random scores."""
+        return _random_scores(rows, rng)
+
+    def shares(
+        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """The same for every row."""
+        return np.full(rows.shape[0], 1.0 / rows.shape[0])
+
+
+def wins(scores: FloatArray) -> FloatArray:
+    """How often each column is the largest of its row; columns that tie share the win.
+
+    Examples
+    --------
+    >>> wins(np.array([[1.0, 3.0, 3.0], [5.0, 4.0, 4.0]]))
+    array([1. , 0.5, 0.5])
+    """
+    best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray((best / best.sum(axis=1, keepdims=True)).sum(axis=0))
+
+
+def _random_scores(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return np.asarray(rng.random(len(rows)), dtype=np.float64)
+
+
+def _check(sound: bool, complaint: str) -> None:
+    if not sound:
+        raise ValueError(complaint)
