@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
+
 FloatArray = npt.NDArray[np.float64]
 
 #: Beyond this magnitude the square of a feature times a variance could overflow.
@@ -117,9 +119,7 @@ def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def _check_magnitude(values: FloatArray, name: str) -> None:
-    # min and max pass over the values without a temporary of their size; NaN propagates.
-    low, high = (values.min(), values.max()) if values.size else (0.0, 0.0)
-    if low >= -LARGEST_FEATURE and high <= LARGEST_FEATURE:
+    if kernels.all_within(values.ravel(), LARGEST_FEATURE):
         return
     position = np.argwhere(~(np.abs(values) <= LARGEST_FEATURE))[0]
     where = ", ".join(str(i) for i in position)

@@ -230,12 +230,19 @@ def _dot(a, b):
 
 @njit(cache=True, fastmath=FAST_MATH)
 def _project(root, x, along):
-    """along ← rootᵀ x; returns xᵀ Σ x."""
+    """along ← rootᵀ x, three rows at a time; returns xᵀ Σ x."""
     for j in range(along.size):
         along[j] = 0.0
-    for i in range(x.size):
+    i = 0
+    while i + 2 < x.size:
+        first, second, third = x[i], x[i + 1], x[i + 2]
+        for j in range(along.size):
+            along[j] += first * root[i, j] + second * root[i + 1, j] + third * root[i + 2, j]
+        i += 3
+    while i < x.size:
         for j in range(along.size):
             along[j] += x[i] * root[i, j]
+        i += 1
     return _dot(along, along)
 
 
@@ -338,6 +345,15 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
             log_factors += math.log(product)
             product = 1.0
     return skipped, log_factors + math.log(product)
+
+
+@njit(cache=True)
+def all_within(values, limit):
+    """Whether every value is a number of magnitude at most ``limit``, in one pass."""
+    sound = True
+    for i in range(values.size):
+        sound &= abs(values[i]) <= limit
+    return sound
 
 
 @njit(cache=True)

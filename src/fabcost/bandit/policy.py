@@ -66,7 +66,14 @@ class Thompson:
 
 @dataclass(frozen=True)
 class Greedy:
-    """The best row under the mean of the belief: never explores on purpose."""
+    """The best row under the mean of the belief: never explores on purpose.
+
+    Examples
+    --------
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[9.0]])
+    >>> Greedy().scores(belief, np.array([[2.0], [3.0]]), rng)
+    array([2., 3.])
+    """
 
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores under the mean weights."""
@@ -81,7 +88,14 @@ class Greedy:
 
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """`Greedy`, but any row with probability ``epsilon``."""
+    """`Greedy`, but any row with probability ``epsilon``.
+
+    Examples
+    --------
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[9.0]])
+    >>> EpsilonGreedy(0.2).shares(belief, np.array([[2.0], [3.0]]), rng, 1)
+    array([0.1, 0.9])
+    """
 
     epsilon: float = 0.1
 
@@ -109,6 +123,12 @@ class BayesianUCB:
     References
     ----------
     Kaufmann, Cappé & Garivier, "On Bayesian upper confidence bounds for bandit problems" (2012).
+
+    Examples
+    --------
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[9.0]])
+    >>> BayesianUCB(0.5).scores(belief, np.array([[2.0], [3.0]]), rng)
+    array([2., 3.])
     """
 
     quantile: float = 0.95
@@ -130,7 +150,14 @@ class BayesianUCB:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Any row with equal probability: what a holdback sees."""
+    """Any row with equal probability: what a holdback sees.
+
+    Examples
+    --------
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[9.0]])
+    >>> Uniform().shares(belief, np.array([[2.0], [3.0]]), rng, 1)
+    array([0.5, 0.5])
+    """
 
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Random scores."""
