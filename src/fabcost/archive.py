@@ -1,6 +1,6 @@
 """Learners on disk: one versioned file, checked on reading, without pickle.
 
-A line of text (format, version, SHA-256 of the rest), then NumPy's own npz with the arrays and
+A line of text (format, version, SHA-256 of these and of the rest), then NumPy's own npz with the arrays and
 the settings as JSON.
 """
 
@@ -89,7 +89,9 @@ def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
 
 
 def _header(version: int, body: bytes) -> bytes:
-    return f"{FORMAT} {version} {hashlib.sha256(body).hexdigest()}\n".encode()
+    title = f"{FORMAT} {version} "
+    digest = hashlib.sha256(title.encode() + body).hexdigest()
+    return f"{title}{digest}\n".encode()
 
 
 def _checked_body(content: bytes, source: str) -> bytes:

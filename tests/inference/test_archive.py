@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fabcost
@@ -55,6 +55,7 @@ CONTENT = to_bytes(some_learner())
 
 
 @settings(max_examples=200)
+@example(16, 1)
 @given(st.integers(0, len(CONTENT) - 1), st.integers(1, 255))
 def test_any_altered_byte_is_noticed(position: int, flip: int) -> None:
     altered = bytearray(CONTENT)
