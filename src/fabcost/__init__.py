@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fabcost.archive import load, save
+from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
+from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.fabcost import FabCost
 from fabcost.inference.refresh import Refresh
+from fabcost.recommender import Recommender
 
 if TYPE_CHECKING:
     from fabcost.estimator import BayesianLogisticRegression
@@ -16,9 +19,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BayesianLogisticRegression",
+    "Boolean",
+    "Categorical",
     "FabCost",
     "Gaussian",
+    "Numeric",
+    "Recommender",
     "Refresh",
+    "Schema",
+    "Text",
     "load",
     "save",
 ]

@@ -1,7 +1,7 @@
-"""Learners on disk: one versioned file, checked on reading, without pickle.
+"""Learners and recommenders on disk: one versioned file, checked on reading, without pickle.
 
-A line of text (format, version, SHA-256 of these and of the rest), then NumPy's own npz with the arrays and
-the settings as JSON.
+A line of text (format, version, SHA-256 of these and of the rest), then NumPy's own npz with the
+arrays and the settings as JSON.
 """
 
 from __future__ import annotations
@@ -10,17 +10,35 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from fabcost.impressions import FloatArray
 from fabcost.inference.fabcost import FabCost
 
-FORMAT = "fabcost-learner"
-VERSION = 1
+Array = npt.NDArray[Any]
+
 _LONGEST_HEADER = 200
+
+
+class Format(NamedTuple):
+    """A kind of file: the word it begins with, the newest version, and what it holds.
+
+    Examples
+    --------
+    >>> LEARNER.what
+    'learner'
+    """
+
+    word: str
+    version: int
+    what: str
+
+
+LEARNER = Format("fabcost-learner", 1, "learner")
 
 
 def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
@@ -35,13 +53,7 @@ def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
     ...     fabcost.load(f"{folder}/learner.fabcost").seen
     0
     """
-    target = Path(path)
-    partial = target.with_name(f"{target.name}.partial")
-    with partial.open("wb") as file:
-        file.write(to_bytes(learner))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(target)
+    replace_file(path, to_bytes(learner))
 
 
 def load(path: str | os.PathLike[str]) -> FabCost:
@@ -67,12 +79,7 @@ def to_bytes(learner: FabCost) -> bytes:
     >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
     b'fabcost-learner 1'
     """
-    settings, arrays = learner.state()
-    buffer = io.BytesIO()
-    text = np.frombuffer(json.dumps(settings).encode(), dtype=np.uint8)
-    np.savez(buffer, allow_pickle=False, settings=text, **arrays)
-    body = buffer.getvalue()
-    return _header(VERSION, body) + body
+    return pack(LEARNER, *learner.state())
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
@@ -84,36 +91,82 @@ def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
     Traceback (most recent call last):
     ValueError: the data is not a saved learner: it does not begin with 'fabcost-learner'
     """
-    settings, arrays = _read_body(_checked_body(content, source))
-    return FabCost.restored(settings, arrays)
+    return FabCost.restored(*unpack(LEARNER, content, source))
 
 
-def _header(version: int, body: bytes) -> bytes:
-    title = f"{FORMAT} {version} "
-    digest = hashlib.sha256(title.encode() + body).hexdigest()
-    return f"{title}{digest}\n".encode()
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file through to the disk beside the old one, then replace that in one step.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     replace_file(f"{folder}/file", b"content")
+    ...     Path(f"{folder}/file").read_bytes()
+    b'content'
+    """
+    target = Path(path)
+    partial = target.with_name(f"{target.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(target)
 
 
-def _checked_body(content: bytes, source: str) -> bytes:
-    line, _, body = content.partition(b"\n")
-    words = line[:_LONGEST_HEADER].decode("ascii", errors="replace").split(" ")
-    if words[0] != FORMAT or len(words) != 3 or not words[1].isdecimal():
-        raise ValueError(f"{source} is not a saved learner: it does not begin with {FORMAT!r}")
-    version = int(words[1])
-    if version > VERSION:
-        raise ValueError(
-            f"{source} has format version {version} but this fabcost reads up to {VERSION}: "
-            "upgrade fabcost to read it"
-        )
-    if _header(version, body) != line + b"\n":
-        raise ValueError(
-            f"{source} is truncated or altered: its checksum is not the one it was saved with"
-        )
-    return body
+def pack(kind: Format, settings: dict[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Settings (plain JSON values) and arrays as the bytes of one file.
+
+    Examples
+    --------
+    >>> pack(LEARNER, {}, {})[:17]
+    b'fabcost-learner 1'
+    """
+    buffer = io.BytesIO()
+    text: Array = np.frombuffer(json.dumps(settings).encode(), dtype=np.uint8)
+    np.savez(buffer, allow_pickle=False, settings=text, **arrays)
+    body = buffer.getvalue()
+    return _header(kind.word, kind.version, body) + body
 
 
-def _read_body(body: bytes) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+def unpack(
+    kind: Format, content: bytes, source: str = "the data"
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Settings and arrays of `pack`; a ValueError names ``source`` and what is wrong with it.
+
+    Examples
+    --------
+    >>> unpack(LEARNER, pack(LEARNER, {"seen": 3}, {}))
+    ({'seen': 3}, {})
+    """
+    body = _checked_body(kind, content, source)
     with np.load(io.BytesIO(body), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     settings = json.loads(arrays.pop("settings").tobytes())
     return settings, arrays
+
+
+def _header(word: str, version: int, body: bytes) -> bytes:
+    title = f"{word} {version} "
+    digest = hashlib.sha256(title.encode() + body).hexdigest()
+    return f"{title}{digest}\n".encode()
+
+
+def _checked_body(kind: Format, content: bytes, source: str) -> bytes:
+    line, _, body = content.partition(b"\n")
+    words = line[:_LONGEST_HEADER].decode("ascii", errors="replace").split(" ")
+    if words[0] != kind.word or len(words) != 3 or not words[1].isdecimal():
+        raise ValueError(
+            f"{source} is not a saved {kind.what}: it does not begin with {kind.word!r}"
+        )
+    version = int(words[1])
+    if version > kind.version:
+        raise ValueError(
+            f"{source} has format version {version} but this fabcost reads up to {kind.version}: "
+            "upgrade fabcost to read it"
+        )
+    if _header(kind.word, version, body) != line + b"\n":
+        raise ValueError(
+            f"{source} is truncated or altered: its checksum is not the one it was saved with"
+        )
+    return body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -36,3 +37,54 @@ def demo(
     from fabcost.experiments import tour
 
     tour.run(out, seed=seed, draws=draws, console=Console())
+
+
+@application.command()
+def evaluate(
+    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV or Parquet.")],
+    reward: Annotated[str, typer.Option(help="Column of the outcome, 0 or 1.")],
+    propensity: Annotated[str, typer.Option(help="Column of the logged action's probability.")],
+    action: Annotated[str, typer.Option(help="Column of the chosen item's id.")],
+    out: Annotated[Path, typer.Option(help="Where evaluation.json and .png go.")],
+    items: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Table of item features.")
+    ] = None,
+    item_id: Annotated[str | None, typer.Option(help="Its id column, if not ACTION.")] = None,
+    context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
+    slot: Annotated[str | None, typer.Option(help="Only items of a row's slot compete.")] = None,
+    policy: Annotated[
+        list[str],
+        typer.Option(
+            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, always:ITEM, "
+            "or learning-thompson and so on; repeatable."
+        ),
+    ] = ["uniform", "greedy", "thompson"],  # noqa: B006
+    estimator: Annotated[
+        list[str], typer.Option(help="replay, ips, snips, dm, dr, sndr; repeatable.")
+    ] = ["replay", "ips", "snips", "dm", "dr"],  # noqa: B006
+    crosses: Annotated[bool, typer.Option(help="Cross context and item features.")] = False,
+    clip: Annotated[float, typer.Option(help="Largest weight of ips, snips and dr.")] = math.inf,
+    level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
+    prior_variance: Annotated[float, typer.Option(help="Of the model's weights.")] = 1.0,
+    draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
+    skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
+) -> None:
+    """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
+    from fabcost.experiments import evaluation, logs
+
+    try:
+        columns = logs.Columns(reward, propensity, action, tuple(context), slot)
+        catalogue = None if items is None else logs.read_catalogue(items, item_id or action)
+        settings = evaluation.Settings(
+            tuple(estimator), clip, level, folds, prior_variance, draws, seed
+        )
+        read = logs.read_log(
+            log, columns, catalogue=catalogue, skip_bad_rows=skip_bad_rows, crosses=crosses
+        )
+        origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
+        evaluation.run(read, policy, settings, out=out, console=Console(), origin=origin)
+    except ValueError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error

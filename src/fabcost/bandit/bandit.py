@@ -87,13 +87,16 @@ class Bandit:
         probability is then exact given those draws.
         """
         belief = self.learner.posterior
-        rows, allowed = _checked(candidates, exclude, top_k, belief)
+        rows, excluded = _checked(candidates, exclude, top_k, belief)
+        if draws is not None:
+            _check_mixing(draws, floor)
         scores = self.policy.scores(belief, rows, self.rng)
-        scores[~allowed] = -np.inf
-        ranking = _ranked(scores, min(top_k, int(allowed.sum())), self.rng)
+        if excluded:
+            scores[excluded] = -np.inf
+        ranking = _ranked(scores, min(top_k, len(rows) - len(excluded)), self.rng)
         if draws is None:
             return Choice(int(ranking[0]), ranking, scores)
-        shares = self._shares(belief, rows, allowed, draws, floor)
+        shares = self._shares(belief, rows, excluded, draws, floor)
         chosen = int(self.rng.choice(shares.size, p=shares))
         others = ranking[ranking != chosen]
         ranking = np.concatenate([[chosen], others])[: ranking.size]
@@ -113,26 +116,19 @@ class Bandit:
         joint draws of the weights and f the ``floor``.
         """
         belief = self.learner.posterior
-        rows, allowed = _checked(candidates, exclude, 1, belief)
-        return self._shares(belief, rows, allowed, draws, floor)
+        rows, excluded = _checked(candidates, exclude, 1, belief)
+        _check_mixing(draws, floor)
+        return self._shares(belief, rows, excluded, draws, floor)
 
     def learn(self, x: npt.ArrayLike, clicked: Any) -> None:
         """Learn what became of the row that was shown."""
         self.learner.observe(x, clicked)
 
     def _shares(
-        self,
-        belief: Gaussian,
-        rows: FloatArray,
-        allowed: npt.NDArray[np.bool_],
-        draws: int,
-        floor: float,
+        self, belief: Gaussian, rows: FloatArray, excluded: list[int], draws: int, floor: float
     ) -> FloatArray:
-        if draws < 1:
-            raise ValueError(f"draws is {draws} but must be at least 1")
-        if not 0.0 <= floor <= 1.0:
-            raise ValueError(f"floor is {floor} but must lie in [0, 1]")
-        shares = np.zeros(allowed.size)
+        shares = np.zeros(len(rows))
+        allowed = np.delete(np.arange(len(rows)), excluded)
         among = self.policy.shares(belief, rows[allowed], self.rng, draws)
         shares[allowed] = (1.0 - floor) * among + floor / among.size
         return np.asarray(shares / shares.sum())
@@ -140,20 +136,26 @@ class Bandit:
 
 def _checked(
     candidates: npt.ArrayLike, exclude: Collection[int], top_k: int, belief: Gaussian
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+) -> tuple[FloatArray, list[int]]:
     rows = as_rows(candidates, belief.dimension)
-    if rows.shape[0] == 0:
+    if len(rows) == 0:
         raise ValueError("candidates are empty but there must be at least one")
     if top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be at least 1")
-    allowed = np.ones(rows.shape[0], dtype=bool)
-    for index in exclude:
-        if not 0 <= index < rows.shape[0]:
-            raise ValueError(f"exclude names {index} but there are {rows.shape[0]} candidates")
-        allowed[index] = False
-    if not allowed.any():
-        raise ValueError(f"all {rows.shape[0]} candidates are excluded but one must be left")
-    return rows, allowed
+    excluded = sorted(set(exclude))
+    for index in excluded:
+        if not 0 <= index < len(rows):
+            raise ValueError(f"exclude names {index} but there are {len(rows)} candidates")
+    if len(excluded) == len(rows):
+        raise ValueError(f"all {len(rows)} candidates are excluded but one must be left")
+    return rows, excluded
+
+
+def _check_mixing(draws: int, floor: float) -> None:
+    if draws < 1:
+        raise ValueError(f"draws is {draws} but must be at least 1")
+    if not 0.0 <= floor <= 1.0:
+        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
 
 
 def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,6 +23,15 @@ class Policy(Protocol):
         self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """The probability of each row to be chosen; if it has no formula, over ``draws``."""
+        ...
+
+
+@runtime_checkable
+class LinearPolicy(Policy, Protocol):
+    """A policy whose scores are rows times weights, so that a pool can find the best of many."""
+
+    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+        """The weights of this decision."""
         ...
 
 
@@ -50,10 +59,14 @@ class Thompson:
     def __post_init__(self) -> None:
         _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
 
+    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+        """One draw of the weights."""
+        z = rng.standard_normal(belief.dimension)
+        return np.asarray(belief.mean + self.scale * (belief.root @ z))
+
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
-        z = rng.standard_normal(belief.dimension)
-        return rows @ (belief.mean + self.scale * (belief.root @ z))
+        return rows @ self.weights(belief, rng)
 
     def shares(
         self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
@@ -74,6 +87,10 @@ class Greedy:
     >>> Greedy().scores(belief, np.array([[2.0], [3.0]]), rng)
     array([2., 3.])
     """
+
+    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+        """The mean weights."""
+        return belief.mean
 
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores under the mean weights."""

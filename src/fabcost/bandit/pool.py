@@ -5,11 +5,14 @@ A Thompson draw lies near the mean of the belief.  Write q = ‖R⁻¹(θ − μ
     aᵀθ = aᵀμ + (Rᵀa)ᵀ R⁻¹(θ − μ) ≤ aᵀμ + q ‖Rᵀa‖
 
 for every row a (Cauchy–Schwarz).  Rows whose bound is below the score of a row at hand need not be
-looked at.  A pool therefore keeps a shortlist of the rows with the largest bounds, scans only that,
-and falls back to all rows when the bound of the others does not rule them out.
+looked at.  A pool therefore keeps two shortlists of the rows with the largest bounds, a short one
+for ordinary draws and a long one for unusual draws.  Where the bounds of the others do not rule
+them out, it scans them all.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +21,14 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
-#: Distances q, in belief sds, at which the bound of the rows left out is known.
-REACHES = np.array([3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
-_CHOSEN_AT = 5.0
-_SMALLEST_SHORTLIST = 4096
-_SHORT_LIFE = 256
-_AT_ONCE = 512
+#: Distances q, in sds beyond √D, at which the bounds of the rows left out are known.
+_REACHES = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0])
+#: The distance for which each shortlist is made, and the rows it has to spare.
+_SHORTLISTS = ((0.5, 1024), (2.0, 4096))
+_SHARPER = 0.85  # a belief so much narrower makes new shortlists worth their cost
 _ROWS_AT_ONCE = 16384
+_SCANS_BETWEEN_ATTEMPTS = 32
+_BLOCK = 512
 
 
 class Pool:
@@ -50,15 +54,13 @@ class Pool:
     def __init__(self, rows: npt.ArrayLike, *, rng: np.random.Generator) -> None:
         given = np.asarray(rows, dtype=np.float64)
         checked = as_rows(given, given.shape[-1] if given.ndim else 0)
-        order = rng.permutation(checked.shape[0])
-        self._ids = order
-        self._rows = checked[order]
-        self._left = np.ones(order.size, dtype=bool)
-        self._where = np.empty(order.size, dtype=np.intp)
-        self._where[order] = np.arange(order.size)
-        self._count = order.size
-        self._size = _SMALLEST_SHORTLIST
-        self._shortlist: _Shortlist | None = None
+        self._ids = rng.permutation(checked.shape[0])
+        self._rows = checked[self._ids]
+        self._left = np.ones(self._ids.size, dtype=bool)
+        self._where = np.argsort(self._ids)
+        self._count = self._ids.size
+        self._focus: _Focus | None = None
+        self._scans = 0
 
     def __len__(self) -> int:
         return self._count
@@ -68,6 +70,30 @@ class Pool:
 
         ``belief``, if θ was drawn from it, makes this fast; the answer is the same without.
         """
+        weights = self._checked(theta)
+        if self._focus is not None:
+            found = self._focus.winner(weights)
+            if found is not None:
+                return int(self._ids[found])
+        position, score = self._scan(weights)
+        index = int(self._ids[position])
+        if belief is not None and self._is_time_to_focus(belief):
+            self._drop_removed()
+            self._focus = _Focus.on(self._rows, self._left, belief, score)
+        return index
+
+    def remove(self, index: int) -> None:
+        """Take the row with this index out of the pool."""
+        position = int(self._where[index]) if 0 <= index < self._where.size else -1
+        if position < 0:
+            raise ValueError(f"row {index} is not in the pool")
+        self._where[index] = -1
+        self._left[position] = False
+        self._count -= 1
+        if self._focus is not None:
+            self._focus.remove(position)
+
+    def _checked(self, theta: npt.ArrayLike) -> FloatArray:
         weights = np.ascontiguousarray(theta, dtype=np.float64)
         if weights.shape != (self._rows.shape[1],):
             raise ValueError(
@@ -75,37 +101,21 @@ class Pool:
             )
         if self._count == 0:
             raise ValueError("the pool is empty but must have a row to choose")
-        if belief is None:
-            return int(self._ids[_Shortlist.of_all(self._rows, self._left).best(weights)[0]])
-        found = self._shortlist.winner(weights) if self._shortlist is not None else None
-        if found is None:
-            found = self._look_again(weights, belief)
-        return int(self._ids[found])
+        return weights
 
-    def remove(self, index: int) -> None:
-        """Take the row with this index out of the pool."""
-        position = self._where[index] if 0 <= index < self._where.size else -1
-        if position < 0:
-            raise ValueError(f"row {index} is not in the pool")
-        self._where[index] = -1
-        self._left[position] = False
-        self._count -= 1
-        if self._shortlist is not None:
-            self._shortlist.remove(position)
+    def _scan(self, theta: FloatArray) -> tuple[int, float]:
+        """Position and score of the best of all rows."""
+        self._scans += 1
+        scores = self._rows @ theta
+        scores[~self._left] = -np.inf
+        # BLAS may round equal rows differently: what is nearly best is summed again in order.
+        near = np.flatnonzero(scores >= scores.max() - _rounding(scores.max()))
+        return _Shortlist(self._rows, near).best(theta)
 
-    def _look_again(self, theta: FloatArray, belief: Gaussian) -> int:
-        """Make shortlists, each twice as long, until one settles this draw."""
-        if self._shortlist is not None and self._shortlist.answers < _SHORT_LIFE:
-            self._size *= 2
-        elif self._size > _SMALLEST_SHORTLIST:
-            self._size //= 2
-        self._drop_removed()
-        while True:
-            self._shortlist = _Shortlist.around(belief, self._rows, self._left, self._size)
-            found = self._shortlist.winner(theta)
-            if found is not None:
-                return found
-            self._size *= 2
+    def _is_time_to_focus(self, belief: Gaussian) -> bool:
+        if self._focus is None:
+            return self._scans % _SCANS_BETWEEN_ATTEMPTS == 1
+        return self._focus.is_worn_out or _width(belief) < _SHARPER * self._focus.width
 
     def _drop_removed(self) -> None:
         if self._count > 0.75 * self._left.size:
@@ -116,81 +126,106 @@ class Pool:
         self._left = np.ones(self._ids.size, dtype=bool)
 
 
+class _Focus:
+    """Shortlists around one belief, and bounds on the scores of the rows that each leaves out."""
+
+    def __init__(self, belief: Gaussian) -> None:
+        self.width = _width(belief)
+        self._mean = belief.mean
+        self._inverse = np.asarray(np.linalg.inv(belief.root), dtype=np.float64)
+        self._reaches = math.sqrt(belief.dimension) + _REACHES
+        self._lists: list[tuple[_Shortlist, FloatArray]] = []
+        self._answers = 0
+        self._misses = 0
+
+    @classmethod
+    def on(
+        cls, rows: FloatArray, left: npt.NDArray[np.bool_], belief: Gaussian, score: float
+    ) -> _Focus | None:
+        """Rows that might beat ``score``, and as many again; None if those are too many."""
+        focus = cls(belief)
+        alive = np.flatnonzero(left)
+        centre, spread = _centres_and_spreads(belief, rows, alive)
+        for reach, spare in _SHORTLISTS:
+            bound = centre + (math.sqrt(belief.dimension) + reach) * spread
+            size = 2 * int((bound >= score).sum()) + spare
+            if 3 * size > alive.size:
+                break
+            split = np.argpartition(bound, alive.size - size)
+            others = split[: alive.size - size]
+            limits = np.array([(centre[others] + q * spread[others]).max() for q in focus._reaches])
+            focus._lists.append((_Shortlist(rows, alive[split[alive.size - size :]]), limits))
+        return focus if focus._lists else None
+
+    def winner(self, theta: FloatArray) -> int | None:
+        """The position of the best row of all, or None if a row left out might be better."""
+        away = self._inverse @ (theta - self._mean)
+        k = int(np.searchsorted(self._reaches, math.sqrt(away @ away)))
+        for shortlist, limits in self._lists if k < self._reaches.size else ():
+            if len(shortlist) > 0:
+                position, score = shortlist.best(theta)
+                if score > limits[k] + _rounding(limits[k]):
+                    self._answers += 1
+                    return position
+        self._misses += 1
+        return None
+
+    @property
+    def is_worn_out(self) -> bool:
+        """Whether it misses more often than it is worth."""
+        return self._misses > 2 + self._answers // 100
+
+    def remove(self, position: int) -> None:
+        """Take a row off the lists."""
+        for shortlist, _ in self._lists:
+            shortlist.remove(position)
+
+
 class _Shortlist:
-    """Columns to scan, and for each reach a bound on the score of every row left out."""
+    """Columns to scan instead of rows; a position in the pool is also a priority."""
 
     def __init__(self, rows: FloatArray, positions: npt.NDArray[np.intp]) -> None:
         self._columns = np.ascontiguousarray(rows[positions].T)
         self._positions = positions
-        self._slot = {int(p): k for k, p in enumerate(positions)}
-        self._count = positions.size
-        self._scores = np.empty(_AT_ONCE)
-        self._bounds = np.full(REACHES.size, -np.inf)
-        self._mean: FloatArray | None = None
-        self._inverse: FloatArray | None = None
-        self.answers = 0
+        self._slots = dict(zip(positions.tolist(), range(positions.size), strict=True))
+        self._scores = np.empty(_BLOCK)
 
-    @classmethod
-    def of_all(cls, rows: FloatArray, left: npt.NDArray[np.bool_]) -> _Shortlist:
-        return cls(rows, np.flatnonzero(left))
-
-    @classmethod
-    def around(
-        cls, belief: Gaussian, rows: FloatArray, left: npt.NDArray[np.bool_], size: int
-    ) -> _Shortlist:
-        alive = np.flatnonzero(left)
-        if alive.size <= size:
-            return cls(rows, alive)
-        centre, width = _centres_and_widths(belief, rows)
-        reach = (centre + _CHOSEN_AT * width)[alive]
-        split = np.argpartition(reach, alive.size - size)
-        rest = alive[split[: alive.size - size]]
-        shortlist = cls(rows, alive[split[alive.size - size :]])
-        shortlist._bounds = np.array([(centre[rest] + q * width[rest]).max() for q in REACHES])
-        shortlist._mean = belief.mean
-        shortlist._inverse = np.asarray(np.linalg.inv(belief.root), dtype=np.float64)
-        return shortlist
-
-    def winner(self, theta: FloatArray) -> int | None:
-        """The position of the best row of all, or None if a row left out might be better."""
-        if self._count == 0:
-            return None
-        position, score = self.best(theta)
-        if self._mean is not None and self._inverse is not None:
-            q = np.linalg.norm(self._inverse @ (theta - self._mean))
-            k = int(np.searchsorted(REACHES, q))
-            if k == REACHES.size or not score > self._bounds[k] + _rounding(self._bounds[k]):
-                return None
-        self.answers += 1
-        return position
+    def __len__(self) -> int:
+        return len(self._slots)
 
     def best(self, theta: FloatArray) -> tuple[int, float]:
+        """Position and score of the best row on the list."""
         slot, score = kernels.largest_score(
-            self._columns, self._positions, self._count, theta, self._scores
+            self._columns, self._positions, len(self), theta, self._scores
         )
         return int(self._positions[slot]), float(score)
 
     def remove(self, position: int) -> None:
-        slot = self._slot.pop(int(position), None)
-        if slot is None:
+        """Take a row off the list, if it is on it: the last one takes its slot."""
+        slot = self._slots.pop(position, None)
+        end = len(self)
+        if slot is None or slot == end:
             return
-        self._count -= 1
-        last = int(self._positions[self._count])
-        self._columns[:, slot] = self._columns[:, self._count]
+        last = int(self._positions[end])
+        self._columns[:, slot] = self._columns[:, end]
         self._positions[slot] = last
-        if slot != self._count:
-            self._slot[last] = slot
+        self._slots[last] = slot
 
 
-def _rounding(bound: float) -> float:
-    return 1e-9 * (1.0 + abs(bound))
+def _width(belief: Gaussian) -> float:
+    return float(np.linalg.norm(belief.root))
 
 
-def _centres_and_widths(belief: Gaussian, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    centre = np.empty(rows.shape[0])
-    width = np.empty(rows.shape[0])
-    for start in range(0, rows.shape[0], _ROWS_AT_ONCE):
+def _centres_and_spreads(
+    belief: Gaussian, rows: FloatArray, alive: npt.NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    centre, spread = np.empty((2, alive.size))
+    for start in range(0, alive.size, _ROWS_AT_ONCE):
         chunk = slice(start, start + _ROWS_AT_ONCE)
-        centre[chunk], variance = belief.marginal(rows[chunk])
-        width[chunk] = np.sqrt(variance)
-    return centre, width
+        centre[chunk], variance = belief.marginal(rows[alive[chunk]])
+        spread[chunk] = np.sqrt(variance)
+    return centre, spread
+
+
+def _rounding(value: float) -> float:
+    return 1e-9 * (1.0 + abs(value))

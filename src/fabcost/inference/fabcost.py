@@ -137,12 +137,31 @@ class FabCost:
         self._posterior = None
         return swept
 
+    def grow(self, variance: float, count: int = 1) -> None:
+        """Add ``count`` weights, independent of the others, of mean zero and ``variance``.
+
+        Earlier impressions did not have their features: from here on the learner is the one
+        that had these weights from the start and saw zeros for them.
+        """
+        if count < 0:
+            raise ValueError(f"count is {count} but must be at least 0")
+        fresh = Gaussian.isotropic(max(count, 1), variance=variance)
+        if count == 0:
+            return
+        self.prior = _joined(self.prior, fresh)
+        self._belief = Carried.of(_joined(self._belief.gaussian(), fresh))
+        self._history.widen(count)
+        self._posterior = None
+
     def _keep(self, X: FloatArray, y: FloatArray | float, many: int) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
         past.room()
         start, stop = past.append(X, y, many)
-        self._filter(past.X, past.y, past.sites, start, stop)
+        if past.is_compact:
+            self._filter(past.X, past.y, past.sites, start, stop)
+        else:
+            self._filter(*past.between(start, stop), 0, many)
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
@@ -212,3 +231,12 @@ class FabCost:
         learner._history = History.restored(settings["window"], settings["slot"], arrays)
         learner._posterior = None
         return learner
+
+
+def _joined(belief: Gaussian, other: Gaussian) -> Gaussian:
+    """Both side by side, independent of each other."""
+    old, weights = belief.dimension, belief.dimension + other.dimension
+    root = np.zeros((weights, weights))
+    root[:old, :old] = belief.root
+    root[old:, old:] = other.root
+    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)

@@ -8,6 +8,7 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.sites import Sites
 
 _FIRST_CAPACITY = 64
+_SPARE_COLUMNS = 1.25
 
 
 class History:
@@ -27,10 +28,11 @@ class History:
 
     def __init__(self, weights: int, window: int | None) -> None:
         self.window = window
+        self.weights = weights
         self.count = 0
         self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X = np.empty((capacity, weights))
+        self.X = np.zeros((capacity, weights))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
 
@@ -47,16 +49,34 @@ class History:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
         stop = start + many
-        self.X[start:stop] = X
+        self.X[start:stop, : self.weights] = X
         self.y[start:stop] = y
         self.slot = stop
         self.count = max(self.count, stop)
         return start, stop
 
     def kept(self) -> tuple[FloatArray, FloatArray, Sites]:
-        """Rows, labels and sites in their slots: views, not copies."""
-        sites = Sites(*(each[: self.count] for each in self.sites))
-        return self.X[: self.count], self.y[: self.count], sites
+        """Rows, labels and sites in their slots: views, but for the rows after `widen`."""
+        return self.between(0, self.count)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether `X` has no spare columns."""
+        return self.weights == self.X.shape[1]
+
+    def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
+        """Rows (contiguous, without spare columns), labels and sites of some slots."""
+        rows = np.ascontiguousarray(self.X[start:stop, : self.weights])
+        return rows, self.y[start:stop], Sites(*(each[start:stop] for each in self.sites))
+
+    def widen(self, count: int) -> None:
+        """Give every row ``count`` more features, all zero; amortised over spare columns."""
+        self.weights += count
+        if self.weights <= self.X.shape[1]:
+            return
+        wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
+        wider[:, : self.X.shape[1]] = self.X
+        self.X = wider
 
     def _grow(self) -> None:
         capacity = 2 * self.y.size
@@ -84,6 +104,6 @@ class History:
 
 
 def _grown(array: FloatArray, capacity: int) -> FloatArray:
-    larger = np.empty((max(capacity, 1), *array.shape[1:]))
+    larger = np.zeros((max(capacity, 1), *array.shape[1:]))
     larger[: array.shape[0]] = array
     return larger

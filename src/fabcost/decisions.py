@@ -1,0 +1,199 @@
+"""Decisions and their feedback: what waits, what was answered, what has expired."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.impressions import FloatArray
+
+Array = npt.NDArray[Any]
+_EXPIRED_REMEMBERED = 100_000
+
+
+class Feedback(Enum):
+    """What became of feedback: it was learnt, or its decision had been answered before.
+
+    Examples
+    --------
+    >>> Feedback("duplicate")
+    <Feedback.DUPLICATE: 'duplicate'>
+    """
+
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+
+
+class UnknownDecisionError(ValueError):
+    """Feedback for a decision that was never made.
+
+    Examples
+    --------
+    >>> issubclass(UnknownDecisionError, ValueError)
+    True
+    """
+
+
+class ExpiredDecisionError(ValueError):
+    """Feedback for a decision that had waited too long and was learnt as no click.
+
+    Examples
+    --------
+    >>> issubclass(ExpiredDecisionError, ValueError)
+    True
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What was recommended, and how.
+
+    Attributes
+    ----------
+    id
+        To be given back with the feedback; decisions are numbered from 1.
+    item
+        The id of the chosen candidate.
+    ranking
+        The ids of the best ``top_k`` candidates, the chosen one first.
+    scores
+        One for each candidate, in their order; minus infinity if it was excluded.
+    propensities
+        The probability of each candidate to be chosen, if it was asked for.
+    time
+        When it was made, if that was said.
+    """
+
+    id: int
+    item: Any
+    ranking: tuple[Any, ...]
+    scores: FloatArray
+    propensities: FloatArray | None = None
+    time: float | None = None
+
+
+class Pending(NamedTuple):
+    """A decision without feedback: the features of the chosen row that are not zero."""
+
+    columns: npt.NDArray[np.intp]
+    numbers: FloatArray
+    time: float | None
+
+
+class Ledger:
+    """The decisions so far: they are pending, then answered or expired.
+
+    Of those that are no longer pending only the last 100,000 that expired are remembered: any
+    other counts as answered.
+
+    Examples
+    --------
+    >>> ledger = Ledger(wait=10.0)
+    >>> ledger.issue(np.array([0.0, 2.0]), now=100.0)
+    1
+    >>> ledger.is_open(1), [decision for decision, _ in ledger.due(110.0)]
+    (True, [1])
+    """
+
+    def __init__(self, wait: float | None) -> None:
+        if wait is not None and not wait >= 0:
+            raise ValueError(f"wait is {wait} but must be at least 0, or None for ever")
+        self.wait = None if wait is None else float(wait)
+        self.issued = 0
+        self.pending: dict[int, Pending] = {}
+        self._by_time: list[tuple[float, int]] = []
+        self._expired: dict[int, None] = {}
+
+    def issue(self, row: FloatArray, now: float | None) -> int:
+        """Number a new decision, whose feedback will be about ``row``."""
+        self.issued += 1
+        columns = np.flatnonzero(row)
+        self._wait_for(self.issued, Pending(columns, row[columns], now))
+        return self.issued
+
+    def is_open(self, decision: int) -> bool:
+        """Whether feedback for it would count; an error if it has expired."""
+        if decision in self._expired:
+            raise ExpiredDecisionError(
+                f"decision {decision} has expired: after a wait of {self.wait} it was learnt as "
+                "no click"
+            )
+        return decision in self.pending
+
+    def check_issued(self, decision: Any) -> None:
+        """An error if there is no such decision."""
+        known = isinstance(decision, int) and not isinstance(decision, bool)
+        if not known or not 1 <= decision <= self.issued:
+            raise UnknownDecisionError(
+                f"decision {decision!r} is unknown: {self.issued} decisions were made so far"
+            )
+
+    def due(self, now: float) -> Iterator[tuple[int, Pending]]:
+        """Take out those that have waited long enough, the oldest first."""
+        while self.wait is not None and self._by_time and self._by_time[0][0] + self.wait <= now:
+            _, decision = heapq.heappop(self._by_time)
+            if decision in self.pending:
+                self._expired[decision] = None
+                yield decision, self.pending.pop(decision)
+        while len(self._expired) > _EXPIRED_REMEMBERED:
+            del self._expired[next(iter(self._expired))]
+
+    def _wait_for(self, decision: int, pending: Pending) -> None:
+        self.pending[decision] = pending
+        if pending.time is not None:
+            heapq.heappush(self._by_time, (pending.time, decision))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Settings (plain JSON values) and arrays from which `restored` goes on."""
+        settings = {
+            "wait": self.wait,
+            "issued": self.issued,
+            "expired": list(self._expired),
+            "pending": [[decision, each.time] for decision, each in self.pending.items()],
+        }
+        waiting = [*self.pending.values(), _NOTHING]
+        arrays = {
+            "pending_sizes": np.array([each.columns.size for each in waiting]),
+            "pending_columns": np.concatenate([each.columns for each in waiting]),
+            "pending_numbers": np.concatenate([each.numbers for each in waiting]),
+        }
+        return settings, arrays
+
+    @classmethod
+    def restored(cls, settings: dict[str, Any], arrays: dict[str, Array]) -> Ledger:
+        """The ledger whose `state` this is."""
+        ledger = cls(settings["wait"])
+        ledger.issued = settings["issued"]
+        ledger._expired = dict.fromkeys(settings["expired"])
+        ends = np.cumsum(arrays["pending_sizes"])
+        columns = np.split(arrays["pending_columns"], ends)
+        numbers = np.split(arrays["pending_numbers"], ends)
+        for i, (decision, time) in enumerate(settings["pending"]):
+            ledger._wait_for(decision, Pending(columns[i], numbers[i], time))
+        return ledger
+
+
+_NOTHING = Pending(np.empty(0, dtype=np.intp), np.empty(0), None)
+
+
+def checked_time(now: float | None) -> float | None:
+    """A time as a float, if it is finite, or None.
+
+    Examples
+    --------
+    >>> checked_time(float("nan"))
+    Traceback (most recent call last):
+    ValueError: now is nan but must be finite
+    """
+    if now is None:
+        return None
+    if not math.isfinite(now):
+        raise ValueError(f"now is {now} but must be finite")
+    return float(now)

@@ -1,0 +1,1 @@
+"""Raw records to design rows: features, their columns, and catalogues encoded once."""

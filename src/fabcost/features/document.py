@@ -1,0 +1,161 @@
+"""A schema as plain values: dictionaries, JSON and TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fabcost.features.kinds import KINDS, Feature
+from fabcost.features.layout import Step
+from fabcost.features.reader import Openness
+
+_KEYS = ("features", "crosses", "bias", "open", "grown")
+
+
+class Written(NamedTuple):
+    """What a document says."""
+
+    features: list[Feature]
+    crosses: list[tuple[str, ...]]
+    bias: bool
+    openness: Openness | None
+    grown: list[Step]
+
+
+def write(
+    features: Iterable[Feature],
+    crosses: Iterable[tuple[str, str]],
+    bias: bool,
+    openness: Openness | None,
+    grown: Iterable[Step],
+) -> dict[str, Any]:
+    """The document of a schema.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Boolean
+    >>> write([Boolean("new")], [], True, None, [])["features"]
+    {'new': {'kind': 'boolean', 'role': 'item', 'missing': 'error'}}
+    """
+    return {
+        "features": {feature.name: _options(feature) for feature in features},
+        "crosses": [list(pair) for pair in crosses],
+        "bias": bias,
+        "open": None if openness is None else dataclasses.asdict(openness),
+        "grown": [step.copy() for step in grown],
+    }
+
+
+def read(given: Mapping[str, Any]) -> Written:
+    """What a document says, or a ValueError that says what is wrong with it.
+
+    Examples
+    --------
+    >>> read({"feature": {}})
+    Traceback (most recent call last):
+    ValueError: the schema has a key 'feature' but its keys are features, crosses, bias, open, grown
+    """
+    if not isinstance(given, Mapping):
+        raise ValueError(f"the schema is {given!r} but must be a dictionary")
+    for key in given:
+        if key not in _KEYS:
+            raise ValueError(f"the schema has a key {key!r} but its keys are {', '.join(_KEYS)}")
+    features = _typed(given, "features", Mapping, {})
+    openness = _typed(given, "open", Mapping, None)
+    return Written(
+        [feature_of(name, options) for name, options in features.items()],
+        [tuple(pair) for pair in _typed(given, "crosses", Sequence, [])],
+        _typed(given, "bias", bool, True),
+        None if openness is None else checked_openness(**openness),
+        [step.copy() for step in _typed(given, "grown", Sequence, [])],
+    )
+
+
+def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
+    """The feature that a document describes.
+
+    Examples
+    --------
+    >>> feature_of("age", {"kind": "number"})
+    Traceback (most recent call last):
+    ValueError: kind of feature 'age' is 'number' but must be numeric, boolean, categorical or text
+    """
+    if not isinstance(options, Mapping):
+        raise ValueError(f"feature {name!r} is {options!r} but must be a dictionary of options")
+    kind = KINDS.get(options.get("kind", ""))
+    if kind is None:
+        raise ValueError(
+            f"kind of feature {name!r} is {options.get('kind')!r} but must be numeric, boolean, "
+            "categorical or text"
+        )
+    rest = {key: value for key, value in options.items() if key not in ("kind", "name")}
+    known = [field.name for field in dataclasses.fields(kind) if field.name != "name"]
+    for key in rest:
+        if key not in known:
+            raise ValueError(
+                f"feature {name!r} has an option {key!r} but those of {kind.kind} are "
+                + ", ".join(known)
+            )
+    return kind(name, **rest)
+
+
+def as_step(feature: Feature) -> Step:
+    """A feature that came by itself, as it is written among what has grown.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Boolean
+    >>> as_step(Boolean("new"))
+    {'name': 'new', 'kind': 'boolean', 'role': 'item', 'missing': 'error'}
+    """
+    return {"name": feature.name, **_options(feature)}
+
+
+def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) -> Openness:
+    """`Openness`, or a ValueError that says what is wrong with it.
+
+    Examples
+    --------
+    >>> checked_openness(limit=0)
+    Traceback (most recent call last):
+    ValueError: limit is 0 but must be an integer of at least 1
+    """
+    options: dict[str, Any] = {"limit": limit, "buckets": buckets}
+    for option, given in options.items():
+        if not isinstance(given, int) or given < 1:
+            raise ValueError(f"{option} is {given!r} but must be an integer of at least 1")
+    return Openness(limit, buckets, crosses)
+
+
+def load_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The document in a TOML file; a ValueError names the file that is not one.
+
+    Examples
+    --------
+    >>> load_toml("no-such-file")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file'
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{os.fspath(path)} is not TOML: {error}") from error
+
+
+def _options(feature: Feature) -> dict[str, Any]:
+    options = {"kind": feature.kind, **dataclasses.asdict(feature)}
+    del options["name"]
+    return {
+        key: list(value) if isinstance(value, tuple) else value for key, value in options.items()
+    }
+
+
+def _typed(given: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
+    value = given.get(key, default)
+    if value is not None and (not isinstance(value, kind) or isinstance(value, str)):
+        raise ValueError(f"{key} of the schema is {value!r} but must be a {kind.__name__.lower()}")
+    return default if value is None else value

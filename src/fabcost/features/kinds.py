@@ -1,0 +1,273 @@
+"""The kinds of features: what each accepts, and which weight a value touches."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+Role = Literal["context", "item"]
+Missing = Literal["error", "weight", "zero"]
+
+#: The product of two such numbers is still a feature that a learner accepts.
+LARGEST_NUMBER = 1e37
+
+
+class Term(NamedTuple):
+    """What a value contributes: the label of the one weight it touches, times a number."""
+
+    label: str
+    number: float
+
+
+NOTHING = Term("", 0.0)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What every kind has in common; use `Numeric`, `Boolean`, `Categorical` or `Text`.
+
+    Parameters
+    ----------
+    name
+        The key in the records, and the beginning of its columns' names.
+    role
+        Whether it describes the "context" or the "item".
+    missing
+        What None, NaN or an absent key means: "error", the default, "weight" (a column of its
+        own, 1 where the value is missing) or "zero" (contributes nothing).
+
+    Examples
+    --------
+    >>> Numeric("age", missing="weight").term(None)
+    Term(label='age missing', number=1.0)
+    """
+
+    name: str
+    role: Role = "item"
+    missing: Missing = "error"
+
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        name: Any = self.name
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a feature's name is {name!r} but must be a string, not empty")
+        self._check_choice("role", self.role, get_args(Role))
+        self._check_choice("missing", self.missing, get_args(Missing))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that are there from the start."""
+        missing = (f"{self.name} missing",) if self.missing == "weight" else ()
+        return self._declared() + missing
+
+    def term(self, value: Any) -> Term:
+        """What ``value`` contributes, or a ValueError that says what was expected."""
+        if not is_missing(value):
+            return self._present(value)
+        if self.missing == "error":
+            raise self._refusal(value, f"{self._expected()}; missing values were not declared")
+        return NOTHING if self.missing == "zero" else Term(f"{self.name} missing", 1.0)
+
+    def _declared(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def _expected(self) -> str:
+        raise NotImplementedError
+
+    def _present(self, value: Any) -> Term:
+        raise NotImplementedError
+
+    def _refusal(self, value: Any, expected: str) -> ValueError:
+        return ValueError(f"{self.role} feature {self.name!r} is {value!r} but must be {expected}")
+
+    def _check_choice(self, option: str, given: object, choices: tuple[str, ...]) -> None:
+        if given not in choices:
+            raise ValueError(
+                f"{option} of feature {self.name!r} is {given!r} but must be one of "
+                + ", ".join(map(repr, choices))
+            )
+
+
+@dataclass(frozen=True)
+class Numeric(Feature):
+    """A number, standardised as (value − mean) / scale.
+
+    Examples
+    --------
+    >>> Numeric("age", mean=3.0, scale=2.0).term(7)
+    Term(label='age', number=2.0)
+    """
+
+    mean: float = 0.0
+    scale: float = 1.0
+
+    kind = "numeric"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _is_number(self.mean) or not abs(self.mean) <= LARGEST_NUMBER:
+            raise ValueError(f"mean of feature {self.name!r} is {self.mean!r} but must be finite")
+        if not _is_number(self.scale) or not 1.0 / LARGEST_NUMBER <= self.scale <= LARGEST_NUMBER:
+            raise ValueError(
+                f"scale of feature {self.name!r} is {self.scale!r} but must be above zero"
+            )
+
+    def _expected(self) -> str:
+        return "a number"
+
+    def _present(self, value: Any) -> Term:
+        if not _is_number(value):
+            raise self._refusal(value, self._expected())
+        if abs(value) <= LARGEST_NUMBER:
+            number = (float(value) - self.mean) / self.scale
+            if abs(number) <= LARGEST_NUMBER:
+                return Term(self.name, number)
+        raise self._refusal(value, f"finite, of magnitude at most {LARGEST_NUMBER:g} standardised")
+
+
+@dataclass(frozen=True)
+class Boolean(Feature):
+    """True or false, as 1 or 0.
+
+    Examples
+    --------
+    >>> Boolean("dealer").term(True)
+    Term(label='dealer', number=1.0)
+    """
+
+    kind = "boolean"
+
+    def _expected(self) -> str:
+        return "True or False"
+
+    def _present(self, value: Any) -> Term:
+        if not isinstance(value, bool | np.bool_):
+            raise self._refusal(value, self._expected())
+        return Term(self.name, float(value))
+
+
+@dataclass(frozen=True)
+class Categorical(Feature):
+    """One of the declared levels, a column for each; with ``other`` one for all unseen ones.
+
+    An integer is the level of its digits.
+
+    Examples
+    --------
+    >>> Categorical("make", levels=("ford", "audi")).term("audi")
+    Term(label='make=audi', number=1.0)
+    >>> Categorical("make", levels=("ford", "audi"), other=True).term("kia")
+    Term(label='make other', number=1.0)
+    """
+
+    levels: tuple[str, ...] = ()
+    other: bool = False
+
+    kind = "categorical"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: Any = self.levels
+        if isinstance(given, str) or not all(_is_level(level) for level in given):
+            raise ValueError(f"levels of feature {self.name!r} are {given!r} but must be strings")
+        object.__setattr__(self, "levels", tuple(str(level) for level in given))
+        if not self.levels or len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"levels of feature {self.name!r} are {given!r} but must be distinct")
+
+    @cached_property
+    def _terms(self) -> dict[str, Term]:
+        return {level: Term(f"{self.name}={level}", 1.0) for level in self.levels}
+
+    def _declared(self) -> tuple[str, ...]:
+        other = (f"{self.name} other",) if self.other else ()
+        return tuple(term.label for term in self._terms.values()) + other
+
+    def _expected(self) -> str:
+        shown = ", ".join(map(repr, self.levels[:5])) + (", …" if len(self.levels) > 5 else "")
+        return f"one of {shown}" if not self.other else f"a string such as {shown}"
+
+    def _present(self, value: Any) -> Term:
+        if not _is_level(value):
+            raise self._refusal(value, self._expected())
+        term = self._terms.get(str(value))
+        if term is not None:
+            return term
+        if not self.other:
+            raise self._refusal(value, f"{self._expected()}; 'other' was not declared")
+        return Term(f"{self.name} other", 1.0)
+
+
+@dataclass(frozen=True)
+class Text(Feature):
+    """An open set of strings: each new one gets a weight of its own, up to ``limit`` of them.
+
+    Past the limit new strings share ``buckets`` weights, by a hash that is the same everywhere.
+
+    Examples
+    --------
+    >>> Text("advert").term("ad-17")
+    Term(label='advert=ad-17', number=1.0)
+    >>> Text("advert", buckets=10).shared("advert=ad-17")
+    'advert#1'
+    """
+
+    limit: int = 1000
+    buckets: int = 64
+
+    kind = "text"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for option, least in (("limit", 0), ("buckets", 1)):
+            given = getattr(self, option)
+            if not isinstance(given, int) or given < least:
+                raise ValueError(
+                    f"{option} of feature {self.name!r} is {given!r} but must be an integer of "
+                    f"at least {least}"
+                )
+
+    def shared(self, label: str) -> str:
+        """The label of the shared weight of a string that came after the limit."""
+        digest = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return f"{self.name}#{int.from_bytes(digest, 'big') % self.buckets}"
+
+    def _declared(self) -> tuple[str, ...]:
+        return ()
+
+    def _expected(self) -> str:
+        return "a string or an integer"
+
+    def _present(self, value: Any) -> Term:
+        if not _is_level(value):
+            raise self._refusal(value, self._expected())
+        return Term(f"{self.name}={value}", 1.0)
+
+
+KINDS: dict[str, type[Feature]] = {
+    each.kind: each for each in (Numeric, Boolean, Categorical, Text)
+}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None or NaN.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing("")
+    (True, False)
+    """
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _is_level(value: Any) -> bool:
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,122 @@
+"""Which column belongs to what: append-only, so that a weight never changes its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.features.kinds import Feature, Text
+
+Places = npt.NDArray[np.intp]
+
+#: How the columns grew, in plain JSON: a feature's name and its new label, or a new feature.
+Step = list[str] | dict[str, Any]
+
+
+class Block:
+    """The columns of one feature: label → slot, and slot → column.
+
+    Examples
+    --------
+    >>> layout = Layout()
+    >>> layout.add(Text("make")).where
+    array([], dtype=int64)
+    """
+
+    def __init__(self, feature: Feature) -> None:
+        self.feature = feature
+        self.slots: dict[str, int] = {}
+        self.named = 0
+        self.where: Places = np.empty(0, dtype=np.intp)
+
+
+class Cross:
+    """The columns of a cross: one for each pair of slots of its two features.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Boolean
+    >>> layout = Layout()
+    >>> layout.cross(layout.add(Boolean("new")), layout.add(Boolean("mobile"))).where
+    array([[2]])
+    """
+
+    def __init__(self, first: Block, second: Block) -> None:
+        self.first = first
+        self.second = second
+        self.where: Places = np.empty((0, 0), dtype=np.intp)
+
+
+class Layout:
+    """All columns, in the order in which they came to be.
+
+    A new label of an open feature gets the next column, and so does its pair with every label of
+    each feature that it is crossed with.
+
+    Examples
+    --------
+    >>> layout = Layout()
+    >>> block = layout.add(Text("make", limit=1, buckets=1))
+    >>> [layout.slot(block, label) for label in ("make=ford", "make=kia", "make=audi")]
+    [0, 1, 1]
+    >>> layout.columns
+    ['make=ford', 'make#0']
+    """
+
+    def __init__(self, *, bias: bool = False) -> None:
+        self.bias = bias
+        self.columns: list[str] = ["bias"] if bias else []
+        self.blocks: dict[str, Block] = {}
+        self.crosses: list[Cross] = []
+        self.grown: list[Step] = []
+
+    def add(self, feature: Feature) -> Block:
+        """Columns for a feature; its name must be new."""
+        block = self.blocks[feature.name] = Block(feature)
+        for label in feature.labels:
+            self.append(block, label)
+        return block
+
+    def cross(self, first: Block, second: Block) -> Cross:
+        """Columns for the products of two features."""
+        cross = Cross(first, second)
+        cross.where = np.array(
+            [[self._column(f"{a} × {b}") for b in second.slots] for a in first.slots],
+            dtype=np.intp,
+        ).reshape(len(first.slots), len(second.slots))
+        self.crosses.append(cross)
+        return cross
+
+    def slot(self, block: Block, label: str) -> int:
+        """Where a label is within its block; an open block grows for a new one; "" is −1."""
+        slot = block.slots.get(label)
+        if slot is not None:
+            return slot
+        feature = block.feature
+        if not label or not isinstance(feature, Text):
+            return -1
+        if block.named >= feature.limit:
+            label = feature.shared(label)
+        if label not in block.slots:
+            self.grown.append([feature.name, label])
+            self.append(block, label)
+        return block.slots[label]
+
+    def append(self, block: Block, label: str) -> None:
+        """A slot for ``label``, with its column and those of its crosses."""
+        block.slots[label] = len(block.slots)
+        block.named += label.startswith(f"{block.feature.name}=")
+        block.where = np.append(block.where, self._column(label))
+        for cross in self.crosses:
+            if block is cross.first:
+                row = [self._column(f"{label} × {b}") for b in cross.second.slots]
+                cross.where = np.vstack([cross.where, np.array(row, dtype=np.intp)])
+            elif block is cross.second:
+                column = [self._column(f"{a} × {label}") for a in cross.first.slots]
+                cross.where = np.hstack([cross.where, np.array(column, dtype=np.intp)[:, None]])
+
+    def _column(self, name: str) -> int:
+        self.columns.append(name)
+        return len(self.columns) - 1

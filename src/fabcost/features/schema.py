@@ -1,0 +1,270 @@
+"""The schema: from raw records to rows of features."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fabcost.features import document, sources
+from fabcost.features.canvas import Placed, assemble
+from fabcost.features.items import EncodedItems, marked, place
+from fabcost.features.kinds import Feature, Role, Term, Text
+from fabcost.features.layout import Layout, Step
+from fabcost.features.reader import Openness, Reader, ReadItems, Record
+from fabcost.impressions import FloatArray
+
+Pairs = Iterable[Sequence[str]]
+
+
+class Schema:
+    """Which features there are, and which column of a row is whose.
+
+    A schema is *declared* if its columns are fixed.  It grows if it has `Text` features or was
+    made with `open`: a value never seen before becomes a new column at the end, and columns never
+    move.  Errors are found before anything grows.
+
+    Parameters
+    ----------
+    features
+        `Numeric`, `Boolean`, `Categorical` and `Text` features of the context and of the item.
+    crosses
+        Pairs of names; a pair has a column for each pair of columns of its features.  Without
+        crosses between context and item the context moves all candidates alike.
+    bias
+        Whether the first column is 1 in every row.
+
+    Examples
+    --------
+    >>> from fabcost import Categorical, Numeric
+    >>> device = Categorical("device", role="context", levels=("mobile", "desktop"))
+    >>> schema = Schema([device, Numeric("age", mean=3.0)], crosses=[("device", "age")])
+    >>> schema.columns[1:5]
+    ('device=mobile', 'device=desktop', 'age', 'device=mobile × age')
+    >>> schema.rows({"device": "mobile"}, schema.encode_items({"ad-1": {"age": 5}}))
+    array([[1., 1., 0., 2., 2., 0.]])
+    """
+
+    def __init__(
+        self,
+        features: Iterable[Feature] = (),
+        *,
+        crosses: Pairs = (),
+        bias: bool = True,
+        openness: Openness | None = None,
+    ) -> None:
+        self.openness = openness
+        self._layout = Layout(bias=bias)
+        self._declared: list[Feature] = []
+        self._crosses: list[tuple[str, str]] = []
+        for feature in features:
+            self._declare(feature)
+        for pair in crosses:
+            self._cross(pair)
+
+    @classmethod
+    def open(
+        cls, *, limit: int = 100, buckets: int = 16, crosses: bool = True, bias: bool = True
+    ) -> Schema:
+        """A schema without declarations: every new key and every new string gets its weight.
+
+        The first value of a key decides its kind; a missing one contributes nothing.  There are
+        at most ``limit`` features, each with at most ``limit`` strings of their own and
+        ``buckets`` weights that later ones share.  With ``crosses`` every feature of the context
+        is crossed with every feature of the item.
+
+        Examples
+        --------
+        >>> schema = Schema.open()
+        >>> rows = schema.rows({"device": "tv"}, schema.encode_items({1: {"make": "kia"}}))
+        >>> schema.columns
+        ('bias', 'make=kia', 'device=tv', 'device=tv × make=kia')
+        """
+        return cls(bias=bias, openness=document.checked_openness(limit, buckets, crosses))
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Schema:
+        """The schema of `to_dict`, or one that was written by hand.
+
+        Examples
+        --------
+        >>> make = {"kind": "categorical", "levels": ["ford", "kia"]}
+        >>> Schema.from_dict({"features": {"make": make}, "bias": False}).columns
+        ('make=ford', 'make=kia')
+        """
+        written = document.read(given)
+        schema = cls(
+            written.features, crosses=written.crosses, bias=written.bias, openness=written.openness
+        )
+        for step in written.grown:
+            schema._replay(step)
+        return schema
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Schema:
+        """The schema in a TOML file, with the keys of `from_dict`."""
+        return cls.from_dict(document.load_toml(path))
+
+    @classmethod
+    def infer(
+        cls,
+        source: Any,
+        *,
+        context: Iterable[str] = (),
+        drop: Iterable[str] = (),
+        text: Iterable[str] = (),
+        crosses: Pairs = (),
+        most_levels: int = 50,
+        other: bool = False,
+        bias: bool = True,
+    ) -> Schema:
+        """A schema for a pandas DataFrame, a pyarrow Table, or a Parquet or CSV file.
+
+        Numbers are standardised by their mean and sd.  Strings are categorical up to
+        ``most_levels`` different ones, else open text, as are the columns named in ``text``.  A
+        column with missing values gets a weight for them.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"age": [1.0, 3.0, None], "make": ["kia", "kia", "ford"]})
+        >>> Schema.infer(frame).columns
+        ('bias', 'age', 'age missing', 'make=ford', 'make=kia')
+        """
+        columns = sources.read(source)
+        asked = sources.Asked(frozenset(context), frozenset(text), most_levels, other)
+        features = sources.inferred(columns, asked, frozenset(drop))
+        return cls(features, crosses=crosses, bias=bias)
+
+    def fitted(self, source: Any) -> Schema:
+        """The declared schema again, with mean and scale of each number learnt from data."""
+        columns = sources.read(source)
+        features = [sources.standardised(feature, columns) for feature in self._declared]
+        layout = self._layout
+        return Schema(features, crosses=self._crosses, bias=layout.bias, openness=self.openness)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values from which `from_dict` makes this schema, grown columns included."""
+        return document.write(
+            self._declared, self._crosses, self._layout.bias, self.openness, self._layout.grown
+        )
+
+    def copy(self) -> Schema:
+        """The same schema, to grow on its own."""
+        return Schema.from_dict(self.to_dict())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; weight j of a belief belongs to column j."""
+        return tuple(self._layout.columns)
+
+    @property
+    def width(self) -> int:
+        """How many columns there are so far."""
+        return len(self._layout.columns)
+
+    @property
+    def features(self) -> dict[str, Feature]:
+        """The features by name."""
+        return {name: block.feature for name, block in self._layout.blocks.items()}
+
+    @property
+    def grows(self) -> bool:
+        """Whether a new value can add a column."""
+        return self.openness is not None or any(
+            isinstance(feature, Text) for feature in self.features.values()
+        )
+
+    def reader(self) -> Reader:
+        """For reading records without growing yet; see `grow_to`."""
+        return Reader(self.features, self.openness)
+
+    def grow_to(self, reader: Reader) -> None:
+        """Take over the features that ``reader`` met."""
+        for feature in reader.fresh:
+            self._layout.grown.append(document.as_step(feature))
+            self._add_met(feature)
+
+    def place(self, reader: Reader, role: Role, records: Sequence[list[Term]]) -> dict[str, Placed]:
+        """Find the slots of what ``reader`` read, growing where they are new."""
+        return place(self._layout, reader.names(role), records)
+
+    def encode_items(self, items: Mapping[Any, Record]) -> EncodedItems:
+        """Read a catalogue once: `rows` then costs a few array operations for each context."""
+        reader = self.reader()
+        read = ReadItems.by(reader, items)
+        self.grow_to(reader)
+        return self.place_items(reader, read)
+
+    def place_items(self, reader: Reader, read: ReadItems) -> EncodedItems:
+        """`encode_items` for items that have been read, after `grow_to`."""
+        return EncodedItems(self, read.names, self.place(reader, "item", read.terms))
+
+    def rows(self, context: Record, items: EncodedItems) -> FloatArray:
+        """One row for each item in this context."""
+        if items.schema is not self:
+            raise ValueError("the items were encoded by another schema but must be by this one")
+        reader = self.reader()
+        terms = reader.read(context, "context")
+        self.grow_to(reader)
+        return self.drawn(reader, terms, items).copy()
+
+    def drawn(self, reader: Reader, terms: list[Term], items: EncodedItems) -> FloatArray:
+        """`rows` of a context that has been read, after `grow_to`; the next call changes them."""
+        marks = marked(self._layout, reader.names("context"), terms)
+        return items.drawn(self._layout, marks)
+
+    def design(self, records: Iterable[Record]) -> FloatArray:
+        """One row for each record that has the keys of context and item together.
+
+        Examples
+        --------
+        >>> Schema.open(crosses=False).design([{"age": 3}, {"age": 5, "make": "kia"}])
+        array([[1., 3., 0.],
+               [1., 5., 1.]])
+        """
+        reader = self.reader()
+        pairs = [reader.read_flat(record) for record in records]
+        self.grow_to(reader)
+        placed = self.place(reader, "context", [context for context, _ in pairs])
+        placed |= self.place(reader, "item", [item for _, item in pairs])
+        return assemble(self._layout, placed, len(pairs))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self._layout.columns[:5]) + (", …" if self.width > 5 else "")
+        return f"Schema({self.width} columns: {shown})"
+
+    def _declare(self, feature: Feature) -> None:
+        if not isinstance(feature, Feature):
+            raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
+        if feature.name in self._layout.blocks:
+            raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
+        self._layout.add(feature)
+        self._declared.append(feature)
+
+    def _cross(self, pair: Sequence[str]) -> None:
+        names = tuple(pair)
+        blocks = self._layout.blocks
+        if len(names) != 2 or names[0] == names[1] or not blocks.keys() >= set(names):
+            known = ", ".join(map(repr, blocks)) or "none"
+            raise ValueError(f"a cross is {pair!r} but must be two different names among {known}")
+        self._layout.cross(blocks[names[0]], blocks[names[1]])
+        self._crosses.append((names[0], names[1]))
+
+    def _add_met(self, feature: Feature) -> None:
+        """A feature that came by itself, with its crosses."""
+        others = [b for b in self._layout.blocks.values() if b.feature.role != feature.role]
+        block = self._layout.add(feature)
+        if self.openness is None or not self.openness.crosses:
+            return
+        for other in others:
+            pair = (block, other) if feature.role == "context" else (other, block)
+            self._layout.cross(*pair)
+
+    def _replay(self, step: Step) -> None:
+        """Grow as an earlier schema did."""
+        self._layout.grown.append(step)
+        if isinstance(step, dict):
+            self._add_met(document.feature_of(step["name"], step))
+        else:
+            self._layout.append(self._layout.blocks[step[0]], step[1])

@@ -1,0 +1,296 @@
+"""The recommender: raw records in, decisions out, feedback whenever it comes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Hashable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from fabcost import archive
+from fabcost.bandit.bandit import Bandit, Choice
+from fabcost.bandit.learner import Learner
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.decisions import Decision, Feedback, Ledger, Pending, checked_time
+from fabcost.features.items import EncodedItems
+from fabcost.features.reader import Reader, ReadItems, Record
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray, as_label
+from fabcost.inference.fabcost import FabCost
+
+FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
+_POLICIES = {
+    each.__name__: each for each in (Thompson, Greedy, EpsilonGreedy, BayesianUCB, Uniform)
+}
+
+
+@runtime_checkable
+class GrowingLearner(Learner, Protocol):
+    """A learner for schemas that grow; `fabcost.FabCost` is one."""
+
+    def grow(self, variance: float, count: int = 1) -> None:
+        """Add ``count`` weights of mean zero and ``variance``."""
+        ...
+
+
+class Recommender:
+    """Decisions about items with raw features, learnt from feedback that may come late.
+
+    There is no clock inside: ``now`` is a number in the unit of ``wait``.  Wherever it is given,
+    the pending decisions that are due by then first expire to "no click".  A decision made
+    without ``now`` never expires.
+
+    Parameters
+    ----------
+    schema
+        How records become rows; the recommender works on a copy, `schema`.
+    learner
+        `fabcost.FabCost` unless given; it must have a weight for each column of the schema.
+    policy
+        `fabcost.bandit.policy.Thompson` unless given.
+    prior_variance
+        Of each weight, also of those that an open schema adds later.
+    seed
+        The same seed and the same calls give the same bits.
+    wait
+        How long after its decision feedback may come; None for ever.
+
+    Examples
+    --------
+    >>> rec = Recommender(Schema.open(), seed=7)
+    >>> adverts = {"ad-1": {"make": "ford", "age": 3}, "ad-2": {"make": "kia", "age": 1}}
+    >>> decision = rec.recommend({"device": "mobile"}, adverts)
+    >>> rec.feedback(decision.id, clicked=True), rec.feedback(decision.id, clicked=True)
+    (<Feedback.APPLIED: 'applied'>, <Feedback.DUPLICATE: 'duplicate'>)
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        learner: Learner | None = None,
+        policy: Policy | None = None,
+        prior_variance: float = 1.0,
+        seed: int | np.random.Generator = 7,
+        wait: float | None = None,
+    ) -> None:
+        self.schema = schema.copy()
+        Gaussian.isotropic(1, variance=prior_variance)  # a ValueError if it cannot be one
+        self.prior_variance = float(prior_variance)
+        first = _first_learner(self.schema, prior_variance) if learner is None else learner
+        self.bandit = Bandit(first, policy=policy, seed=seed)
+        self._ledger = Ledger(wait)
+        _check_learner(first, self.schema)
+
+    @property
+    def learner(self) -> Learner:
+        """Its posterior has a weight for each of ``schema.columns``."""
+        return self.bandit.learner
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """The decisions that wait for feedback."""
+        return tuple(self._ledger.pending)
+
+    def catalogue(self, items: Mapping[Any, Record]) -> EncodedItems:
+        """Items encoded once, to be given to `recommend` as candidates."""
+        encoded = self.schema.encode_items(items)
+        self._follow_schema()
+        return encoded
+
+    def recommend(
+        self,
+        context: Record,
+        candidates: Mapping[Any, Record] | EncodedItems,
+        *,
+        now: float | None = None,
+        top_k: int = 1,
+        exclude: Collection[Hashable] = (),
+        draws: int | None = None,
+        floor: float = 0.0,
+    ) -> Decision:
+        """Choose one of the candidates, given by id with their records or as a `catalogue`.
+
+        Ids in ``exclude`` that are not among the candidates are ignored.  With ``draws`` the
+        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
+        """
+        now = checked_time(now)
+        _check_settings(top_k, draws, floor)
+        reader = self.schema.reader()
+        terms = reader.read(context, "context")
+        read = self._read(reader, candidates)
+        excluded = _positions(read.names, exclude)
+        # Whatever can be refused has been: from here on the state changes.
+        self._expire_before(now)
+        self.schema.grow_to(reader)
+        items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
+        rows = self.schema.drawn(reader, terms, items)
+        self._follow_schema()
+        choice = self.bandit.choose(rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor)
+        return self._issue(choice, items.names, rows, now)
+
+    def feedback(self, decision: int, clicked: Any, *, now: float | None = None) -> Feedback:
+        """Learn what became of a decision, once: the first feedback counts.
+
+        A decision that was never made is an `UnknownDecisionError`, one that had expired an
+        `ExpiredDecisionError`; both are ValueErrors, and nothing is learnt from the feedback.
+        """
+        label = as_label(clicked)
+        self._ledger.check_issued(decision)
+        self._expire_before(checked_time(now))
+        if not self._ledger.is_open(decision):
+            return Feedback.DUPLICATE
+        self._learn(self._ledger.pending.pop(decision), label)
+        return Feedback.APPLIED
+
+    def expire(self, now: float) -> tuple[int, ...]:
+        """Learn "no click" for the decisions that have waited until ``now``; their ids."""
+        checked_time(now)
+        expired = []
+        for decision, pending in self._ledger.due(now):
+            self._learn(pending, -1.0)
+            expired.append(decision)
+        return tuple(expired)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file, without pickle; see `load`."""
+        archive.replace_file(path, archive.pack(FORMAT, *self._state()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Recommender:
+        """Read a recommender that goes on with the same bits as if it had never stopped."""
+        return cls._restored(*archive.unpack(FORMAT, Path(path).read_bytes(), str(path)))
+
+    def _expire_before(self, now: float | None) -> None:
+        if now is not None:
+            self.expire(now)
+
+    def _read(
+        self, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
+    ) -> ReadItems | EncodedItems:
+        if not isinstance(candidates, EncodedItems):
+            return ReadItems.by(reader, candidates)
+        if candidates.schema is not self.schema:
+            raise ValueError(
+                "the catalogue was encoded by another schema but must come from this "
+                "recommender's catalogue()"
+            )
+        return candidates
+
+    def _follow_schema(self) -> None:
+        """Give the learner a weight for each new column."""
+        new = self.schema.width - self.learner.posterior.dimension
+        if new and isinstance(self.learner, GrowingLearner):
+            self.learner.grow(self.prior_variance, new)
+
+    def _issue(
+        self, choice: Choice, names: tuple[Any, ...], rows: FloatArray, now: float | None
+    ) -> Decision:
+        decision = self._ledger.issue(rows[choice.index], now)
+        ranking = tuple(names[index] for index in choice.ranking)
+        item = names[choice.index]
+        return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
+
+    def _learn(self, pending: Pending, label: float) -> None:
+        row = np.zeros(self.schema.width)
+        row[pending.columns] = pending.numbers
+        self.bandit.learn(row, label)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
+        if not isinstance(self.learner, FabCost):
+            raise ValueError(
+                f"the learner is a {type(self.learner).__name__} but only FabCost can be saved"
+            )
+        learner, of_learner = self.learner.state()
+        ledger, of_ledger = self._ledger.state()
+        settings = {
+            "schema": self.schema.to_dict(),
+            "learner": learner,
+            "ledger": ledger,
+            "policy": _policy_to_dict(self.bandit.policy),
+            "rng": _rng_state(self.bandit.rng),
+            "prior_variance": self.prior_variance,
+        }
+        return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
+
+    @classmethod
+    def _restored(cls, settings: dict[str, Any], arrays: dict[str, archive.Array]) -> Recommender:
+        of_learner = {
+            name.removeprefix("learner_"): array
+            for name, array in arrays.items()
+            if name.startswith("learner_")
+        }
+        recommender = cls(
+            Schema.from_dict(settings["schema"]),
+            learner=FabCost.restored(settings["learner"], of_learner),
+            policy=_policy_from_dict(settings["policy"]),
+            prior_variance=settings["prior_variance"],
+        )
+        recommender.bandit.rng.bit_generator.state = settings["rng"]
+        recommender._ledger = Ledger.restored(settings["ledger"], arrays)
+        return recommender
+
+
+def _first_learner(schema: Schema, variance: float) -> FabCost:
+    if schema.width == 0:
+        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
+    return FabCost(Gaussian.isotropic(schema.width, variance=variance))
+
+
+def _check_learner(learner: Learner, schema: Schema) -> None:
+    weights = learner.posterior.dimension
+    if weights != schema.width:
+        raise ValueError(
+            f"the learner has {weights} weights but the schema has {schema.width} columns"
+        )
+    if schema.grows and not isinstance(learner, GrowingLearner):
+        raise ValueError(
+            f"the schema grows but the learner, a {type(learner).__name__}, cannot: "
+            "use FabCost, or declare the schema"
+        )
+
+
+def _check_settings(top_k: int, draws: int | None, floor: float) -> None:
+    """Before anything changes: what the bandit would refuse later."""
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if draws is not None and draws < 1:
+        raise ValueError(f"draws is {draws} but must be at least 1")
+    if not 0.0 <= floor <= 1.0:
+        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
+
+
+def _positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
+    if not exclude:
+        return []
+    unwanted = set(exclude)
+    positions = [index for index, name in enumerate(names) if name in unwanted]
+    if len(positions) == len(names):
+        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
+    return positions
+
+
+def _policy_to_dict(policy: Policy) -> dict[str, Any]:
+    kind = type(policy).__name__
+    if _POLICIES.get(kind) is not type(policy):
+        raise ValueError(f"the policy is a {kind} but only {', '.join(_POLICIES)} can be saved")
+    return {"kind": kind, **dataclasses.asdict(policy)}
+
+
+def _policy_from_dict(given: dict[str, Any]) -> Policy:
+    options = dict(given)
+    return _POLICIES[options.pop("kind")](**options)
+
+
+def _rng_state(rng: np.random.Generator) -> dict[str, Any]:
+    state = rng.bit_generator.state
+    if state["bit_generator"] != "PCG64":
+        raise ValueError(
+            f"the generator is {state['bit_generator']} but only PCG64, NumPy's default, "
+            "can be saved"
+        )
+    return dict(state)

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fabcost import FabCost, Gaussian, Refresh
+from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.learner import (
+    BatchLaplace,
+    LaplaceAsPublished,
+    Learner,
+    LinearGaussian,
+    OnlineLaplace,
+)
+from fabcost.bandit.policy import (
+    BayesianUCB,
+    EpsilonGreedy,
+    Greedy,
+    Policy,
+    Thompson,
+    Uniform,
+)
+from fabcost.inference import laplace
+from tests.simulated import cold_start, correlated_prior
+
+POLICIES: list[Policy] = [
+    Thompson(),
+    Thompson(scale=0.5),
+    Greedy(),
+    EpsilonGreedy(0.2),
+    BayesianUCB(0.9),
+    Uniform(),
+]
+EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
+
+
+def some_bandit(policy: Policy, seed: int = 0) -> Bandit:
+    learner = FabCost(correlated_prior())
+    learner.observe_many(*cold_start(20))
+    return Bandit(learner, policy=policy, seed=seed)
+
+
+def candidates(count: int = 6) -> np.ndarray:
+    rows = np.random.default_rng(3).normal(size=(count, 5))
+    rows[1] = rows[0]  # a tie
+    return rows
+
+
+@EVERY_POLICY
+def test_propensities_are_the_frequencies_of_choices(policy: Policy) -> None:
+    """Chi-square of 20,000 choices; false-alarm rate 1e-4 for each policy, fixed seed.
+
+    The shares of a Thompson policy are themselves win frequencies of 200,000 draws.
+    """
+    rows = candidates()
+    shares = some_bandit(policy, 1).propensities(rows, draws=200_000)
+    chooser = some_bandit(policy, 2)
+    counts = np.bincount([chooser.choose(rows).index for _ in range(20_000)], minlength=6)
+    possible = shares > 0
+    assert counts[~possible].sum() == 0
+    if possible.sum() > 1:
+        expected = shares[possible] / shares[possible].sum() * 20_000
+        noise = 1 + 20_000 / 200_000  # the shares have sampling error of their own
+        chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
+        assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
+
+
+@EVERY_POLICY
+def test_propensities_sum_to_one_and_keep_the_floor(policy: Policy) -> None:
+    shares = some_bandit(policy).propensities(candidates(), draws=64, floor=0.12, exclude=[4])
+    assert shares.sum() == pytest.approx(1.0, abs=1e-12)
+    assert shares[4] == 0.0
+    assert (np.delete(shares, 4) >= 0.12 / 5 - 1e-12).all()
+
+
+@EVERY_POLICY
+def test_choice_from_propensities_carries_them(policy: Policy) -> None:
+    choice = some_bandit(policy).choose(candidates(), draws=32, floor=0.1, top_k=3)
+    assert choice.propensities is not None
+    assert choice.propensities[choice.index] > 0
+    assert choice.ranking[0] == choice.index
+    assert len(set(choice.ranking.tolist())) == 3
+
+
+@EVERY_POLICY
+def test_same_seed_same_choices(policy: Policy) -> None:
+    first, second = (some_bandit(policy, 5) for _ in range(2))
+    for _ in range(20):
+        assert first.choose(candidates()).index == second.choose(candidates()).index
+
+
+@EVERY_POLICY
+def test_excluded_candidates_are_never_ranked(policy: Policy) -> None:
+    bandit = some_bandit(policy)
+    for _ in range(20):
+        choice = bandit.choose(candidates(), exclude=[0, 2, 5], top_k=6)
+        assert sorted(choice.ranking.tolist()) == [1, 3, 4]
+        assert np.isneginf(choice.scores[[0, 2, 5]]).all()
+
+
+def test_ranking_is_by_score() -> None:
+    choice = some_bandit(Thompson()).choose(candidates(), top_k=6)
+    ranked = choice.scores[choice.ranking]
+    assert (np.diff(ranked) <= 0).all()
+
+
+def test_ties_are_broken_at_random() -> None:
+    """Two equal rows, 400 choices: fewer than 130 for one has probability below 1e-11."""
+    bandit = some_bandit(Greedy())
+    rows = np.ones((2, 5))
+    counts = np.bincount([bandit.choose(rows).index for _ in range(400)], minlength=2)
+    assert counts.min() > 130
+
+
+def test_thompson_scale_zero_is_greedy() -> None:
+    belief = correlated_prior()
+    rows = candidates()
+    rng = np.random.default_rng(0)
+    np.testing.assert_allclose(
+        Thompson(scale=0.0).scores(belief, rows, rng), Greedy().scores(belief, rows, rng)
+    )
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        FabCost(correlated_prior()),
+        BatchLaplace(correlated_prior()),
+        OnlineLaplace(correlated_prior()),
+        LaplaceAsPublished(correlated_prior()),
+        LinearGaussian(correlated_prior()),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_any_learner_can_be_asked_and_told(learner: Learner) -> None:
+    bandit = Bandit(learner, seed=1)
+    X, y = cold_start(30)
+    for label in y:
+        choice = bandit.choose(X)
+        bandit.learn(X[choice.index], label)
+    assert learner.posterior.dimension == 5
+    before = learner.posterior.mean.copy()
+    with pytest.raises(ValueError, match="x has shape"):
+        bandit.learn([1.0], 1)
+    np.testing.assert_array_equal(learner.posterior.mean, before)
+
+
+def test_batch_laplace_refits_on_its_schedule() -> None:
+    X, y = cold_start(20)
+    learner = BatchLaplace(correlated_prior(), refit=Refresh.at(10, 20))
+    for k in range(19):
+        learner.observe(X[k], y[k])
+    assert learner.posterior == laplace.fit(correlated_prior(), X[:10], y[:10])
+    learner.observe(X[19], y[19])
+    assert learner.posterior == laplace.fit(correlated_prior(), X, y)
+
+
+def test_online_learners_equal_the_functions() -> None:
+    X, y = cold_start(15)
+    online, published = OnlineLaplace(correlated_prior()), LaplaceAsPublished(correlated_prior())
+    for row, label in zip(X, y, strict=True):
+        online.observe(row, label)
+        published.observe(row, label)
+    assert online.posterior == laplace.fit_online(correlated_prior(), X, y)
+    assert published.posterior == laplace.fit_as_published(correlated_prior(), X, y)
+
+
+def test_linear_learner_is_the_normal_equations() -> None:
+    X, y = cold_start(40)
+    prior = correlated_prior()
+    learner = LinearGaussian(prior, noise=0.5)
+    for row, label in zip(X, y, strict=True):
+        learner.observe(row, label)
+    precision = np.linalg.inv(prior.covariance) + X.T @ X / 0.5
+    shift = np.linalg.solve(prior.covariance, prior.mean) + X.T @ ((y + 1) / 2) / 0.5
+    np.testing.assert_allclose(learner.posterior.mean, np.linalg.solve(precision, shift))
+    np.testing.assert_allclose(learner.posterior.covariance, np.linalg.inv(precision), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"candidates": np.empty((0, 5))}, "candidates are empty"),
+        ({"candidates": np.ones((2, 4))}, "X has 4 columns but the prior has 5 weights"),
+        ({"candidates": np.full((2, 5), np.nan)}, r"X\[0, 0\] is nan"),
+        ({"candidates": np.ones((2, 5)), "top_k": 0}, "top_k is 0"),
+        ({"candidates": np.ones((2, 5)), "exclude": [2]}, "exclude names 2 but there are 2"),
+        ({"candidates": np.ones((2, 5)), "exclude": [0, 1]}, "all 2 candidates are excluded"),
+        ({"candidates": np.ones((2, 5)), "draws": 0}, "draws is 0"),
+        ({"candidates": np.ones((2, 5)), "draws": 9, "floor": 2.0}, "floor is 2.0"),
+    ],
+)
+def test_bad_questions_are_named_and_draw_nothing(
+    arguments: dict[str, object], complaint: str
+) -> None:
+    bandit = some_bandit(Thompson())
+    before = bandit.rng.bit_generator.state
+    with pytest.raises(ValueError, match=complaint):
+        bandit.choose(**arguments)  # type: ignore[arg-type]
+    assert bandit.rng.bit_generator.state == before
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: Thompson(scale=-1.0), "scale is -1.0"),
+        (lambda: EpsilonGreedy(1.5), "epsilon is 1.5"),
+        (lambda: BayesianUCB(1.0), "quantile is 1.0"),
+        (lambda: LinearGaussian(Gaussian.isotropic(1), noise=0.0), "noise is 0.0"),
+    ],
+)
+def test_bad_settings_are_named(make: object, complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        make()  # type: ignore[operator]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from fabcost import Boolean, Categorical, Numeric, Schema, Text
+
+COLUMNS: dict[str, list[Any]] = {
+    "device": ["mobile", "tv", "mobile", "tv"],
+    "age": [1.0, 3.0, None, 5.0],
+    "doors": [3, 5, 5, 3],
+    "dealer": [True, False, True, True],
+    "advert": ["a", "b", "c", "d"],
+    "clicked": [0, 1, 0, 0],
+}
+
+
+def sources(folder: Path) -> dict[str, Any]:
+    table = pa.table(COLUMNS)
+    pyarrow.parquet.write_table(table, folder / "log.parquet")
+    pyarrow.csv.write_csv(table, folder / "log.csv")
+    return {
+        "frame": pd.DataFrame(COLUMNS),
+        "table": table,
+        "parquet": folder / "log.parquet",
+        "csv": str(folder / "log.csv"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["frame", "table", "parquet", "csv"])
+def test_every_source_gives_the_same_schema(tmp_path: Path, kind: str) -> None:
+    schema = Schema.infer(
+        sources(tmp_path)[kind],
+        context=["device"],
+        drop=["clicked"],
+        most_levels=3,
+        crosses=[("device", "age")],
+    )
+    scale = float(np.std([1.0, 3.0, 5.0]))
+    assert list(schema.features.values()) == [
+        Categorical("device", "context", levels=("mobile", "tv")),
+        Numeric("age", missing="weight", mean=3.0, scale=scale),
+        Numeric("doors", mean=4.0, scale=1.0),
+        Boolean("dealer"),
+        Text("advert"),
+    ]
+    assert "device=tv × age missing" in schema.columns
+
+
+def test_text_and_other_can_be_asked_for() -> None:
+    schema = Schema.infer(pd.DataFrame(COLUMNS), text=["doors"], drop=["age"], other=True)
+    assert schema.features["doors"] == Text("doors")
+    assert "device other" in schema.columns
+
+
+def test_a_constant_column_keeps_its_scale() -> None:
+    schema = Schema.infer(pd.DataFrame({"price": [0.1] * 7}))
+    price = schema.features["price"]
+    assert isinstance(price, Numeric)
+    assert price.mean == pytest.approx(0.1)
+    assert price.scale == 1.0
+
+
+def test_constants_are_learnt() -> None:
+    schema = Schema(
+        [Numeric("age", missing="zero"), Boolean("dealer")], crosses=[("age", "dealer")]
+    )
+    fitted = schema.fitted(pd.DataFrame(COLUMNS))
+    assert fitted.columns == schema.columns
+    rows = fitted.design([{"age": age, "dealer": True} for age in (1.0, 3.0, 5.0)])
+    np.testing.assert_allclose(rows[:, 1].mean(), 0.0, atol=1e-15)
+    np.testing.assert_allclose(rows[:, 1].std(), 1.0)
+    with pytest.raises(ValueError, match="no column 'age': the table has 'dealer'"):
+        schema.fitted(pd.DataFrame({"dealer": [True]}))
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ([1, 2], {}, "source is a list but must be a pandas DataFrame, a pyarrow Table"),
+        ("log.txt", {}, "log.txt ends in '.txt' but must be a .parquet or .csv file"),
+        ({"a": [None, None]}, {}, "column 'a' has no values"),
+        ({"a": ["x", 1]}, {}, "column 'a' is neither all numbers, all strings nor all booleans"),
+        ({"a": [datetime.date(2020, 1, 1)]}, {}, "column 'a' is neither .* 'a' is datetime.date"),
+        ({"a": [1]}, {"context": ["b"]}, "there is no column 'b': the table has 'a'"),
+        ({"a": [1]}, {"drop": ["b"]}, "there is no column 'b': the table has 'a'"),
+    ],
+)
+def test_what_cannot_be_inferred_is_named(source: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Schema.infer(pd.DataFrame(source) if isinstance(source, dict) else source, **options)
