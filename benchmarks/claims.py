@@ -55,9 +55,9 @@ class Claim:
         return f"{self.measured:,.0f}{self.unit}"
 
 
-def as_table(claims: Iterable[Claim], *, quick: bool) -> Table:
+def as_table(claims: Iterable[Claim], *, quick: bool, title: str = "Speed of inference") -> Table:
     """Lay the report out for a terminal."""
-    title = "Speed of inference" + (" (quick: too small to judge by)" if quick else "")
+    title += " (quick: too small to judge by)" if quick else ""
     table = Table("what", "measured", "required", "holds", "detail", title=title)
     for claim in claims:
         colour = "green" if claim.holds else "red"

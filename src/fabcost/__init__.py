@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fabcost.archive import load, save
+from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -18,16 +20,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bandit",
     "BayesianLogisticRegression",
+    "BayesianUCB",
     "Boolean",
     "Categorical",
+    "EpsilonGreedy",
     "FabCost",
     "Gaussian",
+    "Greedy",
     "Numeric",
     "Recommender",
     "Refresh",
     "Schema",
     "Text",
+    "Thompson",
+    "Uniform",
     "load",
     "save",
 ]
