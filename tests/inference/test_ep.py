@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fabcost import Gaussian
+from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import ep
 from fabcost.inference.sites import product
 from fabcost.tilted import Moments, tilted
@@ -110,13 +110,18 @@ def test_says_when_it_did_not_converge() -> None:
 
 
 def test_mackay_counts_what_it_skips() -> None:
-    """Confident contradictions under a vague prior: negative sites crowd a cavity out."""
-    X = np.repeat([[1.0, 0.0], [1.0, 1e-3]], 30, axis=0)
-    y = np.tile([1.0, -1.0, -1.0], 20)
-    result = ep.fit(Gaussian.isotropic(2, variance=1e6), 50 * X, y, moments="mackay")
+    """Few clicks under a vague prior: negative sites crowd cavities out of the cone."""
+    X, y = cold_start(300, 15, intercept=-4.0)
+    prior = Gaussian.isotropic(15, variance=100.0)
+    result = ep.fit(prior, X, y, moments="mackay", max_sweeps=20)
+    assert result.skipped > 0
+    assert not result.converged
     assert np.isfinite(result.posterior.mean).all()
     np.linalg.cholesky(result.posterior.covariance)
-    exact = ep.fit(Gaussian.isotropic(2, variance=1e6), 50 * X, y)
+    learner = FabCost(prior, refresh=Refresh.at(300, max_sweeps=20), moments="mackay")
+    learner.observe_many(X, y)
+    assert learner.skipped > 0
+    exact = ep.fit(prior, X, y)
     assert exact.converged
     assert exact.skipped == 0
 
