@@ -110,6 +110,8 @@ def as_impressions(
 
 
 def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+        return values
     try:
         if np.iscomplexobj(values):
             raise TypeError("it contains complex numbers")

@@ -357,6 +357,20 @@ def all_within(values, limit):
 
 
 @njit(cache=True)
+def first_largest(values):
+    """Position of the first of the largest values, and how many there are."""
+    winner = 0
+    ties = 1
+    for i in range(1, values.size):
+        if values[i] > values[winner]:
+            winner = i
+            ties = 1
+        elif values[i] == values[winner]:
+            ties += 1
+    return winner, ties
+
+
+@njit(cache=True)
 def largest_score(columns, priority, count, theta, scores):
     """Position and score of the largest θᵀa among the first ``count`` columns.
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.policy import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
+class Choice(NamedTuple):
     """What was chosen, and how.
 
     Attributes
@@ -161,7 +160,8 @@ def _check_mixing(draws: int, floor: float) -> None:
 def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """The ``many`` largest, largest first, ties at random."""
     if many == 1:
-        best = int(scores.argmax())
-        ties = np.flatnonzero(scores == scores[best])
-        return ties if ties.size == 1 else rng.choice(ties, 1)
+        best, ties = kernels.first_largest(scores)
+        if ties == 1:
+            return np.array([best])
+        return rng.choice(np.flatnonzero(scores == scores[best]), 1)
     return np.lexsort((rng.random(scores.size), -scores))[:many]

@@ -61,12 +61,14 @@ class Thompson:
 
     def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
-        z = rng.standard_normal(belief.dimension)
-        return np.asarray(belief.mean + self.scale * (belief.root @ z))
+        theta = belief.root.dot(rng.standard_normal(belief.dimension))
+        theta *= self.scale
+        theta += belief.mean
+        return theta
 
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
-        return rows @ self.weights(belief, rng)
+        return rows.dot(self.weights(belief, rng))
 
     def shares(
         self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int

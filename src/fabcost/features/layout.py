@@ -79,6 +79,14 @@ class Layout:
             self.append(block, label)
         return block
 
+    def meet(self, feature: Feature, *, crossed: bool) -> Block:
+        """Columns for a feature, and if ``crossed`` for its products with all of the other role."""
+        others = [block for block in self.blocks.values() if block.feature.role != feature.role]
+        block = self.add(feature)
+        for other in others if crossed else ():
+            self.cross(*(block, other) if feature.role == "context" else (other, block))
+        return block
+
     def cross(self, first: Block, second: Block) -> Cross:
         """Columns for the products of two features."""
         cross = Cross(first, second)

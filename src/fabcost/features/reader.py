@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -76,17 +76,24 @@ class Reader:
         features = self._by_role[role]
         for name in record:
             if name not in features:
-                self._meet(name, record[name], role)
+                self.meet(name, record[name], role)
         return [feature.term(record.get(name)) for name, feature in features.items()]
 
-    def read_flat(self, record: Record) -> tuple[list[Term], list[Term]]:
+    def read_flat(
+        self, record: Record, drop: Collection[str] = ()
+    ) -> tuple[list[Term], list[Term]]:
         """The terms of context and item from one record that has both; new keys are the item's."""
         context = self._by_role["context"]
-        of_context = {name: value for name, value in record.items() if name in context}
-        of_item = {name: value for name, value in record.items() if name not in context}
+        kept = {name: value for name, value in record.items() if name not in drop}
+        of_context = {name: value for name, value in kept.items() if name in context}
+        of_item = {name: value for name, value in kept.items() if name not in context}
         return self.read(of_context, "context"), self.read(of_item, "item")
 
-    def _meet(self, name: str, value: Any, role: Role) -> None:
+    def feature(self, name: str) -> Feature:
+        """The feature of that name, known or new."""
+        return self._known[name]
+
+    def meet(self, name: str, value: Any, role: Role) -> None:
         """Make a feature of a new key if the schema is open."""
         if self.openness is None:
             known = ", ".join(map(repr, self._by_role[role])) or "none"

@@ -8,10 +8,12 @@ from typing import Any
 
 from fabcost.features import document, sources
 from fabcost.features.canvas import Placed, assemble
+from fabcost.features.columnar import place_terms, read_table
 from fabcost.features.items import EncodedItems, marked, place
 from fabcost.features.kinds import Feature, Role, Term, Text
 from fabcost.features.layout import Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
+from fabcost.features.table import Table, is_table
 from fabcost.impressions import FloatArray
 
 Pairs = Iterable[Sequence[str]]
@@ -118,7 +120,7 @@ class Schema:
         other: bool = False,
         bias: bool = True,
     ) -> Schema:
-        """A schema for a pandas DataFrame, a pyarrow Table, or a Parquet or CSV file.
+        """A schema for a pandas DataFrame, a pyarrow Table, a Parquet or CSV file, or arrays.
 
         Numbers are standardised by their mean and sd.  Strings are categorical up to
         ``most_levels`` different ones, else open text, as are the columns named in ``text``.  A
@@ -131,15 +133,14 @@ class Schema:
         >>> Schema.infer(frame).columns
         ('bias', 'age', 'age missing', 'make=ford', 'make=kia')
         """
-        columns = sources.read(source)
         asked = sources.Asked(frozenset(context), frozenset(text), most_levels, other)
-        features = sources.inferred(columns, asked, frozenset(drop))
+        features = sources.inferred(Table.of(source), asked, frozenset(drop))
         return cls(features, crosses=crosses, bias=bias)
 
     def fitted(self, source: Any) -> Schema:
         """The declared schema again, with mean and scale of each number learnt from data."""
-        columns = sources.read(source)
-        features = [sources.standardised(feature, columns) for feature in self._declared]
+        table = Table.of(source)
+        features = [sources.standardised(feature, table) for feature in self._declared]
         layout = self._layout
         return Schema(features, crosses=self._crosses, bias=layout.bias, openness=self.openness)
 
@@ -214,17 +215,28 @@ class Schema:
         marks = marked(self._layout, reader.names("context"), terms)
         return items.drawn(self._layout, marks)
 
-    def design(self, records: Iterable[Record]) -> FloatArray:
-        """One row for each record that has the keys of context and item together.
+    def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
+        """One row for each record or table row that has the keys of context and item together.
+
+        ``source`` is an iterable of records or, encoded column by column, a table as in `infer`.
+        Keys or columns in ``drop`` are left out.
 
         Examples
         --------
         >>> Schema.open(crosses=False).design([{"age": 3}, {"age": 5, "make": "kia"}])
         array([[1., 3., 0.],
                [1., 5., 1.]])
+        >>> Schema.open().design({"age": [3, 5], "make": [None, "kia"]}, drop=["age"])
+        array([[1., 0.],
+               [1., 1.]])
         """
-        reader = self.reader()
-        pairs = [reader.read_flat(record) for record in records]
+        reader, drop = self.reader(), frozenset(drop)
+        if is_table(source):
+            table = Table.of(source).without(drop)
+            found = read_table(reader, table)
+            self.grow_to(reader)
+            return assemble(self._layout, place_terms(self._layout, found), table.length)
+        pairs = [reader.read_flat(record, drop) for record in source]
         self.grow_to(reader)
         placed = self.place(reader, "context", [context for context, _ in pairs])
         placed |= self.place(reader, "item", [item for _, item in pairs])
@@ -253,13 +265,7 @@ class Schema:
 
     def _add_met(self, feature: Feature) -> None:
         """A feature that came by itself, with its crosses."""
-        others = [b for b in self._layout.blocks.values() if b.feature.role != feature.role]
-        block = self._layout.add(feature)
-        if self.openness is None or not self.openness.crosses:
-            return
-        for other in others:
-            pair = (block, other) if feature.role == "context" else (other, block)
-            self._layout.cross(*pair)
+        self._layout.meet(feature, crossed=self.openness is not None and self.openness.crosses)
 
     def _replay(self, step: Step) -> None:
         """Grow as an earlier schema did."""

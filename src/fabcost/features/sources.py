@@ -1,17 +1,16 @@
-"""Tables from which a schema learns: DataFrames, Arrow tables, Parquet and CSV files."""
+"""What a schema learns from a table: the kinds of its columns, and mean and scale of numbers."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import math
-import os
-from collections.abc import Collection, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 
+from fabcost.features.columnar import terms_of
+from fabcost.features.columns import Column
 from fabcost.features.kinds import (
     Boolean,
     Categorical,
@@ -22,9 +21,7 @@ from fabcost.features.kinds import (
     Text,
     is_missing,
 )
-
-Columns = Mapping[str, list[Any]]
-_READERS = {".parquet": ("pyarrow.parquet", "read_table"), ".csv": ("pyarrow.csv", "read_csv")}
+from fabcost.features.table import Table
 
 
 class Asked(NamedTuple):
@@ -36,63 +33,36 @@ class Asked(NamedTuple):
     other: bool = False
 
 
-def read(source: Any) -> Columns:
-    """The columns of a table as lists of Python values, None where they are missing.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> read(pandas.DataFrame({"age": [1.0, None]}))
-    {'age': [1.0, None]}
-    """
-    if isinstance(source, str | os.PathLike):
-        source = _read_file(Path(source))
-    if hasattr(source, "to_pylist") and hasattr(source, "column_names"):
-        columns = {name: source.column(name).to_pylist() for name in source.column_names}
-    elif hasattr(source, "columns") and hasattr(source, "isna"):
-        columns = {name: _series(source[name]) for name in source.columns}
-    else:
-        raise ValueError(
-            f"source is a {type(source).__name__} but must be a pandas DataFrame, a pyarrow "
-            "Table, or the path of a .parquet or .csv file"
-        )
-    return {
-        name: [None if is_missing(value) else value for value in values]
-        for name, values in columns.items()
-    }
-
-
-def inferred(columns: Columns, asked: Asked, drop: Collection[str]) -> list[Feature]:
+def inferred(table: Table, asked: Asked, drop: Collection[str]) -> list[Feature]:
     """One feature for each column that is not dropped.
 
     Examples
     --------
-    >>> inferred({"new": [True, False]}, Asked(), ())
+    >>> inferred(Table.of({"new": [True, False]}), Asked(), ())
     [Boolean(name='new', role='item', missing='error')]
     """
-    for name in {*asked.context, *asked.text, *drop}:
-        if name not in columns:
-            shown = ", ".join(map(repr, columns))
-            raise ValueError(f"there is no column {name!r}: the table has {shown}")
-    return [_feature(name, values, asked) for name, values in columns.items() if name not in drop]
+    table.check_has({*asked.context, *asked.text})
+    return [_feature(name, column, asked) for name, column in table.without(drop).items()]
 
 
-def standardised(feature: Feature, columns: Columns) -> Feature:
+def standardised(feature: Feature, table: Table) -> Feature:
     """A numeric feature with mean and scale of its column; any other as it is.
 
     Examples
     --------
-    >>> standardised(Numeric("age"), {"age": [1.0, 3.0]})
+    >>> standardised(Numeric("age"), Table.of({"age": [1.0, 3.0]}))
     Numeric(name='age', role='item', missing='error', mean=2.0, scale=1.0)
     """
     if not isinstance(feature, Numeric):
         return feature
-    if feature.name not in columns:
-        shown = ", ".join(map(repr, columns))
-        raise ValueError(f"there is no column {feature.name!r}: the table has {shown}")
+    table.check_has([feature.name])
+    return _standardised(feature, table[feature.name])
+
+
+def _standardised(feature: Numeric, column: Column) -> Feature:
     plain = dataclasses.replace(feature, mean=0.0, scale=1.0, missing="zero")
-    values = [value for value in columns[feature.name] if value is not None]
-    numbers = np.array([plain.term(value).number for value in values])
+    labels, codes, numbers = terms_of(plain, column)
+    numbers = numbers[np.array([label == feature.name for label in labels], dtype=bool)[codes]]
     if not numbers.size:
         raise ValueError(f"column {feature.name!r} has no values but needs some to learn from")
     scale = float(numbers.std())
@@ -103,14 +73,17 @@ def standardised(feature: Feature, columns: Columns) -> Feature:
     )
 
 
-def _feature(name: str, values: list[Any], asked: Asked) -> Feature:
-    present = [value for value in values if value is not None]
-    missing: Missing = "error" if len(present) == len(values) else "weight"
+def _feature(name: str, column: Column, asked: Asked) -> Feature:
     role: Role = "context" if name in asked.context else "item"
-    if not present:
+    some_missing, some_present = _presence(column)
+    missing: Missing = "weight" if some_missing else "error"
+    if not some_present:
         raise ValueError(f"column {name!r} has no values but needs some to learn from: drop it")
     if name in asked.text:
         return Text(name, role, missing)
+    if column.numbers is not None:
+        return _numeric(Numeric(name, role, missing), column)
+    present = [value for value in column.coded.values if not is_missing(value)]
     if all(isinstance(value, bool | np.bool_) for value in present):
         return Boolean(name, role, missing)
     if all(isinstance(value, str) for value in present):
@@ -118,25 +91,22 @@ def _feature(name: str, values: list[Any], asked: Asked) -> Feature:
         if len(levels) > asked.most_levels:
             return Text(name, role, missing)
         return Categorical(name, role, missing, levels=levels, other=asked.other)
-    return _numeric(Numeric(name, role, missing), present)
+    return _numeric(Numeric(name, role, missing), column)
 
 
-def _numeric(feature: Numeric, present: list[Any]) -> Feature:
+def _presence(column: Column) -> tuple[bool, bool]:
+    """Whether some values are missing, and whether some are there."""
+    if column.numbers is not None:
+        missing = np.isnan(column.numbers)
+        return bool(missing.any()), not missing.all()
+    missing = np.array([is_missing(value) for value in column.coded.values], dtype=bool)
+    return bool(missing.any()), not missing.all()
+
+
+def _numeric(feature: Numeric, column: Column) -> Feature:
     try:
-        return standardised(feature, {feature.name: present})
+        return _standardised(feature, column)
     except ValueError as error:
         raise ValueError(
             f"column {feature.name!r} is neither all numbers, all strings nor all booleans: {error}"
         ) from error
-
-
-def _read_file(path: Path) -> Any:
-    if path.suffix not in _READERS:
-        raise ValueError(f"{path} ends in {path.suffix!r} but must be a .parquet or .csv file")
-    module, function = _READERS[path.suffix]
-    return getattr(importlib.import_module(module), function)(path)
-
-
-def _series(series: Any) -> list[Any]:
-    values = series.astype(object)
-    return list(values.where(series.notna(), None))
