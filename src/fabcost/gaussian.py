@@ -110,8 +110,9 @@ class Gaussian:
         return belief
 
     def _freeze(self, mean: FloatArray, root: FloatArray) -> None:
-        self.__dict__["mean"] = _frozen(mean)
-        self.__dict__["root"] = _frozen(root)
+        mean.setflags(write=False)
+        root.setflags(write=False)
+        self.__dict__.update(mean=mean, root=root)
 
     def __getstate__(self) -> tuple[FloatArray, FloatArray]:
         return self.mean, self.root
@@ -168,7 +169,7 @@ class Gaussian:
                 f"x has shape {rows.shape} but the belief has {self.dimension} weights"
             )
         along = rows @ self.root
-        return Marginal(rows @ self.mean, (along * along).sum(axis=-1))
+        return Marginal(rows @ self.mean, np.einsum("...i,...i->...", along, along))
 
     def predict(self, X: npt.ArrayLike, *, moments: Moments = "exact") -> FloatArray:
         r"""Click probability of each row, :math:`\int \sigma(x^\top\theta)\,q(\theta)\,d\theta`.

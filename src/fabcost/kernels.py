@@ -371,23 +371,70 @@ def first_largest(values):
 
 
 @njit(cache=True)
-def largest_score(columns, priority, count, theta, scores):
-    """Position and score of the largest θᵀa among the first ``count`` columns.
+def largest_score(rows, positions, theta):
+    """The position among ``positions`` of the row of the largest θᵀa, and that score.
 
-    Equal scores go to the smaller priority.  Every score is summed in the order of the weights,
-    so equal columns have equal scores wherever they stand.
+    Equal scores go to the smaller position.  Every score is summed in the order of the weights,
+    so equal rows have equal scores wherever they stand.
     """
     best = -math.inf
     winner = -1
-    for start in range(0, count, scores.size):
-        many = min(scores.size, count - start)
-        for k in range(many):
-            scores[k] = theta[0] * columns[0, start + k]
-        for d in range(1, theta.size):
-            for k in range(many):
-                scores[k] += theta[d] * columns[d, start + k]
-        for k in range(many):
-            if scores[k] > best or (scores[k] == best and priority[start + k] < priority[winner]):
-                best = scores[k]
-                winner = start + k
+    for i in positions:
+        score = 0.0
+        for d in range(theta.size):
+            score += theta[d] * rows[i, d]
+        if score > best or (score == best and i < winner):
+            best = score
+            winner = i
     return winner, best
+
+
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _score_block(block, count, theta, scores):
+    """scores ← θᵀ block for its first ``count`` columns; returns the largest."""
+    for k in range(count):
+        scores[k] = theta[0] * block[0, k]
+    for d in range(1, theta.size):
+        for k in range(count):
+            scores[k] += theta[d] * block[d, k]
+    top = scores[0]
+    for k in range(1, count):
+        top = max(top, scores[k])
+    return top
+
+
+@njit(cache=True)
+def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
+    """Scan blocks until what they leave out is beaten; collect what may be best so far.
+
+    Scores are in single precision, wrong by at most ``slack``.  ``limits[b]`` bounds the scores
+    of all rows after block b.  Returns how many positions were put into ``found`` (with their
+    scores in ``near``), how many blocks were read, and whether no other row can be better.
+    """
+    scores = np.empty(blocks.shape[2], dtype=np.float32)
+    best = -math.inf
+    many = 0
+    for b in range(counts.size):
+        if counts[b] > 0:
+            top = _score_block(blocks[b], counts[b], theta, scores)
+            best = max(best, top)
+            if top >= best - 2.0 * slack:
+                for k in range(counts[b]):
+                    if scores[k] >= best - 2.0 * slack:
+                        found[many] = positions[b, k]
+                        near[many] = scores[k]
+                        many += 1
+        if best - slack > limits[b]:
+            return _kept(found, near, many, best - 2.0 * slack), b + 1, True
+    return many, counts.size, False
+
+
+@njit(cache=True)
+def _kept(found, near, many, lowest):
+    """Keep those of the first ``many`` that reach ``lowest``; returns how many."""
+    kept = 0
+    for i in range(many):
+        if near[i] >= lowest:
+            found[kept] = found[i]
+            kept += 1
+    return kept

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,8 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
 
-class Choice(NamedTuple):
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
     """What was chosen, and how.
 
     Attributes
@@ -141,6 +143,8 @@ def _checked(
         raise ValueError("candidates are empty but there must be at least one")
     if top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if not exclude:
+        return rows, []
     excluded = sorted(set(exclude))
     for index in excluded:
         if not 0 <= index < len(rows):

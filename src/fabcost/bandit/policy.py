@@ -61,14 +61,15 @@ class Thompson:
 
     def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
-        theta = belief.root.dot(rng.standard_normal(belief.dimension))
+        theta: FloatArray = belief.root.dot(rng.standard_normal(belief.dimension))
         theta *= self.scale
         theta += belief.mean
         return theta
 
     def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
-        return rows.dot(self.weights(belief, rng))
+        scores: FloatArray = rows.dot(self.weights(belief, rng))
+        return scores
 
     def shares(
         self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int

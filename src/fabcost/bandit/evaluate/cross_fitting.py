@@ -1,0 +1,42 @@
+"""Reward models that have not seen what they predict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import as_impressions
+from fabcost.inference import ep
+
+_MODEL_TOLERANCE = 1e-6
+
+
+def cross_fit(
+    prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, folds: int, rng: np.random.Generator
+) -> Iterator[tuple[npt.NDArray[np.intp], Gaussian]]:
+    """Each fold's row numbers, with the belief that EP learns from all the other folds.
+
+    What a belief says about its fold, it says without having seen it: nothing leaks.
+
+    References
+    ----------
+    Chernozhukov et al., "Double/debiased machine learning" (2018).
+
+    Examples
+    --------
+    >>> X, y = np.ones((6, 1)), [0, 1, 0, 1, 0, 1]
+    >>> fits = list(cross_fit(Gaussian.isotropic(1), X, y, folds=3, rng=np.random.default_rng(0)))
+    >>> sorted(int(i) for held_out, _ in fits for i in held_out)
+    [0, 1, 2, 3, 4, 5]
+    """
+    rows, labels = as_impressions(X, y, prior.dimension)
+    if not 2 <= folds <= labels.size:
+        raise ValueError(f"folds is {folds} but must lie between 2 and the {labels.size} rows")
+    for held_out in np.array_split(rng.permutation(labels.size), folds):
+        others = np.ones(labels.size, dtype=bool)
+        others[held_out] = False
+        fitted = ep.fit(prior, rows[others], labels[others], tolerance=_MODEL_TOLERANCE)
+        yield held_out, fitted.posterior

@@ -1,0 +1,125 @@
+"""Estimates and their intervals: of many rounds, of few clicks, of the target's own rounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import betaincinv, chdtri, ndtri
+
+from fabcost.impressions import FloatArray
+
+LEVEL = 0.95
+#: Below this many effective clicks, and at most this share of them, clicks are counted as Poisson.
+FEW_CLICKS = 100.0
+RARE_CLICKS = 0.1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    r"""A policy's estimated mean reward.
+
+    Attributes
+    ----------
+    value, standard_error
+        The estimate, and the sd that its sampling alone gives it.
+    low, high
+        Ends of the interval of confidence ``level``.
+    effective_size
+        :math:`(\sum w)^2 / \sum w^2`: the rounds of the target's own that the log is worth.
+    used
+        Rounds of nonzero weight, or accepted ones.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    level: float
+    effective_size: float
+    used: int
+
+
+def mean(terms: FloatArray, w: FloatArray, level: float) -> Estimate:
+    """The mean of ``terms`` with the interval of the central limit theorem.
+
+    Examples
+    --------
+    >>> mean(np.array([0.0, 1.0]), np.array([1.0, 3.0]), 0.95).effective_size
+    1.6
+    """
+    value, error = float(terms.mean()), _standard_error(terms)
+    reach = _quantile(level) * error
+    size = float(w.sum() ** 2 / (w * w).sum())
+    used = int(np.count_nonzero(w))
+    return Estimate(value, error, value - reach, value + reach, level, size, used)
+
+
+def widened(estimate: Estimate, rest: FloatArray, r: FloatArray, share: FloatArray) -> Estimate:
+    """The estimate with its interval for few clicks: Σ share·r counted, mean of ``rest`` normal.
+
+    Examples
+    --------
+    >>> none = np.zeros(50)
+    >>> estimate = mean(none, np.ones(50), 0.95)
+    >>> round(widened(estimate, none, none, np.full(50, 0.02)).high, 4)
+    0.0738
+    """
+    clicks = share[(r == 1) & (share > 0)]
+    effective = clicks.sum() ** 2 / (clicks * clicks).sum() if clicks.size else 0.0
+    binary = bool(((r == 0) | (r == 1)).all())
+    if not binary or effective >= FEW_CLICKS or (share * r).sum() > RARE_CLICKS * share.sum():
+        return estimate
+    low, high = _gamma_interval(clicks, float(share.max()), estimate.level)
+    counted = float(clicks.sum())
+    beside = _quantile(estimate.level) * _standard_error(rest)
+    return replace(
+        estimate,
+        low=estimate.value - math.hypot(counted - low, beside),
+        high=estimate.value + math.hypot(high - counted, beside),
+    )
+
+
+def sample_mean(kept: FloatArray, level: float) -> Estimate:
+    """The mean of the target's own rounds; Clopper & Pearson's interval for rewards 0 or 1.
+
+    Examples
+    --------
+    >>> round(sample_mean(np.zeros(50), 0.95).high, 4)
+    0.0711
+    """
+    if kept.size == 0:
+        raise ValueError("no round of the log was accepted but a mean needs at least one")
+    estimate = mean(kept, np.ones_like(kept), level)
+    if not ((kept == 0) | (kept == 1)).all():
+        return estimate
+    tail = 0.5 * (1.0 - level)
+    clicks, others = float(kept.sum()), float(kept.size - kept.sum())
+    low = betaincinv(clicks, others + 1.0, tail) if clicks else 0.0
+    high = betaincinv(clicks + 1.0, others, 1.0 - tail) if others else 1.0
+    return replace(estimate, low=float(low), high=float(high))
+
+
+def _gamma_interval(clicks: FloatArray, largest: float, level: float) -> tuple[float, float]:
+    """Fay & Feuer's interval for the mean of Σ clicks, given the weight of each click.
+
+    χ² quantiles of 2y²/v degrees of freedom, scaled by v/2y, with y and v the sums of the weights
+    and of their squares; the upper end counts one more click, of the largest weight.
+    """
+    tail = 0.5 * (1.0 - level)
+    y, v = float(clicks.sum()), float((clicks * clicks).sum())
+    low = v / (2.0 * y) * chdtri(2.0 * y * y / v, 1.0 - tail) if y > 0 else 0.0
+    y, v = y + largest, v + largest * largest
+    return float(low), float(v / (2.0 * y) * chdtri(2.0 * y * y / v, tail))
+
+
+def _standard_error(terms: FloatArray) -> float:
+    """Of the mean of ``terms``; infinite for a single one."""
+    return float(terms.std(ddof=1)) / math.sqrt(terms.size) if terms.size > 1 else math.inf
+
+
+def _quantile(level: float) -> float:
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level is {level} but must lie between 0 and 1")
+    return float(ndtri(0.5 + 0.5 * level))
