@@ -1,0 +1,111 @@
+"""The compiled searches beside plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from fabcost import Gaussian, kernels
+from fabcost.bandit.pool import Pool
+from fabcost.bandit.shortlist import Shortlist
+from fabcost.impressions import FloatArray
+
+SMALL = st.integers(-3, 3).map(float)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 40), elements=SMALL))
+def test_first_largest(values: FloatArray) -> None:
+    winner, ties = kernels.first_largest(values)
+    assert winner == values.argmax()
+    assert ties == (values == values.max()).sum()
+
+
+def test_first_largest_of_excluded_values() -> None:
+    assert kernels.first_largest(np.array([-np.inf, 2.0, -np.inf, 2.0])) == (1, 2)
+
+
+@given(hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats()), st.floats(0.0, 1e80))
+def test_all_within(values: FloatArray, limit: float) -> None:
+    assert kernels.all_within(values, limit) == bool((np.abs(values) <= limit).all())
+
+
+@given(hnp.arrays(np.float64, (30, 3), elements=SMALL), st.permutations(range(30)))
+def test_largest_score(rows: FloatArray, order: list[int]) -> None:
+    positions, theta = np.array(order[:12]), np.array([1.0, -2.0, 0.5])
+    winner, score = kernels.largest_score(rows, positions, theta)
+    scores = rows[positions] @ theta
+    assert score == scores.max()
+    assert winner == positions[scores == scores.max()].min()
+
+
+def test_nearly_best_stops_where_the_rest_is_beaten() -> None:
+    blocks = np.array([[[1.0, 5.0]], [[9.0, 2.0]], [[8.0, 7.0]]], dtype=np.float32)
+    counts, positions = np.array([2, 2, 2]), np.arange(6).reshape(3, 2)
+    found, near = np.empty(6, dtype=np.intp), np.empty(6, dtype=np.float32)
+
+    def nearly(limits: list[float], slack: float) -> tuple[list[int], int, bool]:
+        one = np.ones(1, dtype=np.float32)
+        bounds = np.array(limits)
+        many, read, certain = kernels.nearly_best(
+            blocks, counts, positions, bounds, one, slack, found, near
+        )
+        return sorted(found[:many].tolist()) if certain else [], read, certain
+
+    assert nearly([10.0, 8.5, 0.0], 1e-6) == ([2], 2, True)
+    assert nearly([10.0, 8.5, 0.0], 0.6) == ([2, 4], 3, True)
+    assert nearly([10.0, 9.5, 9.5], 1e-6) == ([], 3, False)
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[FloatArray, Gaussian, int]:
+    """Rows of any size, with many ties, and a belief; large and tiny features among them."""
+    weights = draw(st.integers(1, 6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    count = draw(st.integers(1, 1500))
+    rows = rng.normal(size=(count, weights)) * 10.0 ** draw(st.sampled_from([-60, -3, 0, 5, 60]))
+    if draw(st.booleans()):
+        rows = rows[rng.integers(0, max(1, count // 3), size=count)]
+    root = rng.normal(size=(weights, weights)) * 10.0 ** draw(st.integers(-3, 2))
+    belief = Gaussian.from_root(rng.normal(size=weights), root + np.eye(weights))
+    return rows, belief, draw(st.integers(0, 1000))
+
+
+@settings(max_examples=60, deadline=None)
+@given(pools())
+def test_a_shortlist_is_right_or_says_that_it_is_not(
+    given_pool: tuple[FloatArray, Gaussian, int],
+) -> None:
+    rows, belief, seed = given_pool
+    rng = np.random.default_rng(seed)
+    alive = np.arange(len(rows))
+    low = float(np.median(rows @ belief.mean))
+    shortlist = Shortlist(rows, alive, belief, low)
+    for distance in (1.0, 1.0, 3.0, 30.0):
+        theta = belief.mean + distance * (belief.root @ rng.normal(size=belief.dimension))
+        position = shortlist.best(theta).position
+        expected, _ = kernels.largest_score(rows, alive, theta)
+        assert position in (expected, None)
+        shortlist.remove(expected)
+        alive = alive[alive != expected]
+        if alive.size == 0:
+            return
+
+
+def test_unusual_draws_are_answered_by_a_list_of_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows, belief = rng.normal(size=(2000, 3)), Gaussian.isotropic(3)
+    shortlist = Shortlist(rows, np.arange(2000), belief, -10.0)
+    for distance in (1.0, 10.0, 100.0):
+        theta = distance * rng.normal(size=3)
+        assert shortlist.best(theta).position == (rows @ theta).argmax()
+
+
+def test_features_beyond_single_precision_are_scanned() -> None:
+    rng = np.random.default_rng(0)
+    rows = 1e60 * rng.normal(size=(3000, 2))
+    pool, belief = Pool(rows, rng=rng), Gaussian.isotropic(2)
+    for _ in range(50):
+        theta = belief.sample(rng)
+        assert pool.best(theta, belief) == (rows @ theta).argmax()
