@@ -3,119 +3,147 @@
 from __future__ import annotations
 
 import argparse
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+import sys
 
-import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from threadpoolctl import threadpool_limits
 
-from benchmarks.claims import Claim, as_table
-from fabcost import Gaussian, Thompson
-from fabcost.bandit.environment import FreshCandidates
-from fabcost.experiments.clicks import LEARNERS, Contender, run
-from fabcost.impressions import FloatArray
+from benchmarks import claims
+from benchmarks.claims import Claim
+from benchmarks.click_worlds import (
+    CHECKPOINTS,
+    FIXED,
+    FRESH,
+    WORLDS,
+    Entry,
+    Outcome,
+    gain,
+    outcomes,
+)
+from benchmarks.documents import origin, write_page
+from fabcost.experiments.clicks import LEARNERS
 
-WEIGHTS = 15
-CANDIDATES = 20
-PRIOR_VARIANCE = 100.0
-CHECKPOINTS = (100, 300, 1000)
 FLOORS = (12.0, 4.0, 1.0)
 LARGEST_REGRET = 0.93
 SCALES = (1.0, 0.5, 0.25)
+OURS, BASELINE = "FAB-COST", "Laplace"
+Found = dict[Entry, Outcome]
+Lines = list[list[str]]
+
+WHEN_TO_LOWER = """## When to lower the scale
+
+`Thompson(scale=1.0)` draws from the belief as it is: nothing to tune, and it goes on exploring for
+as long as the belief is wide. Its price is paid at the start, while a wide prior says that any
+weight may be large. A lower scale helps where something else explores already: candidates that are
+new every round vary the features by themselves, and so do many contexts. It hurts where a wrong
+belief is never contradicted, because what it rejects is not shown again: few fixed items, few
+contexts, a long run. The last table above has the measure of both. Keep 1 unless a replay of your
+own log (`fabcost replay`) or the first two tables' case for your own catalogue says otherwise; a
+prior variance that fits the scale of the features (1 to 10 for standardised ones) does the same
+work more honestly than a scale does."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """Expected clicks at the checkpoints and final regret, for every seed."""
-
-    clicks: FloatArray
-    regret: FloatArray
-
-
-def play(learner: str, scale: float, seed: int) -> FloatArray:
-    """Expected clicks at the checkpoints, then the final regret."""
-    weights, _ = np.random.default_rng(seed).spawn(2)
-    environment = FreshCandidates.random(WEIGHTS, candidates=CANDIDATES, rng=weights)
-    prior = Gaussian.isotropic(WEIGHTS, variance=PRIOR_VARIANCE)
-    contender = Contender(learner, Thompson(scale=scale))
-    with threadpool_limits(1):
-        course = run(contender, environment, prior, rounds=CHECKPOINTS[-1], seed=seed)
-    clicks = course.expected.cumsum()[np.array(CHECKPOINTS) - 1]
-    return np.append(clicks, course.regret[-1])
-
-
-def measure(
-    pairs: list[tuple[str, float]], seeds: int, console: Console
-) -> dict[tuple[str, float], Outcome]:
-    """Every contender with every seed, side by side on the cores."""
-    with ProcessPoolExecutor() as pool:
-        running = {
-            (learner, scale): pool.map(
-                play, [learner] * seeds, [scale] * seeds, range(seeds), chunksize=4
-            )
-            for learner, scale in pairs
-        }
-        outcomes = {}
-        for pair in track(running, "playing", console=console):
-            values = np.array(list(running[pair]))
-            outcomes[pair] = Outcome(values[:, :-1], values[:, -1])
-    return outcomes
-
-
-def gain(ours: Outcome, theirs: Outcome) -> tuple[FloatArray, FloatArray]:
-    """Gain in per cent of the baseline's clicks, and half its 95 % interval, paired by seed."""
-    base = theirs.clicks.mean(axis=0)
-    ratio = ours.clicks.mean(axis=0) / base - 1.0
-    residual = ours.clicks - (1.0 + ratio) * theirs.clicks
-    error = residual.std(axis=0, ddof=1) / np.sqrt(len(residual)) / base
-    return 100.0 * ratio, 196.0 * error
-
-
-def claims(outcomes: dict[tuple[str, float], Outcome]) -> list[Claim]:
+def claims_of(found: Found) -> list[Claim]:
     """What the default must reach against the correct Laplace bandit."""
-    ours, theirs = outcomes["FAB-COST", 1.0], outcomes["Laplace", 1.0]
-    gains, halves = gain(ours, theirs)
-    found = []
-    for rounds, floor, value, half in zip(CHECKPOINTS, FLOORS, gains, halves, strict=True):
+    ours, theirs = found[Entry(FRESH, OURS, 1.0)], found[Entry(FRESH, BASELINE, 1.0)]
+    reached = gain(ours, theirs)
+    claimed = []
+    for rounds, floor, value, half in zip(CHECKPOINTS, FLOORS, *reached, strict=True):
         what = f"clicks over Laplace's after {rounds:,}"
         detail = f"± {half:.1f} (95 %)"
-        found.append(Claim(what, float(value), "at least", floor, detail, " %"))
+        claimed.append(Claim(what, float(value), "at least", floor, detail, " %"))
         low = f"lower end of that interval after {rounds:,}"
-        found.append(Claim(low, float(value - half), "at least", 0.0, "", " %"))
+        claimed.append(Claim(low, float(value - half), "at least", 0.0, "", " %"))
     regret = float(ours.regret.mean() / theirs.regret.mean())
-    found.append(Claim("regret over Laplace's", regret, "at most", LARGEST_REGRET, "", "×"))
-    return found
+    claimed.append(Claim("regret over Laplace's", regret, "at most", LARGEST_REGRET, "", "×"))
+    return claimed
 
 
-def table(outcomes: dict[tuple[str, float], Outcome], seeds: int) -> Table:
-    """Every contender against Laplace at the same scale."""
+def beside_laplace(found: Found, world: str) -> Lines:
+    """Every learner against Laplace at the same scale."""
+    lines = [["learner", "scale", *(f"after {rounds:,}" for rounds in CHECKPOINTS), "regret"]]
+    for entry, outcome in found.items():
+        if entry.world == world:
+            baseline = found[entry._replace(learner=BASELINE)]
+            regret = outcome.regret.mean() / baseline.regret.mean()
+            percent = gain(outcome, baseline).texts()
+            lines.append([entry.learner, f"{entry.scale:g}", *percent, f"{regret:.3f}"])
+    return lines
+
+
+def beside_scale_one(found: Found) -> Lines:
+    """FAB-COST and Laplace at each scale against themselves at scale 1."""
     titles = [f"after {rounds:,}" for rounds in CHECKPOINTS]
-    laid_out = Table("learner", "scale", *titles, "regret", title=f"{seeds} paired seeds")
-    for (learner, scale), outcome in outcomes.items():
-        baseline = outcomes["Laplace", scale]
-        gains, halves = gain(outcome, baseline)
-        cells = [f"{g:+.1f} ± {h:.1f} %" for g, h in zip(gains, halves, strict=True)]
-        regret = outcome.regret.mean() / baseline.regret.mean()
-        laid_out.add_row(learner, f"{scale:g}", *cells, f"{regret:.3f}")
+    lines = [["world", "learner", "scale", *titles, "clicks of random after 1,000, in per cent"]]
+    for entry, outcome in found.items():
+        if entry.learner in (OURS, BASELINE):
+            one = found[entry._replace(scale=1.0)]
+            over_random = outcome.clicks.mean(axis=0)[-1] / outcome.random.mean(axis=0)[-1]
+            texts = gain(outcome, one).texts()
+            names = [entry.world, entry.learner, f"{entry.scale:g}"]
+            lines.append([*names, *texts, f"{100.0 * over_random:.0f} %"])
+    return lines
+
+
+def as_table(lines: Lines, title: str) -> Table:
+    """For the terminal."""
+    laid_out = Table(*lines[0], title=title)
+    for line in lines[1:]:
+        laid_out.add_row(*line)
     return laid_out
 
 
+def as_markdown(lines: Lines) -> str:
+    """For the documentation."""
+    rule = ["---"] * len(lines[0])
+    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
+
+
+def page(found: Found, seeds: int) -> str:
+    """The page of the documentation."""
+    parts = [
+        "# Clicks",
+        origin("python -m benchmarks.clicks --docs"),
+        f"Expected clicks of bandits that meet the same visitors, {seeds} paired seeds, 15 weights "
+        "of sd 0.5, intercept −4, prior variance 100, Thompson sampling. A gain is in per cent of "
+        "the clicks of Laplace, refitted on all data after every impression, at the same scale, "
+        "with its 95 % interval; regret is the ratio to Laplace's after the last round.",
+        claims.as_markdown(claims_of(found)),
+        *(f"## {world}\n\n{as_markdown(beside_laplace(found, world))}" for world in WORLDS),
+        f"## Scales against scale 1\n\n{as_markdown(beside_scale_one(found))}",
+        WHEN_TO_LOWER,
+    ]
+    return "\n\n".join(parts)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.clicks", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--learner", action="append", choices=list(LEARNERS))
+    parser.add_argument("--scale", action="append", type=float)
+    parser.add_argument("--world", action="append", choices=list(WORLDS))
+    parser.add_argument("--docs", action="store_true", help="write docs/clicks.md")
+    return parser.parse_args()
+
+
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--seeds", type=int, default=200)
-    arguments.add_argument("--learner", action="append", choices=list(LEARNERS))
-    arguments.add_argument("--scale", action="append", type=float)
-    options = arguments.parse_args()
-    learners = dict.fromkeys(["Laplace", "FAB-COST", *(options.learner or LEARNERS)])
+    options = _arguments()
+    learners = dict.fromkeys([BASELINE, OURS, *(options.learner or LEARNERS)])
     scales = dict.fromkeys([1.0, *(options.scale or SCALES)])
-    console = Console()
-    pairs = [(learner, scale) for scale in scales for learner in learners]
-    outcomes = measure(pairs, options.seeds, console)
-    console.print(table(outcomes, options.seeds))
-    console.print(as_table(claims(outcomes), quick=options.seeds < 200, title="Clicks"))
+    worlds = dict.fromkeys([FRESH, *(options.world or (FIXED,))])
+    entries = [Entry(w, learner, scale) for w in worlds for scale in scales for learner in learners]
+    playing = outcomes(entries, options.seeds)
+    found = dict(track(playing, "playing", total=len(entries), console=Console(stderr=True)))
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    for world in worlds:
+        title = f"{world}, {options.seeds} paired seeds"
+        console.print(as_table(beside_laplace(found, world), title))
+    console.print(as_table(beside_scale_one(found), "Scales against scale 1"))
+    small = options.seeds < 200
+    console.print(claims.as_table(claims_of(found), quick=small, title="Clicks"))
+    if options.docs:
+        console.print(f"wrote {write_page('clicks.md', page(found, options.seeds))}")
 
 
 if __name__ == "__main__":

@@ -64,8 +64,10 @@ WITHOUT_EXAMPLES = ("fabcost.kernels", "fabcost.compilation", "fabcost.cli", "fa
 # Records that only name the fields of a result: the function that returns one has the example.
 RECORDS = {
     "fabcost.bandit.bandit.Choice",
+    "fabcost.bandit.beta.Counts",
     "fabcost.bandit.environment.Round",
     "fabcost.bandit.replay.Replay",
+    "fabcost.bandit.shortlist.Answer",
     "fabcost.bandit.evaluate.intervals.Estimate",
     "fabcost.bandit.evaluate.acceptance.LoggedRound",
     "fabcost.decisions.Decision",

@@ -105,3 +105,25 @@ def test_bad_settings_are_named() -> None:
         laplace.update(correlated_prior(), np.zeros((1, 5)), [1], covariance="banded")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="batch is 0"):
         laplace.fit_online(correlated_prior(), np.zeros((1, 5)), [1], batch=0)
+
+
+@pytest.mark.parametrize("variance", [1e-6, 1.0, 100.0, 1e6])
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_one_impression_is_the_batch_of_one(variance: float, label: float) -> None:
+    belief = correlated_prior(4, scale=variance)
+    row = np.array([[1.0, -2.0, 0.5, 3.0]])
+    alone = laplace.update(belief, row, [label])
+    batch = laplace.fit(belief, row, [label])
+    np.testing.assert_allclose(alone.mean, batch.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(alone.covariance, batch.covariance, rtol=1e-7, atol=1e-12)
+
+
+def test_the_mode_does_not_depend_on_where_the_search_starts() -> None:
+    X, y = cold_start(80)
+    prior = correlated_prior()
+    fitted = laplace.fit(prior, X, y)
+    far = laplace.fit(prior, X, y, start=fitted.mean + 3.0)
+    np.testing.assert_allclose(far.mean, fitted.mean, atol=1e-7)
+    np.testing.assert_allclose(far.covariance, fitted.covariance, atol=1e-7)
+    with pytest.raises(ValueError, match="x has shape"):
+        laplace.fit(prior, X, y, start=[1.0])

@@ -6,10 +6,13 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions
-from fabcost.inference.sites import Sites, product
+from fabcost.impressions import FloatArray, as_impressions, as_row
+from fabcost.inference.sites import Carried, Sites, product
 from fabcost.logistic import log_posterior, quadratic_sites
 
 Covariance = Literal["full", "diagonal"]
@@ -20,7 +23,13 @@ _ARMIJO = 1e-4
 _ROUNDING = 1e-14
 
 
-def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike) -> Gaussian:
+def fit(
+    prior: Gaussian,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    start: npt.ArrayLike | None = None,
+) -> Gaussian:
     r"""Gaussian at the mode of the posterior, with its curvature there as precision.
 
     :math:`\mu^* = \arg\min_\theta \xi(\theta)`, :math:`\Lambda^* = \xi''(\mu^*)` for
@@ -32,6 +41,8 @@ def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike) -> Gaussian:
         Any Gaussian, full covariance included.
     X, y
         Rows and their outcomes: 0/1, −1/+1 or booleans.
+    start
+        Weights near the mode, if known: fewer steps lead there.  The prior mean unless given.
 
     References
     ----------
@@ -43,11 +54,12 @@ def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike) -> Gaussian:
     array([[1.333]])
     """
     rows, labels = as_impressions(X, y, prior.dimension)
-    return _fit_checked(prior, rows, labels)
+    near = prior.mean if start is None else as_row(start, prior.dimension)
+    return _fit_checked(prior, rows, labels, near)
 
 
-def _fit_checked(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
-    z = np.zeros(prior.dimension)
+def _fit_checked(prior: Gaussian, X: FloatArray, y: FloatArray, start: FloatArray) -> Gaussian:
+    z = prior.whiten(start)
     for _ in range(_MOST_STEPS):
         # The quadratic sites of the current point turn Bayes' rule into a Newton step.
         theta = prior.mean + prior.root @ z
@@ -114,11 +126,35 @@ def update(
     """
     if covariance not in get_args(Covariance):
         raise ValueError(f"covariance is {covariance!r} but must be 'full' or 'diagonal'")
-    posterior = fit(belief, X, y)
+    rows, labels = as_impressions(X, y, belief.dimension)
+    if labels.size == 1:
+        posterior = _update_one(belief, rows, labels)
+    else:
+        posterior = _fit_checked(belief, rows, labels, belief.mean)
     if covariance == "full":
         return posterior
     sd = 1.0 / np.sqrt(posterior.precision.diagonal())
     return Gaussian.from_root(posterior.mean, np.diag(sd))
+
+
+def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussian:
+    """One impression moves the mode along Σx: a root in one dimension instead of Newton in D.
+
+    At the mode η = m + v y σ(−yη), with m and v the mean and variance of xᵀθ.
+    """
+    centre, variance = belief.marginal(row[0])
+    y = float(label[0])
+    far = centre + variance * y
+    if centre == far:
+        return belief
+
+    def slope(at: float) -> float:
+        return float(at - centre - variance * y * expit(-y * at))
+
+    eta = brentq(slope, float(centre), float(far), xtol=1e-14)
+    carried = Carried.of(belief)
+    kernels.absorb(*carried, row, *quadratic_sites(np.array([eta]), label), 0, 1)
+    return carried.gaussian()
 
 
 def fit_online(
@@ -169,5 +205,5 @@ def fit_as_published(
     fitted = prior
     for t in range(first_fit, labels.size):
         runaway = Gaussian.from_root(prior.mean, fitted.root)
-        fitted = _fit_checked(runaway, rows[:t], labels[:t])
+        fitted = _fit_checked(runaway, rows[:t], labels[:t], fitted.mean)
     return fitted
