@@ -1,0 +1,159 @@
+"""A site that sells used cars: real or made-up adverts, simulated visitors and clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from fabcost.bandit.environment import Round
+from fabcost.experiments.adverts_files import load
+from fabcost.experiments.adverts_synthetic import synthetic
+from fabcost.experiments.adverts_table import Advert, Adverts
+from fabcost.experiments.adverts_tastes import Items, draw_context, draw_weights, schema
+from fabcost.features.items import EncodedItems
+from fabcost.features.schema import Schema
+from fabcost.impressions import FloatArray
+
+__all__ = ["Advert", "Adverts", "CarAdverts", "Visitor", "adverts", "load", "schema", "synthetic"]
+
+
+class Visitor(NamedTuple):
+    """One visitor with raw features, for a recommender.
+
+    The visitor clicks on an advert if ``uniform < probability[advert]``, so that whoever shows
+    the same advert sees the same outcome.
+    """
+
+    context: dict[str, str]
+    items: Items
+    probability: dict[str, float]
+    uniform: float
+
+    def clicked(self, advert: str) -> bool:
+        """Whether this visitor clicks on the advert with this id."""
+        return self.uniform < self.probability[advert]
+
+
+@dataclass(frozen=True, eq=False)
+class CarAdverts:
+    """Car adverts shown to visitors who click with probability σ(θᵀ row).
+
+    Parameters
+    ----------
+    items
+        The features of each advert by its id.
+    schema
+        Makes rows of contexts and items.
+    theta
+        True weights, one for each column of the schema.
+    candidates
+        How many adverts are drawn for each visitor; None for all of them, every time.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> cars = CarAdverts.random(synthetic(100, rng=rng), candidates=5, rng=rng)
+    >>> next(cars.rounds(rng)).rows.shape == (5, cars.schema.width)
+    True
+    >>> visitor = next(cars.visitors(rng))
+    >>> sorted(visitor.context), len(visitor.items)
+    (['budget', 'device', 'looking_for'], 5)
+    """
+
+    items: Items
+    schema: Schema
+    theta: FloatArray
+    candidates: int | None = 20
+
+    def __post_init__(self) -> None:
+        if self.theta.shape != (self.schema.width,):
+            raise ValueError(
+                f"theta has shape {self.theta.shape} but the schema has {self.schema.width} columns"
+            )
+        if self.candidates is not None and not 1 <= self.candidates <= len(self.items):
+            raise ValueError(
+                f"candidates is {self.candidates} but must lie in 1 to {len(self.items)}, "
+                "the number of adverts"
+            )
+
+    @classmethod
+    def random(
+        cls,
+        catalogue: Adverts,
+        *,
+        rng: np.random.Generator,
+        candidates: int | None = 20,
+        click_rate: float = 0.03,
+    ) -> CarAdverts:
+        """Weights drawn at random, such that random choices are clicked at ``click_rate``."""
+        items = {f"ad-{k}": advert.features() for k, advert in enumerate(catalogue.rows)}
+        rows_of = schema(catalogue)
+        return cls(items, rows_of, draw_weights(rows_of, items, click_rate, rng), candidates)
+
+    def rounds(self, rng: np.random.Generator) -> Iterator[Round]:
+        """An endless stream of visitors, as rows."""
+        for visit in self._visits(rng):
+            yield Round(visit.rows, expit(visit.rows @ self.theta), visit.uniform)
+
+    def visitors(self, rng: np.random.Generator) -> Iterator[Visitor]:
+        """The visitors of `rounds` with an equal generator, with raw features."""
+        for context, names, rows, uniform in self._visits(rng):
+            probability = expit(rows @ self.theta).tolist()
+            yield Visitor(
+                context, self._items(names), dict(zip(names, probability, strict=True)), uniform
+            )
+
+    def _visits(self, rng: np.random.Generator) -> Iterator[_Visit]:
+        while True:
+            context = draw_context(rng)
+            names = self._shown(rng)
+            rows = self.schema.rows(context, self._encoded(names))
+            yield _Visit(context, names, rows, float(rng.random()))
+
+    def _shown(self, rng: np.random.Generator) -> tuple[str, ...]:
+        if self.candidates is None:
+            return self._ids
+        drawn = rng.choice(len(self._ids), self.candidates, replace=False)
+        return tuple(self._ids[k] for k in drawn)
+
+    def _items(self, names: tuple[str, ...]) -> Items:
+        return self.items if self.candidates is None else {name: self.items[name] for name in names}
+
+    def _encoded(self, names: tuple[str, ...]) -> EncodedItems:
+        if self.candidates is None:
+            return self._all
+        return self.schema.encode_items(self._items(names))
+
+    @cached_property
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(self.items)
+
+    @cached_property
+    def _all(self) -> EncodedItems:
+        return self.schema.encode_items(self.items)
+
+
+class _Visit(NamedTuple):
+    context: dict[str, str]
+    names: tuple[str, ...]
+    rows: FloatArray
+    uniform: float
+
+
+def adverts(directory: Path | None, *, count: int, rng: np.random.Generator) -> Adverts:
+    """The real adverts of a folder if there is one, else ``count`` made-up ones.
+
+    Examples
+    --------
+    >>> len(adverts(None, count=50, rng=np.random.default_rng(0)))
+    50
+    """
+    if directory is not None and directory.is_dir():
+        return load(directory)
+    return synthetic(count, rng=rng)
