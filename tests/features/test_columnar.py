@@ -18,6 +18,8 @@ from fabcost import Boolean, Categorical, Numeric, Schema, Text
 from tests.features.records import contexts, every_kind, items
 
 Columns = dict[str, list[Any]]
+PLAIN = {int: "Int64", float: "float64", bool: "boolean", str: "category"}
+NULLABLE = {int: "category", float: "Float64", bool: "boolean", str: "string"}
 DATA = os.environ.get("FABCOST_DATA")
 
 words = st.sampled_from(["kia", "ford", "3", "", "véhicule"])
@@ -47,6 +49,9 @@ def forms_of(columns: Columns) -> dict[str, Any]:
         "lists": columns,
         "arrays": {name: array_of(values) for name, values in columns.items()},
         "frame": pd.DataFrame({name: series_of(values) for name, values in columns.items()}),
+        "nullable": pd.DataFrame(
+            {name: series_of(values, NULLABLE) for name, values in columns.items()}
+        ),
         "objects": pd.DataFrame(columns, dtype=object),
         "arrow": arrow,
         "chunks": pa.concat_tables([arrow[:2], arrow[2:]]),
@@ -65,11 +70,10 @@ def array_of(values: list[Any]) -> np.ndarray[Any, Any]:
     return np.array(values)
 
 
-def series_of(values: list[Any]) -> pd.Series:
-    """With pandas' own type for such values and missing ones."""
+def series_of(values: list[Any], types: dict[type, str] = PLAIN) -> pd.Series:
+    """With one of pandas' own types for such values and missing ones."""
     kinds = {type(value) for value in values} - {type(None)}
-    names = {int: "Int64", float: "float64", bool: "boolean", str: "category"}
-    return pd.Series(values, dtype=names[kinds.pop()] if len(kinds) == 1 else object)
+    return pd.Series(values, dtype=types[kinds.pop()] if len(kinds) == 1 else object)
 
 
 def assert_same(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 from fabcost.features.layout import Cross, Layout, Places
 from fabcost.impressions import FloatArray
 
+#: Rows written at a time: few enough to stay in a processor's cache.
+_STRIP = 2048
+
 
 class Placed(NamedTuple):
     """Slots and numbers of one feature, one of each for every record."""
@@ -110,15 +113,21 @@ def assemble(layout: Layout, placed: Mapping[str, Placed], count: int) -> FloatA
            [4.]])
     """
     rows = np.zeros((count, len(layout.columns)))
-    every = np.arange(count)
+    for start in range(0, count, _STRIP):
+        _fill(rows[start : start + _STRIP], layout, placed, slice(start, start + _STRIP))
+    return rows
+
+
+def _fill(rows: FloatArray, layout: Layout, placed: Mapping[str, Placed], part: slice) -> None:
+    every = np.arange(len(rows))
     if layout.bias:
         rows[:, 0] = 1.0
     for name, (slots, numbers) in placed.items():
         where = layout.blocks[name].where
         if where.size:
-            rows[every, where[slots]] = numbers
+            rows[every, where[slots[part]]] = numbers[part]
     for cross in layout.crosses:
         a, b = placed.get(cross.first.feature.name), placed.get(cross.second.feature.name)
         if a and b and cross.where.size:
-            rows[every, cross.where[a.slots, b.slots]] = a.numbers * b.numbers
-    return rows
+            where = cross.where[a.slots[part], b.slots[part]]
+            rows[every, where] = a.numbers[part] * b.numbers[part]

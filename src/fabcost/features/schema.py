@@ -238,8 +238,8 @@ class Schema:
             return assemble(self._layout, place_terms(self._layout, found), table.length)
         pairs = [reader.read_flat(record, drop) for record in source]
         self.grow_to(reader)
-        placed = self.place(reader, "context", [context for context, _ in pairs])
-        placed |= self.place(reader, "item", [item for _, item in pairs])
+        contexts, items = ([pair[i] for pair in pairs] for i in (0, 1))
+        placed = self.place(reader, "context", contexts) | self.place(reader, "item", items)
         return assemble(self._layout, placed, len(pairs))
 
     def __repr__(self) -> str:

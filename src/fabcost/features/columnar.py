@@ -1,0 +1,179 @@
+"""Tables to terms, column by column, with the results and the errors of records one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost.features.canvas import Placed
+from fabcost.features.columns import Column, Values
+from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
+from fabcost.features.layout import Layout, Places
+from fabcost.features.reader import Reader
+from fabcost.features.table import Table
+from fabcost.impressions import FloatArray
+
+
+class Terms(NamedTuple):
+    """What a column contributes: each row's place among the labels, and its number.
+
+    Examples
+    --------
+    >>> terms = Terms(["age", "age missing"], np.array([0, 1]), np.array([3.0, 1.0]))
+    >>> terms.labels[terms.codes[1]], float(terms.numbers[1])
+    ('age missing', 1.0)
+    """
+
+    labels: list[str]
+    codes: Places
+    numbers: FloatArray
+
+
+class RowError(ValueError):
+    """A value that its feature refuses, with its row.
+
+    Examples
+    --------
+    >>> RowError(0, "item feature 'age' is 'old' but must be a number")
+    RowError("row 1: item feature 'age' is 'old' but must be a number")
+    """
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(f"row {row + 1}: {message}")
+        self.row = row
+
+
+def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
+    """The terms of every feature, those included that ``reader`` meets here.
+
+    Of all that is wrong, the error tells what reading row by row would have found first.
+
+    Examples
+    --------
+    >>> reader = Reader({"age": Numeric("age", missing="zero")}, None)
+    >>> read_table(reader, Table.of({"age": [3, None]}))["age"]
+    Terms(labels=['age', ''], codes=array([0, 1]), numbers=array([3., 0.]))
+    >>> read_table(reader, Table.of({"age": [3, "old"]}))
+    Traceback (most recent call last):
+    fabcost.features.columnar.RowError: row 2: item feature 'age' is 'old' but must be a number
+    """
+    _check_known(reader, table)
+    faults: list[tuple[int, int, RowError]] = []
+    try:
+        _meet_features(reader, table)
+    except RowError as error:
+        faults.append((error.row, 1, error))
+    found = {}
+    absent = Values([None] * table.length)
+    stages: dict[Role, int] = {"context": 0, "item": 2}
+    for role, stage in stages.items():
+        for name in reader.names(role):
+            try:
+                found[name] = terms_of(reader.feature(name), table.get(name, absent))
+            except RowError as error:
+                faults.append((error.row, stage, error))
+    if faults:
+        raise min(faults, key=lambda fault: fault[:2])[2]
+    return found
+
+
+def place_terms(layout: Layout, found: Mapping[str, Terms]) -> dict[str, Placed]:
+    """Slots and numbers of each feature over all rows; open features grow.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Text
+    >>> layout = Layout()
+    >>> block = layout.add(Text("make"))
+    >>> terms = Terms(["make=kia", "make=audi"], np.array([0, 1, 0]), np.ones(3))
+    >>> place_terms(layout, {"make": terms})["make"].slots
+    array([0, 1, 0])
+    """
+    placed = {}
+    for name, (labels, codes, numbers) in found.items():
+        block = layout.blocks[name]
+        slots = np.array([layout.slot(block, label) for label in labels], dtype=np.intp)
+        placed[name] = Placed(slots[codes], numbers)
+    return placed
+
+
+def terms_of(feature: Feature, column: Column) -> Terms:
+    """What each row of a column contributes, or a `RowError` for the first that is refused.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Boolean
+    >>> terms_of(Boolean("new"), Values([True, False, True])).numbers
+    array([1., 0., 1.])
+    """
+    if isinstance(feature, Numeric) and column.numbers is not None:
+        return _of_numbers(feature, column, column.numbers)
+    values, codes = column.coded
+    terms = []
+    for i, value in enumerate(values):
+        try:
+            terms.append(feature.term(value))
+        except ValueError as error:
+            raise RowError(int(np.argmax(codes == i)), str(error)) from error
+    numbers = np.array([term.number for term in terms], dtype=np.float64)
+    return Terms([term.label for term in terms], codes, numbers[codes])
+
+
+def _of_numbers(feature: Numeric, column: Column, given: FloatArray) -> Terms:
+    missing = np.isnan(given)
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = (given - feature.mean) / feature.scale
+        sound = np.maximum(np.abs(given), np.abs(numbers)) <= LARGEST_NUMBER
+    if feature.missing != "error":
+        sound |= missing
+    if not sound.all():
+        row = int(np.argmin(sound))
+        try:
+            feature.term(column[row])
+        except ValueError as error:
+            raise RowError(row, str(error)) from error
+    if not missing.any():
+        return Terms([feature.name], np.zeros(given.size, dtype=np.intp), numbers)
+    instead = feature.term(None)
+    numbers[missing] = instead.number
+    return Terms([feature.name, instead.label], missing.astype(np.intp), numbers)
+
+
+def _check_known(reader: Reader, table: Table) -> None:
+    known = [*reader.names("context"), *reader.names("item")]
+    for name in table:
+        if reader.openness is None and name not in known:
+            shown = ", ".join(map(repr, known)) or "none"
+            raise ValueError(f"the table has a column {name!r} but the features are {shown}")
+
+
+def _meet_features(reader: Reader, table: Table) -> None:
+    """Let ``reader`` meet the new columns as it would row by row.
+
+    Something can happen only in the first row, in those where a column has its first value, and
+    in the rows after them, when the schema may have become full.
+    """
+    known = {*reader.names("context"), *reader.names("item")}
+    new = {name: column for name, column in table.items() if name not in known}
+    rows = {0}
+    for column in new.values():
+        first = _first_present(column)
+        rows |= {first, first + 1}
+    for row in sorted(row for row in rows if row < table.length):
+        for name in [name for name in new if name not in reader.names("item")]:
+            try:
+                reader.meet(name, new[name][row], "item")
+            except ValueError as error:
+                raise RowError(row, str(error)) from error
+
+
+def _first_present(column: Column) -> int:
+    """The first row with a value, or one past the last."""
+    if column.numbers is not None:
+        present = ~np.isnan(column.numbers)
+    else:
+        values, codes = column.coded
+        present = np.array([not is_missing(value) for value in values], dtype=bool)[codes]
+    return int(np.argmax(present)) if present.any() else len(column)
