@@ -94,7 +94,10 @@ def test_formats_agree(tmp_path: Path) -> None:
         row["item"], row["device"] = str(row["item"]), str(row["device"])
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet")
     plain = read_log(write(tmp_path / "log.csv", rows), COLUMNS)
-    for other in (tmp_path / "log.parquet", write(tmp_path / "log.csv.gz", rows)):
+    semicolons = tmp_path / "semicolons.csv"
+    semicolons.write_text((tmp_path / "log.csv").read_text().replace(",", ";"))
+    packed = write(tmp_path / "log.csv.gz", rows)
+    for other in (tmp_path / "log.parquet", packed, semicolons):
         log = read_log(other, COLUMNS)
         assert log.catalogue.ids == plain.catalogue.ids
         for name in ("reward", "propensity", "action", "situation", "contexts"):

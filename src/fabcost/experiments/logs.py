@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.environment import crossed
+from fabcost.experiments.log_encoding import encoded
+from fabcost.experiments.log_faults import Columns, Faults, numeric_columns, outcome, text
+from fabcost.experiments.log_records import Record, check_columns, read_records
 from fabcost.impressions import FloatArray
 
-Record = dict[str, Any]
-
-_MISSING = {"", "na", "nan", "none", "null"}
-_WORDS = {"false": 0.0, "true": 1.0}
-_MOST_CATEGORIES = 500
-_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The names of a log's columns.
-
-    Attributes
-    ----------
-    reward, propensity, action
-        Outcome 0 or 1, the logged probability of the action, and the id of the chosen item.
-    context
-        What was known of the visitor.
-    slot
-        Where the item was shown: then only items that the log shows in the same slot are
-        candidates.
-    """
-
-    reward: str
-    propensity: str
-    action: str
-    context: tuple[str, ...] = ()
-    slot: str | None = None
-
-    @property
-    def named(self) -> tuple[str, ...]:
-        """All of them, each once."""
-        slot = () if self.slot is None else (self.slot,)
-        return tuple(
-            dict.fromkeys((self.reward, self.propensity, self.action, *self.context, *slot))
-        )
+__all__ = ["Catalogue", "Columns", "Log", "read_catalogue", "read_log"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,27 +82,17 @@ class Log:
         return full
 
 
-def read_records(path: Path, columns: Sequence[str] | None = None) -> Iterator[Record]:
-    """The rows of a CSV (also .gz) or Parquet file, with the named columns or all."""
-    suffixes = path.suffixes[-2:]
-    if suffixes[-1:] == [".parquet"]:
-        return _parquet_records(path, columns)
-    if suffixes[-1:] == [".csv"] or suffixes == [".csv", ".gz"]:
-        return _csv_records(path, columns)
-    raise ValueError(f"{path} must end in .csv, .csv.gz or .parquet")
-
-
 def read_catalogue(path: Path, item_id: str) -> Catalogue:
     """Items of a table: all its named columns but the id are features."""
     records = list(read_records(path))
-    _check_columns(path, records[0] if records else {}, [item_id])
-    ids = [_text(record[item_id]) for record in records]
+    check_columns(path, records[0] if records else {}, [item_id])
+    ids = [text(record[item_id]) for record in records]
     for row, (name, count) in enumerate(zip(ids, _running_counts(ids), strict=True), start=1):
         if name is None or count > 1:
             fault = "missing" if name is None else f"{name!r} a second time"
             raise ValueError(f"row {row} of {path}: {item_id} is {fault}")
     named = [column for column in records[0] if column not in ("", item_id)]
-    features = _encoded([[record[c] for c in named] for record in records], named, path)
+    features = encoded([[record[c] for c in named] for record in records], named, "item", path)
     return Catalogue(tuple(str(name) for name in ids), features)
 
 
@@ -158,7 +111,8 @@ def read_log(
     apart by a feature each.
     """
     records = list(read_records(path, columns.named))
-    faults = _Faults(columns, _numeric(records, columns.context), catalogue)
+    known = None if catalogue is None else frozenset(catalogue.ids)
+    faults = Faults(columns, numeric_columns(records, columns.context), known)
     skipped: Counter[str] = Counter()
     sound = []
     for row, record in enumerate(records, start=1):
@@ -185,11 +139,11 @@ def _assembled(
     if catalogue is None:
         ids = tuple(sorted({str(record[columns.action]) for record in records}))
         catalogue = Catalogue(ids, np.eye(len(ids)))
-    number = {name: i for i, name in enumerate(catalogue.ids)}
-    action = np.array([number[str(record[columns.action])] for record in records], dtype=np.intp)
+    place = {name: i for i, name in enumerate(catalogue.ids)}
+    action = np.array([place[str(record[columns.action])] for record in records], dtype=np.intp)
     situation, contexts, slots = _situations(path, records, columns)
     return Log(
-        np.array([_outcome(record[columns.reward]) for record in records], dtype=np.float64),
+        np.array([outcome(record[columns.reward]) for record in records], dtype=np.float64),
         np.array([float(record[columns.propensity]) for record in records]),
         action,
         situation,
@@ -208,7 +162,7 @@ def _situations(
     slot = () if columns.slot is None else (columns.slot,)
     keys = [tuple(str(record[c]) for c in (*columns.context, *slot)) for record in records]
     distinct = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    contexts = _encoded([list(k[: len(columns.context)]) for k in distinct], columns.context, path)
+    contexts = encoded(list(distinct), columns.context, "context", path)
     slots = None if columns.slot is None else [key[-1] for key in distinct]
     return np.array([distinct[key] for key in keys], dtype=np.intp), contexts, slots
 
@@ -225,121 +179,6 @@ def _availability(
     shown = np.zeros((names.size, items), dtype=bool)
     shown[slot[situation], action] = True
     return np.asarray(shown[slot])
-
-
-class _Faults:
-    """What is wrong with a row: the column, its value, and what was expected."""
-
-    def __init__(
-        self, columns: Columns, numeric: frozenset[str], catalogue: Catalogue | None
-    ) -> None:
-        self._columns = columns
-        self._numeric = numeric
-        self._known = None if catalogue is None else frozenset(catalogue.ids)
-
-    def of(self, record: Record) -> tuple[str, str, str] | None:
-        columns = self._columns
-        for name in columns.named:
-            if _text(record[name]) is None:
-                return name, f"is missing ({record[name]!r})", "but must have a value"
-        if _outcome(record[columns.reward]) is None:
-            return columns.reward, f"is {record[columns.reward]}", "but must be 0 or 1"
-        if not 0.0 < (_number(record[columns.propensity]) or 0.0) <= 1.0:
-            return columns.propensity, f"is {record[columns.propensity]}", "but must lie in (0, 1]"
-        if self._known is not None and str(record[columns.action]) not in self._known:
-            return columns.action, f"is {record[columns.action]}", "but must be a known item"
-        for name in self._numeric:
-            number = _number(record[name])
-            if number is None or not math.isfinite(number):
-                return name, f"is {record[name]}", "but must be a finite number"
-        return None
-
-
-def _numeric(records: list[Record], names: Sequence[str]) -> frozenset[str]:
-    """Columns of which more than half of the values are numbers."""
-    found = Counter(n for record in records for n in names if _number(record[n]) is not None)
-    return frozenset(name for name in names if 2 * found[name] > len(records))
-
-
-def _encoded(table: list[list[Any]], names: Sequence[str], path: Path) -> FloatArray:
-    """Numbers standardised, text as one column for each value."""
-    blocks = [
-        _encoded_column([row[j] for row in table], name, path) for j, name in enumerate(names)
-    ]
-    return np.column_stack([np.zeros((len(table), 0)), *blocks])
-
-
-def _encoded_column(values: list[Any], name: str, path: Path) -> FloatArray:
-    missing = next((i for i, value in enumerate(values, start=1) if _text(value) is None), None)
-    if missing is not None:
-        raise ValueError(f"row {missing} of {path}: {name} is missing")
-    numbers = [_number(value) for value in values]
-    if all(number is not None and math.isfinite(number) for number in numbers):
-        column = np.array(numbers, dtype=np.float64)
-        return np.asarray((column - column.mean()) / (column.std() or 1.0))[:, None]
-    names = sorted({str(value) for value in values})
-    if len(names) > _MOST_CATEGORIES:
-        text = next(v for v, n in zip(values, numbers, strict=True) if n is None)
-        raise ValueError(
-            f"{name} of {path} has {len(names)} different values and is not numeric ({text!r} is "
-            f"not a number) but a column of text may have at most {_MOST_CATEGORIES}"
-        )
-    return np.array([[str(value) == each for each in names] for value in values], dtype=np.float64)
-
-
-def _csv_records(path: Path, columns: Sequence[str] | None) -> Iterator[Record]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines)
-        heading = next(reader, [])
-        wanted = heading if columns is None else list(columns)
-        _check_columns(path, heading, wanted)
-        places = [heading.index(name) for name in wanted]
-        for fields in reader:
-            if fields:
-                yield {
-                    name: fields[place] if place < len(fields) else None
-                    for name, place in zip(wanted, places, strict=True)
-                }
-
-
-def _parquet_records(path: Path, columns: Sequence[str] | None) -> Iterator[Record]:
-    try:
-        import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise ValueError(
-            f"{path} is Parquet, which needs the extra 'reports': pip install 'fabcost[reports]'"
-        ) from error
-    with pq.ParquetFile(path) as file:
-        wanted = file.schema_arrow.names if columns is None else list(columns)
-        _check_columns(path, file.schema_arrow.names, wanted)
-        for batch in file.iter_batches(columns=wanted):
-            yield from batch.to_pylist()
-
-
-def _check_columns(path: Path, present: Iterable[str], wanted: Iterable[str]) -> None:
-    names = [name for name in present if name]
-    for name in wanted:
-        if name and name not in names:
-            shown = ", ".join(islice(names, _SHOWN)) + (", …" if len(names) > _SHOWN else "")
-            raise ValueError(f"{path} has no column {name!r}; it has {shown or 'none'}")
-
-
-def _text(value: Any) -> str | None:
-    text = "" if value is None else str(value)
-    return None if text.strip().lower() in _MISSING else text
-
-
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def _outcome(value: Any) -> float | None:
-    number = _WORDS.get(str(value).strip().lower(), _number(value))
-    return number if number in (0.0, 1.0) else None
 
 
 def _running_counts(names: Iterable[str | None]) -> Iterator[int]:
