@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -72,7 +73,7 @@ def evaluate(
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
-    from fabcost.experiments import evaluation, logs
+    from fabcost.experiments import evaluation, evaluation_report, logs
 
     try:
         columns = logs.Columns(reward, propensity, action, tuple(context), slot)
@@ -84,7 +85,53 @@ def evaluate(
             log, columns, catalogue=catalogue, skip_bad_rows=skip_bad_rows, crosses=crosses
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
-        evaluation.run(read, policy, settings, out=out, console=Console(), origin=origin)
+        evaluation_report.run(read, policy, settings, out=out, console=Console(), origin=origin)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
+
+
+@application.command()
+def replay(
+    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV or Parquet.")],
+    reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
+    policy: Annotated[
+        list[str],
+        typer.Option(help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide."),
+    ] = ["fabcost", "laplace", "uniform"],  # noqa: B006
+    against: Annotated[
+        str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
+    ] = None,
+    drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
+    select: Annotated[
+        int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Replays of each policy.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Stop early.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(file_okay=False, help="Where replay.json, clicks.csv and replay.png go."),
+    ] = None,
+    prior_variance: Annotated[float, typer.Option(help="Of every weight.")] = 100.0,
+    skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
+) -> None:
+    """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
+    from fabcost.experiments import replay_log, replay_report, replays
+
+    try:
+        settings = replays.Settings(tuple(policy), against, seeds, seed, rounds, prior_variance)
+        read = replay_log.read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
+        replay_report.run(
+            read,
+            settings,
+            console=Console(),
+            jobs=jobs or os.cpu_count() or 1,
+            features=select,
+            out=out,
+            origin={"path": str(log), "reward": reward, "drop": drop, "select": select},
+        )
+    except ValueError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error

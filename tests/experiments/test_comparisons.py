@@ -23,5 +23,8 @@ def test_intervals_are_students() -> None:
     # Against a baseline that never varies the ratio is a mean like any other.
     flat = per_cent(ours, np.full((8, 2), 20.0))
     np.testing.assert_allclose(flat.high, 100.0 * (np.array(exact)[1] / 20.0 - 1.0))
+    # What is always the same multiple is known exactly, however both vary.
+    exactly = per_cent(1.25 * theirs, theirs)
+    np.testing.assert_allclose(exactly, np.full((3, 2), 25.0))
     assert np.isnan(per_cent(ours, np.zeros((8, 2)))).all()
     assert np.isnan(average(ours[:1]).low).all()

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fabcost import Gaussian
+from fabcost.bandit.learner import LinearGaussian
 from fabcost.bandit.policy import Thompson
+from fabcost.bandit.replay import replay
 from fabcost.experiments.comparisons import difference
 from fabcost.experiments.replay_log import read_log
 from fabcost.experiments.replay_report import chosen
@@ -87,6 +90,19 @@ def test_result_does_not_depend_on_the_processes() -> None:
     assert told == {1: 2 * 3 * 150, 2: 2 * 3 * 150}
     for name, clicks in results[1].clicks.items():
         np.testing.assert_array_equal(clicks, results[2].clicks[name])
+
+
+def test_clicks_are_those_of_the_replay_by_itself() -> None:
+    """1,500 rounds are thinned; what is kept is the count after just those rounds."""
+    X, y = simulated(1600)
+    settings = Settings(("linear",), seeds=1, first_seed=3, rounds=1500, prior_variance=4.0)
+    found = measure(X, y, settings, at=[777])
+    learner = LinearGaussian(Gaussian.isotropic(4, variance=4.0))
+    alone = replay(X, y, learner, policy=Thompson(), rng=np.random.default_rng(3), rounds=1500)
+    assert 777 in found.marks
+    assert found.marks.size < 1500
+    np.testing.assert_array_equal(found.clicks["linear"][0], alone.clicks[found.marks - 1])
+    assert found.at([777]).clicks["linear"].item() == y[alone.order[:777]].sum()
 
 
 def test_failure_of_a_process_is_raised() -> None:
