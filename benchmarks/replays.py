@@ -25,7 +25,7 @@ from fabcost.experiments.selection import Selection
 
 FEATURES = 15
 PRIOR_VARIANCE = 100.0
-CHECKPOINTS = (100, 300, 1000, 3000)
+CHECKPOINTS = (100, 300, 1000)
 QUICK_ROUNDS, QUICK_SEEDS = 300, 4
 LEAST_CLICKS = 10.0  # of the baseline, for its per cent to mean something
 SMALLER_SCALES = ("0.5", "0.25")
