@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from fabcost.experiments.replay_log import ReplayLog, Source, encode, read_log, read_source
+from fabcost.experiments.replay.log import ReplayLog, Source, encode, read_log, read_source
 
 CAMPAIGNS = ("all", "men", "women")
 

@@ -73,22 +73,22 @@ def evaluate(
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
-    from fabcost.experiments import evaluation, evaluation_report, logs
+    from fabcost.experiments.evaluation import report
+    from fabcost.experiments.evaluation.log import Columns, read_catalogue, read_log
+    from fabcost.experiments.evaluation.settings import Settings
 
     try:
-        columns = logs.Columns(reward, propensity, action, tuple(context), slot)
-        catalogue = None if items is None else logs.read_catalogue(items, item_id or action)
-        settings = evaluation.Settings(
-            tuple(estimator), clip, level, folds, prior_variance, draws, seed
-        )
-        read = logs.read_log(
+        columns = Columns(reward, propensity, action, tuple(context), slot)
+        catalogue = None if items is None else read_catalogue(items, item_id or action)
+        settings = Settings(tuple(estimator), clip, level, folds, prior_variance, draws, seed)
+        read = read_log(
             log, columns, catalogue=catalogue, skip_bad_rows=skip_bad_rows, crosses=crosses
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
-        evaluation_report.run(read, policy, settings, out=out, console=Console(), origin=origin)
+        report.run(read, policy, settings, out=out, console=Console(), origin=origin)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(2) from error
 
 
 @application.command()
@@ -118,12 +118,14 @@ def replay(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
-    from fabcost.experiments import replay_log, replay_report, replays
+    from fabcost.experiments.replay import report
+    from fabcost.experiments.replay.log import read_log
+    from fabcost.experiments.replay.runs import Settings
 
     try:
-        settings = replays.Settings(tuple(policy), against, seeds, seed, rounds, prior_variance)
-        read = replay_log.read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
-        replay_report.run(
+        settings = Settings(tuple(policy), against, seeds, seed, rounds, prior_variance)
+        read = read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
+        report.run(
             read,
             settings,
             console=Console(),

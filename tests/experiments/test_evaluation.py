@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 
 from fabcost.bandit import evaluate
 from fabcost.cli import application
-from fabcost.experiments.evaluation import Settings, Target, evaluated
-from fabcost.experiments.logs import Catalogue, Columns, Log, read_catalogue, read_log
+from fabcost.experiments.evaluation.log import Catalogue, Columns, Log, read_catalogue, read_log
+from fabcost.experiments.evaluation.policies import Settings, Target, evaluated
 
 DATA = os.environ.get("FABCOST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no data directory")
@@ -129,7 +129,7 @@ def test_bad_row_is_named_or_skipped(
     log, items = write(tmp_path / "log.csv", rows), write_items(tmp_path / "items.csv")
     arguments = (log, *OPTIONS, *CONTEXT, "--items", items, "--policy", "uniform")
     refused = command(*arguments, "--out", tmp_path / "out")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "row 7 of" in refused.output
     assert complaint in refused.output
     assert not (tmp_path / "out").exists()
@@ -157,7 +157,7 @@ def test_wrong_settings_are_named(
 ) -> None:
     log = write(tmp_path / "log.csv", simulated(30))
     result = command(log, *OPTIONS, *arguments, "--out", tmp_path / "out")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert complaint in " ".join(result.output.split())
 
 

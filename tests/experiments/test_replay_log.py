@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.experiments import cells
-from fabcost.experiments.replay_log import BadRowsError, Source, encode, read_log, read_source
-from fabcost.experiments.selection import select
+from fabcost.experiments.replay import cells
+from fabcost.experiments.replay.log import BadRowsError, Source, encode, read_log, read_source
+from fabcost.experiments.replay.selection import select
 
 PLAIN = "age,make,new,click\n20,kia,true,1\n30,ford,false,0\n,kia,true,0\n50.5,,FALSE,1\n"
 

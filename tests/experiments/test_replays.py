@@ -14,9 +14,9 @@ from fabcost.bandit.learner import LinearGaussian
 from fabcost.bandit.policy import Thompson
 from fabcost.bandit.replay import replay
 from fabcost.experiments.comparisons import difference
-from fabcost.experiments.replay_log import read_log
-from fabcost.experiments.replay_report import chosen
-from fabcost.experiments.replays import (
+from fabcost.experiments.replay.log import read_log
+from fabcost.experiments.replay.report import chosen
+from fabcost.experiments.replay.runs import (
     THOMPSON,
     Settings,
     checkpoints,

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fabcost.bandit import evaluate
 from fabcost.bandit.evaluate import Estimate
-from fabcost.experiments.evaluation_settings import MODELLED, Settings, Target
-from fabcost.experiments.logs import Log
+from fabcost.experiments.evaluation.log import Log
+from fabcost.experiments.evaluation.settings import MODELLED, Settings, Target
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 

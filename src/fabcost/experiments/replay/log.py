@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from fabcost.experiments import cells
+from fabcost.experiments.replay import cells
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 

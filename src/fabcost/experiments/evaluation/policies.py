@@ -10,9 +10,9 @@ import numpy as np
 from fabcost.bandit import evaluate
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.evaluate import Estimate, LoggedRound
-from fabcost.experiments.evaluation_outlooks import Advance, Outlook, outlooks_of, prior_of
-from fabcost.experiments.evaluation_settings import Settings, Target
-from fabcost.experiments.logs import Log
+from fabcost.experiments.evaluation.log import Log
+from fabcost.experiments.evaluation.outlooks import Advance, Outlook, outlooks_of, prior_of
+from fabcost.experiments.evaluation.settings import Settings, Target
 from fabcost.inference.fabcost import FabCost
 
 __all__ = ["Evaluation", "Finding", "Settings", "Target", "evaluated"]

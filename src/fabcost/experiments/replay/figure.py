@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fabcost.experiments.comparisons import Band, average, difference, per_cent
-from fabcost.experiments.replays import IntArray, Replays
+from fabcost.experiments.replay.runs import IntArray, Replays
 
 # Dashes and widths tell the policies apart without colour.
 _COLOURS = ("#000000", "#d95f02", "#7570b3", "#1b9e77", "#e7298a", "#666666", "#a6761d")

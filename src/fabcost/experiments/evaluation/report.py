@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fabcost.experiments.evaluation import Evaluation, Settings, Target, evaluated
-from fabcost.experiments.evaluation_figure import draw_evaluation
-from fabcost.experiments.logs import Log
+from fabcost.experiments.evaluation.figure import draw_evaluation
+from fabcost.experiments.evaluation.log import Log
+from fabcost.experiments.evaluation.policies import Evaluation, Settings, Target, evaluated
 
 
 def run(

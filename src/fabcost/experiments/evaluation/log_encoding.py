@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.experiments.log_faults import number, text
+from fabcost.experiments.evaluation.log_faults import number, text
 from fabcost.features.columns import Column, Numbers, Values
 from fabcost.features.kinds import Role, Text
 from fabcost.features.schema import Schema

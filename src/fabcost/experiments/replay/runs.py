@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fabcost.bandit.policy import Greedy, Thompson, Uniform
 from fabcost.bandit.replay import replay
 from fabcost.experiments.clicks import LEARNERS, Contender
-from fabcost.experiments.replay_workers import Advance, Shared, Task, play_all
+from fabcost.experiments.replay.workers import Advance, Shared, Task, play_all
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabcost.experiments.log_records import Record
+from fabcost.experiments.evaluation.log_records import Record
 
 _MISSING = {"", "na", "nan", "none", "null"}
 _WORDS = {"false": 0.0, "true": 1.0}

@@ -16,10 +16,10 @@ from rich.table import Table
 
 import fabcost
 from fabcost.experiments.comparisons import LEVEL, Band, average, difference, per_cent
-from fabcost.experiments.replay_figure import draw_replays
-from fabcost.experiments.replay_log import ReplayLog
-from fabcost.experiments.replays import Replays, Settings, checkpoints, contenders, measure
-from fabcost.experiments.selection import Selection, select
+from fabcost.experiments.replay.figure import draw_replays
+from fabcost.experiments.replay.log import ReplayLog
+from fabcost.experiments.replay.runs import Replays, Settings, checkpoints, contenders, measure
+from fabcost.experiments.replay.selection import Selection, select
 from fabcost.impressions import FloatArray
 
 _SELECTION_STREAM = 1

@@ -11,9 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.environment import crossed
-from fabcost.experiments.log_encoding import encoded
-from fabcost.experiments.log_faults import Columns, Faults, numeric_columns, outcome, text
-from fabcost.experiments.log_records import Record, check_columns, read_records
+from fabcost.experiments.evaluation.log_encoding import encoded
+from fabcost.experiments.evaluation.log_faults import (
+    Columns,
+    Faults,
+    numeric_columns,
+    outcome,
+    text,
+)
+from fabcost.experiments.evaluation.log_records import Record, check_columns, read_records
 from fabcost.impressions import FloatArray
 
 __all__ = ["Catalogue", "Columns", "Log", "read_catalogue", "read_log"]

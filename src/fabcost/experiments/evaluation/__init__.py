@@ -1,0 +1,1 @@
+"""Evaluation of policies on a log that another policy wrote: ``fabcost evaluate``."""

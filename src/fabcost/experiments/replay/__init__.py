@@ -1,0 +1,1 @@
+"""The paper's replay on any log: ``fabcost replay``."""
