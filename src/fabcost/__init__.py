@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabcost.archive import load, save
 from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.beta import BetaBernoulli
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.schema import Schema
@@ -23,6 +24,7 @@ __all__ = [
     "Bandit",
     "BayesianLogisticRegression",
     "BayesianUCB",
+    "BetaBernoulli",
     "Boolean",
     "Categorical",
     "EpsilonGreedy",
