@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +13,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.experiments.clicks import Contender
+from fabcost.experiments.processes import SPAWN, workers
 from fabcost.impressions import FloatArray
 
 Advance = Callable[[int], None]
@@ -85,28 +83,11 @@ def _played(shared: Shared, task: Task, play: Play, advance: Advance) -> Curve:
 def _played_side_by_side(
     folder: str, tasks: Sequence[Task], play: Play, jobs: int, advance: Advance
 ) -> list[Curve]:
-    # Spawned, not forked: a fork while a progress bar is drawn may inherit a lock for ever.
-    context = multiprocessing.get_context("spawn")
-    counter = context.Value("q", 0)
-    pool = ProcessPoolExecutor(jobs, context, _Worker.start, (folder, counter, play))
-    with _ended_on_failure(pool):
+    counter = SPAWN.Value("q", 0)
+    with workers(jobs, _Worker.start, folder, counter, play) as pool:
         running = [pool.submit(_Worker.play, task) for task in tasks]
         _watch(running, counter, advance)
         return [each.result() for each in running]
-
-
-@contextmanager
-def _ended_on_failure(pool: ProcessPoolExecutor) -> Iterator[None]:
-    """Wait for the workers; but if anything goes wrong, or at Ctrl-C, end them at once."""
-    others = set(multiprocessing.active_children())
-    try:
-        yield
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
-        pool.shutdown(cancel_futures=True)
-        raise
-    pool.shutdown()
 
 
 def _watch(running: Sequence[Future[Curve]], counter: Any, advance: Advance) -> None:
@@ -129,8 +110,6 @@ class _Worker:
 
     @classmethod
     def start(cls, folder: str, counter: Any, play: Play) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
-        threadpool_limits(1)
         # As plain arrays: indexing a memmap object is several times slower.
         arrays = (
             np.asarray(np.load(Path(folder, f"{name}.npy"), mmap_mode="r"))

@@ -1,0 +1,1 @@
+"""The paper's results, one by one: ``fabcost reproduce``."""

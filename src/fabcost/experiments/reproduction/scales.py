@@ -1,0 +1,77 @@
+"""How large a reproduction is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Sizes of every part.
+
+    Attributes
+    ----------
+    name
+        As given on the command line.
+    design_rows
+        Rows of the authors' simulated design (six covariates).
+    day_rows
+        Impressions of the simulated day of car adverts (15 covariates).
+    posterior_sizes
+        Impressions at which marginals are drawn; the last is the whole day.
+    convergence_sizes
+        Impressions at which errors are measured.
+    streams
+        Independent data sets behind each point of the convergence figure.
+    draws
+        Of NUTS and of importance sampling.
+    bandit_seeds
+        Paired replays of each policy.
+    bandit_rounds
+        Rounds of each replay.
+    whole_day
+        Whether FAB-COST's replay is also run to the last impression.
+    timed_rows
+        Impressions on which costs are measured.
+    """
+
+    name: str
+    design_rows: int
+    day_rows: int
+    posterior_sizes: tuple[int, ...]
+    convergence_sizes: tuple[int, ...]
+    streams: int
+    draws: int
+    bandit_seeds: int
+    bandit_rounds: int
+    whole_day: bool
+    timed_rows: int
+
+
+QUICK = Scale(
+    name="quick",
+    design_rows=20_000,
+    day_rows=30_000,
+    posterior_sizes=(1_000, 3_000, 10_000, 30_000),
+    convergence_sizes=(100, 300, 1_000, 3_000, 10_000),
+    streams=4,
+    draws=1_000,
+    bandit_seeds=4,
+    bandit_rounds=1_500,
+    whole_day=False,
+    timed_rows=20_000,
+)
+PAPER = Scale(
+    name="paper",
+    design_rows=500_000,
+    day_rows=678_446,
+    posterior_sizes=(1_000, 10_000, 50_000, 678_446),
+    convergence_sizes=(100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000),
+    streams=12,
+    draws=4_000,
+    bandit_seeds=10,
+    bandit_rounds=31_000,
+    whole_day=True,
+    timed_rows=678_446,
+)
+SCALES = {scale.name: scale for scale in (QUICK, PAPER)}
