@@ -39,6 +39,11 @@ REPEATS = 5
 NUMBERS = ("price", "age", "mileage", "mpg")
 DEVICES = ("mobile", "desktop")
 CONTEXTS = tuple({"device": device} for device in DEVICES)
+FOLDING = "folding a context"
+CHOOSING = "Bandit.choose"
+RECOMMENDING = "Recommender.recommend"
+POOL = "Pool.best"
+GROWING = (CHOOSING, RECOMMENDING, POOL)
 REFERENCE = "rows @ θ in NumPy"  # exactly linear arithmetic: what it has beyond 1 is memory's
 HEADINGS = ("way", "items", "µs/decision", "decisions/s", "bytes kept/item", "peak bytes/item")
 
@@ -107,19 +112,21 @@ def measure(items: int, learner: FabCost) -> Iterator[Reading]:
     def recommend() -> object:
         return recommender.recommend(next(contexts), catalogue)
 
-    _, of_rows_inside = kept(recommend)  # the catalogue draws its rows with the first decision
     rows, of_rows = kept(lambda: recommender.schema.rows(CONTEXTS[0], catalogue))
 
     def choose() -> object:
         return bandit.choose(rows)
 
+    def fold() -> object:
+        return recommender.schema.folded(next(contexts), catalogue).fold(learner.posterior.mean)
+
     def multiply() -> object:
         return rows @ learner.posterior.mean
 
-    held = of_catalogue + of_rows_inside
     ways = (
-        ("Bandit.choose", choose, of_rows),
-        ("Recommender.recommend", recommend, held),
+        (CHOOSING, choose, of_rows),
+        (RECOMMENDING, recommend, of_catalogue),
+        (FOLDING, fold, of_catalogue),
         (REFERENCE, multiply, of_rows),
     )
     seconds = in_turn(*(act for _, act, _ in ways), repeats=REPEATS)
@@ -148,7 +155,7 @@ def measure_pool(rows: FloatArray, belief: Gaussian) -> Reading:
 
     taken = median(np.array([seconds() for _ in range(REPEATS)]))
     pool, of_pool = kept(lambda: Pool(rows, rng=rng))
-    return Reading("Pool.best", len(rows), taken, of_pool, peak(lambda: empty([pool])))
+    return Reading(POOL, len(rows), taken, of_pool, peak(lambda: empty([pool])))
 
 
 def kept(make: Callable[[], Made]) -> tuple[Made, int]:
@@ -172,8 +179,9 @@ def peak(action: Action) -> int:
 
 
 def judged(readings: Sequence[Reading]) -> Iterator[Claim]:
-    """The growth of time and memory with the catalogue, at its large end."""
-    for way in dict.fromkeys(each.way for each in readings if each.way != REFERENCE):
+    """What a context costs, and the growth with the catalogue at its large end."""
+    yield beside_the_decision(readings)
+    for way in dict.fromkeys(each.way for each in readings if each.way in GROWING):
         large = at_the_large_end(readings, way)
         sizes, first, last = [each.items for each in large], large[0], large[-1]
         ends = f"at {first.items:,} and {last.items:,} items"
@@ -184,6 +192,14 @@ def judged(readings: Sequence[Reading]) -> Iterator[Claim]:
         amounts = f"{memory[0] / 1e6:,.3g} and {memory[-1] / 1e6:,.3g} MB {ends}"
         slope = log_log_slope(sizes, memory)
         yield Claim(f"{way}: exponent of memory", slope, "at most", STEEPEST, amounts, unit="")
+
+
+def beside_the_decision(readings: Iterable[Reading]) -> Claim:
+    """What it takes to bring a kept catalogue into a context, beside choosing from its rows."""
+    times = {each.way: each.seconds for each in readings if each.items == LARGE}
+    detail = f"{as_text(times[FOLDING])} before a decision of {as_text(times[CHOOSING])}"
+    what = f"encoding {LARGE:,} candidates of a known catalogue, beside the decision itself"
+    return Claim(what, times[FOLDING] / times[CHOOSING], "at most", 1.0, detail)
 
 
 def at_the_large_end(readings: Iterable[Reading], way: str) -> list[Reading]:
@@ -214,10 +230,12 @@ def page(readings: Sequence[Reading], found: Sequence[Claim]) -> str:
         origin("python -m benchmarks.catalogue --docs"),
         f"One thread, 15 columns, a belief after {IMPRESSIONS:,} impressions, Thompson sampling. "
         "`Bandit.choose` has the rows at hand. `Recommender.recommend` has a kept catalogue and "
-        "redraws its rows for a context that changes every time. `Pool.best` also removes what it "
-        f"chose, up to half of the rows or {POOL_DECISIONS:,}, and its time includes making "
-        "shortlists. Times are medians of processor time; bytes are those of the allocator, kept "
-        "between decisions and, beside them, at the peak of one (of all, for a pool).",
+        "a context that changes every time; folding that context into the weights, on the way, "
+        "takes the place of writing rows for it, and is also measured alone. `Pool.best` also "
+        f"removes what it chose, up to half of the rows or {POOL_DECISIONS:,}, and its time "
+        "includes making shortlists. Times are medians of processor time; bytes are those of the "
+        "allocator, kept between decisions and, beside them, at the peak of one (of all, for a "
+        "pool).",
         "\n".join(f"| {' | '.join(cells)} |" for cells in lines),
         f"Exponents p of time ∝ itemsᵖ are fitted from {LARGE:,} items on. "
         + reference_slope(readings),

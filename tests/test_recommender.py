@@ -185,6 +185,7 @@ BAD_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"context": 3}, "the context record is 3 but must map names to values"),
     ({"candidates": {}}, "there are no items but there must be at least one"),
     ({"candidates": {1: {"make": "kia", "age": float("nan")}}}, "item 1: .* 'age' is nan but must"),
+    ({"candidates": {1: {"make": "kia", "age": 1e40}}}, "item 1: .*1e.40 but must be finite, of"),
     ({"candidates": {1: {"make": "kia"}}}, "item 1: item feature 'age' is None but must"),
     ({"exclude": list(ADVERTS)}, "all 8 candidates are excluded but one must be left"),
     ({"top_k": 0}, "top_k is 0 but must be at least 1"),

@@ -15,11 +15,12 @@ from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.decisions import Decision, Feedback, Ledger, Pending, checked_time
+from fabcost.features.folded import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_label
+from fabcost.impressions import as_label
 from fabcost.inference.fabcost import FabCost
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
@@ -128,7 +129,7 @@ class Recommender:
         self._expire_before(now)
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
-        rows = self.schema.drawn(reader, terms, items)
+        rows = self.schema.drawn(terms, items)
         self._follow_schema()
         choice = self.bandit.choose(rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor)
         return self._issue(choice, items.names, rows, now)
@@ -188,10 +189,10 @@ class Recommender:
             self.learner.grow(self.prior_variance, new)
 
     def _issue(
-        self, choice: Choice, names: tuple[Any, ...], rows: FloatArray, now: float | None
+        self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
     ) -> Decision:
-        decision = self._ledger.issue(rows[choice.index], now)
-        ranking = tuple(names[index] for index in choice.ranking)
+        decision = self._ledger.issue(rows.row(choice.index), now)
+        ranking = tuple([names[index] for index in choice.ranking.tolist()])
         item = names[choice.index]
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.policy import Policy, Thompson
+from fabcost.bandit.rows import CheckedRows, Rows, is_checked
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
@@ -75,7 +76,7 @@ class Bandit:
 
     def choose(
         self,
-        candidates: npt.ArrayLike,
+        candidates: npt.ArrayLike | CheckedRows,
         *,
         top_k: int = 1,
         exclude: Collection[int] = (),
@@ -84,6 +85,7 @@ class Bandit:
     ) -> Choice:
         """Choose one row of ``candidates``, and rank the best ``top_k``.
 
+        Candidates are a matrix, or the rows of `fabcost.Schema.folded`.
         With ``draws`` the choice is made from `propensities` and carries them: the logged
         probability is then exact given those draws.
         """
@@ -105,7 +107,7 @@ class Bandit:
 
     def propensities(
         self,
-        candidates: npt.ArrayLike,
+        candidates: npt.ArrayLike | CheckedRows,
         *,
         draws: int = 256,
         floor: float = 0.0,
@@ -126,7 +128,7 @@ class Bandit:
         self.learner.observe(x, clicked)
 
     def _shares(
-        self, belief: Gaussian, rows: FloatArray, excluded: list[int], draws: int, floor: float
+        self, belief: Gaussian, rows: Rows, excluded: list[int], draws: int, floor: float
     ) -> FloatArray:
         shares = np.zeros(len(rows))
         allowed = np.delete(np.arange(len(rows)), excluded)
@@ -136,9 +138,16 @@ class Bandit:
 
 
 def _checked(
-    candidates: npt.ArrayLike, exclude: Collection[int], top_k: int, belief: Gaussian
-) -> tuple[FloatArray, list[int]]:
-    rows = as_rows(candidates, belief.dimension)
+    candidates: npt.ArrayLike | CheckedRows,
+    exclude: Collection[int],
+    top_k: int,
+    belief: Gaussian,
+) -> tuple[Rows, list[int]]:
+    rows: Rows
+    if is_checked(candidates):
+        rows = _of_width(candidates, belief.dimension)
+    else:
+        rows = as_rows(candidates, belief.dimension)
     if len(rows) == 0:
         raise ValueError("candidates are empty but there must be at least one")
     if top_k < 1:
@@ -152,6 +161,14 @@ def _checked(
     if len(excluded) == len(rows):
         raise ValueError(f"all {len(rows)} candidates are excluded but one must be left")
     return rows, excluded
+
+
+def _of_width(rows: CheckedRows, weights: int) -> CheckedRows:
+    if rows.shape[1] != weights:
+        raise ValueError(
+            f"the rows have {rows.shape[1]} columns but the prior has {weights} weights"
+        )
+    return rows
 
 
 def _check_mixing(draws: int, floor: float) -> None:

@@ -8,19 +8,24 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import ndtri
 
+from fabcost.bandit.rows import Rows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
 
 class Policy(Protocol):
-    """What a bandit asks of a policy."""
+    """What a bandit asks of a policy.
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    The rows are an array, or `fabcost.bandit.rows.Rows` that have ``dot`` and become an array by
+    ``np.asarray``.
+    """
+
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """One score for each row; the largest is chosen, ties at random."""
         ...
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """The probability of each row to be chosen; if it has no formula, over ``draws``."""
         ...
@@ -66,18 +71,18 @@ class Thompson:
         theta += belief.mean
         return theta
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
         scores: FloatArray = rows.dot(self.weights(belief, rng))
         return scores
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """How often each row wins over ``draws`` joint draws."""
         z = rng.standard_normal((draws, belief.dimension))
         theta = belief.mean + self.scale * (z @ belief.root.T)
-        return wins(theta @ rows.T) / draws
+        return wins(rows.dot(theta.T).T) / draws
 
 
 @dataclass(frozen=True)
@@ -95,15 +100,15 @@ class Greedy:
         """The mean weights."""
         return belief.mean
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under the mean weights."""
-        return rows @ belief.mean
+        return rows.dot(belief.mean)
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
-        return wins((rows @ belief.mean)[None, :])
+        return wins(rows.dot(belief.mean)[None, :])
 
 
 @dataclass(frozen=True)
@@ -122,17 +127,17 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         _check(0 <= self.epsilon <= 1, f"epsilon is {self.epsilon} but must lie in [0, 1]")
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Random scores with probability epsilon, else those of the mean weights."""
         if rng.random() < self.epsilon:
             return _random_scores(rows, rng)
-        return rows @ belief.mean
+        return rows.dot(belief.mean)
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """Greedy's with the uniform mixed in."""
-        best = wins((rows @ belief.mean)[None, :])
+        best = wins(rows.dot(belief.mean)[None, :])
         return np.asarray((1.0 - self.epsilon) * best + self.epsilon / rows.shape[0])
 
 
@@ -156,13 +161,13 @@ class BayesianUCB:
     def __post_init__(self) -> None:
         _check(0 < self.quantile < 1, f"quantile is {self.quantile} but must lie in (0, 1)")
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """The quantile of each row's score."""
-        centre, variance = belief.marginal(rows)
+        centre, variance = belief.marginal(np.asarray(rows))
         return np.asarray(centre + ndtri(self.quantile) * np.sqrt(variance))
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
         return wins(self.scores(belief, rows, rng)[None, :])
@@ -179,12 +184,12 @@ class Uniform:
     array([0.5, 0.5])
     """
 
-    def scores(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Random scores."""
         return _random_scores(rows, rng)
 
     def shares(
-        self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator, draws: int
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """The same for every row."""
         return np.full(rows.shape[0], 1.0 / rows.shape[0])
@@ -199,10 +204,13 @@ def wins(scores: FloatArray) -> FloatArray:
     array([1. , 0.5, 0.5])
     """
     best = scores == scores.max(axis=1, keepdims=True)
-    return np.asarray((best / best.sum(axis=1, keepdims=True)).sum(axis=0))
+    # The search is several times faster along the memory than across it.
+    row, column = best.nonzero() if best.flags.c_contiguous else best.T.nonzero()[::-1]
+    shares = 1.0 / np.bincount(row)[row]
+    return np.asarray(np.bincount(column, shares, scores.shape[1]), dtype=np.float64)
 
 
-def _random_scores(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:
     return np.asarray(rng.random(len(rows)), dtype=np.float64)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.features.canvas import Placed
+from fabcost.features.assembly import Placed
 from fabcost.features.columns import Column, Values
 from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
 from fabcost.features.layout import Layout, Places

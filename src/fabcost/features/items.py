@@ -1,14 +1,16 @@
-"""Items encoded once, with rows for each context."""
+"""Items encoded once, for all contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from fabcost.features.canvas import Canvas, Mark, Placed
+from fabcost.features.assembly import Placed
 from fabcost.features.kinds import NOTHING, Term
 from fabcost.features.layout import Layout
 from fabcost.impressions import FloatArray
@@ -20,39 +22,70 @@ if TYPE_CHECKING:
 class EncodedItems:
     """A catalogue whose records have been read; make one with `Schema.encode_items`.
 
-    It keeps the rows of the last context and rewrites what another context changes.  When the
-    schema has grown, the rows are made anew.
+    It stays valid when the schema grows.
 
     Attributes
     ----------
     names : tuple
         The items' ids, in the order of the rows.
+    parts : ndarray
+        What the rows have of the items in any context; see `fabcost.features.folding.Folding`.
 
     Examples
     --------
     >>> from fabcost import Schema
     >>> schema = Schema.from_dict({"features": {"age": {"kind": "numeric"}}})
-    >>> items = schema.encode_items({"ad-1": {"age": 3}, "ad-2": {"age": 5}})
+    >>> items = schema.encode_items({"ad-1": {"age": 3}, "ad-2": {"age": 5}, "ad-3": {"age": 8}})
     >>> len(items), items.names
-    (2, ('ad-1', 'ad-2'))
+    (3, ('ad-1', 'ad-2', 'ad-3'))
+    >>> items.subset(["ad-3", "ad-1"]).parts
+    array([[1., 8.],
+           [1., 3.]])
     """
 
-    def __init__(
-        self, schema: Schema, names: Sequence[Hashable], placed: Mapping[str, Placed]
-    ) -> None:
+    def __init__(self, schema: Schema, names: Sequence[Hashable], parts: FloatArray) -> None:
         self.schema = schema
         self.names = tuple(names)
-        self._placed = placed
-        self._canvas: Canvas | None = None
+        self.parts = parts
+        self.parts.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def drawn(self, layout: Layout, context: Mapping[str, Mark]) -> FloatArray:
-        """One row for each item, in an array that the next call changes."""
-        if self._canvas is None or self._canvas.width != len(layout.columns):
-            self._canvas = Canvas(layout, self._placed, len(self.names))
-        return self._canvas.draw(context)
+    def subset(self, names: Iterable[Hashable]) -> EncodedItems:
+        """Some of the items, in the order given, without reading them again."""
+        positions = []
+        for name in names:
+            if name not in self._positions:
+                raise ValueError(
+                    f"there is no item {name!r} among the {len(self)} that are encoded"
+                )
+            positions.append(self._positions[name])
+        return self.at(positions)
+
+    def at(self, positions: npt.ArrayLike) -> EncodedItems:
+        """`subset` by positions among ``names``.
+
+        Examples
+        --------
+        >>> from fabcost import Schema
+        >>> items = Schema.open().encode_items({"ad-1": {"age": 3}, "ad-2": {"age": 5}})
+        >>> items.at([1]).names
+        ('ad-2',)
+        """
+        chosen = np.asarray(positions)
+        if chosen.size == 0:
+            raise ValueError("there are no items but there must be at least one")
+        if chosen.dtype.kind not in "iu" or not 0 <= chosen.min() <= chosen.max() < len(self):
+            raise ValueError(
+                f"positions are {positions!r} but must be integers from 0 to {len(self) - 1}"
+            )
+        names = [self.names[position] for position in chosen.tolist()]
+        return EncodedItems(self.schema, names, self.parts[chosen])
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        return {name: position for position, name in enumerate(self.names)}
 
 
 def place(
@@ -74,20 +107,3 @@ def place(
         slots = np.array([layout.slot(block, term.label) for term in terms], dtype=np.intp)
         placed[name] = Placed(slots, np.array([term.number for term in terms]))
     return placed
-
-
-def marked(layout: Layout, names: Iterable[str], terms: Iterable[Term]) -> dict[str, Mark]:
-    """Slot and number of each feature of one record; open features grow.
-
-    Examples
-    --------
-    >>> from fabcost.features.kinds import Text
-    >>> layout = Layout()
-    >>> block = layout.add(Text("device"))
-    >>> marked(layout, ["device"], [Term("device=tv", 1.0)])
-    {'device': Mark(slot=0, number=1.0)}
-    """
-    return {
-        name: Mark(layout.slot(layout.blocks[name], term.label), term.number)
-        for name, term in zip(names, terms, strict=True)
-    }

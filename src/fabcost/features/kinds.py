@@ -16,6 +16,12 @@ Missing = Literal["error", "weight", "zero"]
 #: The product of two such numbers is still a feature that a learner accepts.
 LARGEST_NUMBER = 1e37
 
+# Made once: every value of every record is compared with them.
+_BOOLEAN = (bool, np.bool_)
+_FLOAT = (float, np.floating)
+_NUMBER = (int, float, np.integer, np.floating)
+_LEVEL = (str, int, np.integer)
+
 
 class Term(NamedTuple):
     """What a value contributes: the label of the one weight it touches, times a number."""
@@ -147,7 +153,7 @@ class Boolean(Feature):
         return "True or False"
 
     def _present(self, value: Any) -> Term:
-        if not isinstance(value, bool | np.bool_):
+        if not isinstance(value, _BOOLEAN):
             raise self._refusal(value, self._expected())
         return Term(self.name, float(value))
 
@@ -262,12 +268,12 @@ def is_missing(value: Any) -> bool:
     >>> is_missing(float("nan")), is_missing("")
     (True, False)
     """
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+    return value is None or (isinstance(value, _FLOAT) and math.isnan(value))
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, _NUMBER) and not isinstance(value, bool)
 
 
 def _is_level(value: Any) -> bool:
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, _LEVEL) and not isinstance(value, bool)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.kinds import Feature, Text
+from fabcost.features.kinds import Feature, Role, Text
 
 Places = npt.NDArray[np.intp]
 
@@ -69,19 +69,21 @@ class Layout:
         self.bias = bias
         self.columns: list[str] = ["bias"] if bias else []
         self.blocks: dict[str, Block] = {}
+        self.by_role: dict[Role, list[Block]] = {"context": [], "item": []}
         self.crosses: list[Cross] = []
         self.grown: list[Step] = []
 
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
         block = self.blocks[feature.name] = Block(feature)
+        self.by_role[feature.role].append(block)
         for label in feature.labels:
             self.append(block, label)
         return block
 
     def meet(self, feature: Feature, *, crossed: bool) -> Block:
         """Columns for a feature, and if ``crossed`` for its products with all of the other role."""
-        others = [block for block in self.blocks.values() if block.feature.role != feature.role]
+        others = self.by_role["item" if feature.role == "context" else "context"]
         block = self.add(feature)
         for other in others if crossed else ():
             self.cross(*(block, other) if feature.role == "context" else (other, block))

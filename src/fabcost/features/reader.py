@@ -65,6 +65,15 @@ class Reader:
         for name, feature in features.items():
             self._by_role[feature.role][name] = feature
 
+    def copy(self) -> Reader:
+        """A reader of the same features, which collects new ones by itself."""
+        other = Reader.__new__(Reader)
+        other.openness = self.openness
+        other.fresh = self.fresh.copy()
+        other._known = self._known.copy()
+        other._by_role = {role: known.copy() for role, known in self._by_role.items()}
+        return other
+
     def names(self, role: Role) -> list[str]:
         """The features of a role, new ones included, in the order of the terms."""
         return list(self._by_role[role])

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document, sources
-from fabcost.features.canvas import Placed, assemble
+from fabcost.features.assembly import Placed, assemble
 from fabcost.features.columnar import place_terms, read_table
-from fabcost.features.items import EncodedItems, marked, place
+from fabcost.features.folded import FoldedRows
+from fabcost.features.folding import Folding
+from fabcost.features.items import EncodedItems, place
 from fabcost.features.kinds import Feature, Role, Term, Text
 from fabcost.features.layout import Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
@@ -57,6 +59,8 @@ class Schema:
     ) -> None:
         self.openness = openness
         self._layout = Layout(bias=bias)
+        self._folding: Folding | None = None
+        self._reader: Reader | None = None
         self._declared: list[Feature] = []
         self._crosses: list[tuple[str, str]] = []
         for feature in features:
@@ -178,7 +182,9 @@ class Schema:
 
     def reader(self) -> Reader:
         """For reading records without growing yet; see `grow_to`."""
-        return Reader(self.features, self.openness)
+        if self._reader is None:
+            self._reader = Reader(self.features, self.openness)
+        return self._reader.copy()
 
     def grow_to(self, reader: Reader) -> None:
         """Take over the features that ``reader`` met."""
@@ -191,7 +197,7 @@ class Schema:
         return place(self._layout, reader.names(role), records)
 
     def encode_items(self, items: Mapping[Any, Record]) -> EncodedItems:
-        """Read a catalogue once: `rows` then costs a few array operations for each context."""
+        """Read a catalogue once, for `rows` or `folded` in any number of contexts."""
         reader = self.reader()
         read = ReadItems.by(reader, items)
         self.grow_to(reader)
@@ -199,21 +205,28 @@ class Schema:
 
     def place_items(self, reader: Reader, read: ReadItems) -> EncodedItems:
         """`encode_items` for items that have been read, after `grow_to`."""
-        return EncodedItems(self, read.names, self.place(reader, "item", read.terms))
+        placed = self.place(reader, "item", read.terms)
+        return EncodedItems(self, read.names, self._fold().parts(placed, len(read.names)))
 
     def rows(self, context: Record, items: EncodedItems) -> FloatArray:
         """One row for each item in this context."""
+        return self.folded(context, items).dense()
+
+    def folded(self, context: Record, items: EncodedItems) -> FoldedRows:
+        """`rows` that are not written out: a bandit scores them in less time than that takes."""
         if items.schema is not self:
             raise ValueError("the items were encoded by another schema but must be by this one")
         reader = self.reader()
         terms = reader.read(context, "context")
         self.grow_to(reader)
-        return self.drawn(reader, terms, items).copy()
+        return self.drawn(terms, items)
 
-    def drawn(self, reader: Reader, terms: list[Term], items: EncodedItems) -> FloatArray:
-        """`rows` of a context that has been read, after `grow_to`; the next call changes them."""
-        marks = marked(self._layout, reader.names("context"), terms)
-        return items.drawn(self._layout, marks)
+    def drawn(self, terms: list[Term], items: EncodedItems) -> FoldedRows:
+        """`folded` for a context that has been read, after `grow_to`."""
+        layout = self._layout
+        pairs = zip(layout.by_role["context"], terms, strict=True)
+        slots = tuple([layout.slot(block, term.label) for block, term in pairs])
+        return self._fold().rows(items.parts, slots, [term.number for term in terms])
 
     def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
         """One row for each record or table row that has the keys of context and item together.
@@ -246,6 +259,11 @@ class Schema:
         shown = ", ".join(self._layout.columns[:5]) + (", …" if self.width > 5 else "")
         return f"Schema({self.width} columns: {shown})"
 
+    def _fold(self) -> Folding:
+        if self._folding is None or self._folding.width != len(self._layout.columns):
+            self._folding = Folding(self._layout)
+        return self._folding
+
     def _declare(self, feature: Feature) -> None:
         if not isinstance(feature, Feature):
             raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
@@ -265,6 +283,7 @@ class Schema:
 
     def _add_met(self, feature: Feature) -> None:
         """A feature that came by itself, with its crosses."""
+        self._reader = None
         self._layout.meet(feature, crossed=self.openness is not None and self.openness.crosses)
 
     def _replay(self, step: Step) -> None:

@@ -1,0 +1,153 @@
+"""A context folded into the weights, so that the rows of a catalogue need not be written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost.features.assembly import Placed, write
+from fabcost.features.folded import FoldedRows
+from fabcost.features.kinds import Role
+from fabcost.features.layout import Block, Layout, Places
+from fabcost.impressions import FloatArray
+
+#: How many patterns are kept; each has an integer for every column.
+PATTERNS = 256
+# A factor is 0, 1, a number of the context or a product of two: here by its place among them.
+_NEVER, _ALWAYS, _FIRST_NUMBER = range(3)
+
+
+class _Between(NamedTuple):
+    """A cross of two features: its columns by the slots of the first and of the second."""
+
+    first: Block
+    second: Block
+    where: Places
+
+
+class Folding:
+    """What of each column belongs to the item and what to the context, for one width of a layout.
+
+    A column is a product of a *part* of the item and a factor of the context.  Part 0 is 1; the
+    others are the item's features and their crosses with each other, in the order of their
+    columns, so that growth adds parts only at the end.
+
+    Attributes
+    ----------
+    width
+        How many columns the layout had: once it has more, another folding is needed.
+    source
+        For each column the part that it is a multiple of.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Boolean, Numeric
+    >>> layout = Layout(bias=True)
+    >>> mobile, age = layout.add(Boolean("mobile", "context")), layout.add(Numeric("age"))
+    >>> cross = layout.cross(mobile, age)
+    >>> folding = Folding(layout)
+    >>> folding.source, folding.factors((0,), [0.5])
+    (array([0, 0, 1, 1]), array([1. , 0.5, 1. , 0.5]))
+    >>> parts = folding.parts({"age": Placed(np.array([0, 0]), np.array([3.0, 4.0]))}, 2)
+    >>> folding.rows(parts, (0,), [0.5]).dense()
+    array([[1. , 0.5, 3. , 1.5],
+           [1. , 0.5, 4. , 2. ]])
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.width = len(layout.columns)
+        self._layout = layout
+        mixed = _crosses(layout, "context", "item")
+        self.source = _sources(layout, mixed)
+        self._many = 1 + int(self.source.max(initial=0))
+        place = {block: k for k, block in enumerate(layout.by_role["context"])}
+        self._touched = [(k, block.where) for block, k in place.items()]
+        self._touched += [(place[first], where) for first, _, where in mixed]
+        self._pairs = [
+            (place[first], place[second], where)
+            for first, second, where in _crosses(layout, "context", "context")
+        ]
+        self._plain = self._pattern_without_context()
+        self._patterns: dict[tuple[int, ...], Places] = {}
+
+    def parts(self, placed: Mapping[str, Placed], count: int) -> FloatArray:
+        """The parts of ``count`` items, a row for each."""
+        parts = np.zeros((count, self._many))
+        write(parts, self._layout, placed, self.source, ones=True)
+        return parts
+
+    def rows(
+        self, parts: FloatArray, slots: tuple[int, ...], numbers: Sequence[float]
+    ) -> FoldedRows:
+        """The rows of items in a context that has these slots and numbers, one for each feature.
+
+        The parts may be from before the layout grew.
+        """
+        source, factors = self.source, self.factors(slots, numbers)
+        if parts.shape[1] < self._many:
+            known = source < parts.shape[1]
+            source, factors = source * known, factors * known
+        return FoldedRows(parts, source, factors)
+
+    def factors(self, slots: tuple[int, ...], numbers: Sequence[float]) -> FloatArray:
+        """What the context multiplies each column's part by."""
+        pattern = self._patterns.get(slots)
+        if pattern is None:
+            pattern = self._keep(slots)
+        products = [numbers[i] * numbers[j] for i, j, _ in self._pairs]
+        return np.array([0.0, 1.0, *numbers, *products]).take(pattern)
+
+    def _keep(self, slots: tuple[int, ...]) -> Places:
+        if len(self._patterns) >= PATTERNS:
+            del self._patterns[next(iter(self._patterns))]
+        pattern = self._patterns[slots] = self._pattern(slots)
+        return pattern
+
+    def _pattern(self, slots: tuple[int, ...]) -> Places:
+        """Which factor each column has in a context with these slots."""
+        pattern = self._plain.copy()
+        for k, where in self._touched:
+            if slots[k] >= 0:
+                pattern[where[slots[k]]] = _FIRST_NUMBER + k
+        for n, (i, j, where) in enumerate(self._pairs):
+            if slots[i] >= 0 and slots[j] >= 0:
+                pattern[where[slots[i], slots[j]]] = _FIRST_NUMBER + len(slots) + n
+        return pattern
+
+    def _pattern_without_context(self) -> Places:
+        pattern = np.full(self.width, _NEVER, dtype=np.intp)
+        for where in _of_items(self._layout):
+            pattern[where] = _ALWAYS
+        if self._layout.bias:
+            pattern[0] = _ALWAYS
+        return pattern
+
+
+def _sources(layout: Layout, mixed: Sequence[_Between]) -> Places:
+    of_item = np.zeros(len(layout.columns), dtype=bool)
+    for where in _of_items(layout):
+        of_item[where] = True
+    source = np.where(of_item, np.cumsum(of_item), 0)
+    for _, item, where in mixed:
+        source[where] = source[item.where]
+    return np.asarray(source, dtype=np.intp)
+
+
+def _of_items(layout: Layout) -> list[Places]:
+    """The columns that do not depend on the context, but for the bias."""
+    crosses = _crosses(layout, "item", "item")
+    return [block.where for block in layout.by_role["item"]] + [each.where for each in crosses]
+
+
+def _crosses(layout: Layout, first: Role, second: Role) -> list[_Between]:
+    """The crosses of features of these roles, whichever was named first."""
+    found = []
+    for cross in layout.crosses:
+        a, b = cross.first, cross.second
+        if (a.feature.role, b.feature.role) == (first, second):
+            found.append(_Between(a, b, cross.where))
+        elif (b.feature.role, a.feature.role) == (first, second):
+            found.append(_Between(b, a, cross.where.T))
+    return found

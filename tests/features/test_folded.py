@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabcost import (
+    Bandit,
+    Boolean,
+    Categorical,
+    FabCost,
+    Gaussian,
+    Numeric,
+    Recommender,
+    Schema,
+    Text,
+)
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.features.folded import FoldedRows
+from fabcost.features.folding import PATTERNS
+from fabcost.features.kinds import Feature, Missing, Role
+from fabcost.impressions import FloatArray
+
+Record = dict[str, Any]
+POLICIES = [Thompson(), Thompson(0.5), Greedy(), EpsilonGreedy(0.3), BayesianUCB(0.9), Uniform()]
+LEVELS = ("a", "b", "c")
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "numeric": st.floats(-100, 100),
+    "boolean": st.booleans(),
+    "categorical": st.sampled_from(LEVELS),
+    "text": st.sampled_from([f"w{i}" for i in range(7)]),
+}
+
+
+@st.composite
+def features(draw: st.DrawFn, name: str, role: Role) -> Feature:
+    missing: Missing = draw(st.sampled_from(get_args(Missing)))
+    return draw(
+        st.sampled_from(
+            [
+                Numeric(name, role, missing, mean=1.5, scale=0.7),
+                Boolean(name, role, missing),
+                Categorical(name, role, missing, levels=LEVELS),
+                Text(name, role, missing, limit=3, buckets=2),
+            ]
+        )
+    )
+
+
+@st.composite
+def declared(draw: st.DrawFn) -> Schema:
+    """Some features of either role, any pairs of them crossed, in either order."""
+    found = [draw(features(f"c{i}", "context")) for i in range(draw(st.integers(0, 3)))]
+    found += [draw(features(f"i{i}", "item")) for i in range(draw(st.integers(1, 3)))]
+    found = draw(st.permutations(found))
+    pairs = [*combinations([feature.name for feature in found], 2)]
+    crosses = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    return Schema(found, crosses=crosses, bias=draw(st.booleans()))
+
+
+@st.composite
+def records(draw: st.DrawFn, schema: Schema, role: Role) -> Record:
+    """Values for the features of a role, or for the three kinds that an open schema meets."""
+    if schema.openness is None:
+        known = [each for each in schema.features.values() if each.role == role]
+    else:
+        known = [Numeric(f"{role} 0"), Boolean(f"{role} 1"), Text(f"{role} 2")]
+    record = {}
+    for feature in known:
+        present = VALUES[feature.kind]
+        required = schema.openness is None and feature.missing == "error"
+        value = draw(present if required else present | st.none())
+        if value is not None or draw(st.booleans()):
+            record[feature.name] = value
+    return record
+
+
+def assert_same_scores(rows: FoldedRows, dense: FloatArray, seed: int) -> None:
+    assert rows.shape == dense.shape
+    theta = np.random.default_rng(seed).normal(size=(dense.shape[1], 3))
+    limit = 1e-12 * (np.abs(dense) @ np.abs(theta))
+    assert (np.abs(rows.dot(theta) - dense @ theta) <= limit).all()
+    np.testing.assert_array_equal(rows @ theta, rows.dot(theta))
+    assert (np.abs(rows.dot(theta[:, 0]) - dense @ theta[:, 0]) <= limit[:, 0]).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(declared() | st.builds(Schema.open, limit=st.just(9)), st.data())
+def test_folded_rows_are_those_of_the_records(schema: Schema, data: st.DataObject) -> None:
+    catalogues = []
+    for stage in range(3):
+        some = st.lists(records(schema, "item"), min_size=1, max_size=4)
+        items = dict(enumerate(data.draw(some)))
+        catalogues.append((items, schema.encode_items(items)))
+        context = data.draw(records(schema, "context"))
+        for known, encoded in catalogues:
+            rows = schema.folded(context, encoded)
+            width = schema.width
+            design = schema.design([context | item for item in known.values()])
+            assert schema.width == width
+            np.testing.assert_array_equal(rows.dense(), design)
+            np.testing.assert_array_equal(np.asarray(rows), design)
+            np.testing.assert_array_equal([rows.row(i) for i in range(len(rows))], design)
+            assert_same_scores(rows, design, stage)
+
+
+def cars(count: int = 40) -> tuple[Schema, dict[str, Record]]:
+    schema = Schema(
+        [
+            Numeric("hour", "context"),
+            Text("user", "context", "zero"),
+            Numeric("age"),
+            Text("make"),
+        ],
+        crosses=[("hour", "age"), ("make", "user"), ("age", "make"), ("hour", "user")],
+    )
+    ages = np.random.default_rng(1).normal(size=count)
+    return schema, {f"ad-{i}": {"age": ages[i], "make": "kfa"[i % 3]} for i in range(count)}
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_bandit_decides_alike_over_folded_and_dense_rows(policy: Policy) -> None:
+    schema, items = cars()
+    encoded = schema.encode_items(items)
+    for hour in range(5):
+        rows = schema.folded({"hour": hour, "user": f"u{hour % 3}"}, encoded)
+        belief = Gaussian.isotropic(schema.width, variance=4.0)
+        first, second = (Bandit(FabCost(belief), policy=policy, seed=hour) for _ in range(2))
+        options: dict[str, Any] = {"exclude": [1, 7], "draws": 50, "floor": 0.1}
+        a = first.choose(rows, top_k=5, **options)
+        b = second.choose(rows.dense(), top_k=5, **options)
+        assert a.ranking.tolist() == b.ranking.tolist()
+        np.testing.assert_allclose(a.scores, b.scores, rtol=1e-10)
+        assert a.propensities is not None
+        np.testing.assert_array_equal(a.propensities, b.propensities)
+        np.testing.assert_array_equal(
+            first.propensities(rows, **options), second.propensities(rows.dense(), **options)
+        )
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_recommender_decides_like_a_bandit_over_dense_rows(policy: Policy) -> None:
+    schema, items = cars()
+    recommender = Recommender(schema, policy=policy, seed=2)
+    encoded = recommender.catalogue(items)
+    bandit = Bandit(recommender.learner, policy=policy, seed=2)
+    for hour in range(20):
+        context = {"hour": hour / 10, "user": f"u{hour % 4}"}
+        decision = recommender.recommend(context, encoded, top_k=1 + hour % 3)
+        choice = bandit.choose(recommender.schema.rows(context, encoded), top_k=1 + hour % 3)
+        assert decision.ranking == tuple(encoded.names[i] for i in choice.ranking)
+        recommender.feedback(decision.id, clicked=hour % 3 == 0)
+
+
+def test_a_context_that_is_too_large_changes_nothing(tmp_path: Path) -> None:
+    schema, items = cars(5)
+    recommender = Recommender(schema, wait=1.0)
+    encoded = recommender.catalogue(items)
+    recommender.recommend({"hour": 1.0}, encoded, now=0.0)
+    recommender.save(tmp_path / "before")
+    with pytest.raises(ValueError, match="'hour' is 1e.38 but must be finite, of magnitude at mos"):
+        recommender.recommend({"hour": 1e38, "user": "new"}, encoded, now=50.0)
+    recommender.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+def test_a_subset_has_the_rows_of_its_items() -> None:
+    schema, items = cars()
+    encoded = schema.encode_items(items)
+    names = ["ad-7", "ad-0", "ad-39"]
+    some, context = encoded.subset(names), {"hour": 3, "user": "me"}
+    assert some.names == encoded.at([7, 0, 39]).names == tuple(names)
+    again = schema.encode_items({name: items[name] for name in names})
+    for each in (some, encoded.at(np.array([7, 0, 39]))):
+        np.testing.assert_array_equal(schema.rows(context, each), schema.rows(context, again))
+    rows = schema.folded(context, encoded)
+    np.testing.assert_array_equal(rows[np.array([7, 0])].dense(), rows.dense()[[7, 0]])
+    np.testing.assert_array_equal(rows[2:5].dense(), rows.dense()[2:5])
+
+
+def test_subsets_that_are_none_are_refused() -> None:
+    schema, items = cars(3)
+    encoded = schema.encode_items(items)
+    with pytest.raises(ValueError, match="there is no item 'ad-9' among the 3 that are encoded"):
+        encoded.subset(["ad-1", "ad-9"])
+    with pytest.raises(ValueError, match="there are no items but there must be at least one"):
+        encoded.subset([])
+    for bad in ([0, 3], [-1], [True, False, True], [0.5]):
+        with pytest.raises(ValueError, match="but must be integers from 0 to 2"):
+            encoded.at(bad)
+
+
+def test_more_contexts_than_are_remembered() -> None:
+    schema, items = cars(3)
+    encoded = schema.encode_items(items)
+    seen = [{"hour": k, "user": f"u{k}"} for k in range(PATTERNS + 50)]
+    schema.design([context | item for context in seen for item in items.values()])
+    for context in [*seen, *seen[:60]]:
+        expected = schema.design([context | item for item in items.values()])
+        np.testing.assert_array_equal(schema.rows(context, encoded), expected)
+
+
+def test_the_largest_numbers_have_finite_scores() -> None:
+    schema = Schema([Numeric("c", "context"), Numeric("i")], crosses=[("c", "i")])
+    rows = schema.folded({"c": 1e37}, schema.encode_items({1: {"i": 1e37}, 2: {"i": -1e37}}))
+    np.testing.assert_array_equal(rows.dense()[:, 3], np.array([1e37, -1e37]) * 1e37)
+    bandit = Bandit(FabCost(Gaussian.isotropic(4)))
+    assert np.isfinite(bandit.choose(rows).scores).all()
+
+
+def test_weights_of_another_width_are_refused() -> None:
+    schema, items = cars(3)
+    rows = schema.folded({"hour": 1}, schema.encode_items(items))
+    with pytest.raises(ValueError, match=f"1 weights but the rows have {schema.width} columns"):
+        rows.dot(np.ones(1))
+    bandit = Bandit(FabCost(Gaussian.isotropic(2)))
+    with pytest.raises(ValueError, match=f"have {schema.width} columns but the prior has 2 weigh"):
+        bandit.choose(rows)
+    with pytest.raises(ValueError, match="become an array only as a copy"):
+        np.asarray(rows, copy=False)
