@@ -35,7 +35,7 @@ class Sizes:
     block: float
 
 
-FULL = Sizes(5_000, {SMALL: 5, LARGE: 3}, {SMALL: 8, LARGE: 5}, blocks=10, block=0.12)
+FULL = Sizes(5_000, {SMALL: 5, LARGE: 3}, {SMALL: 24, LARGE: 24}, blocks=10, block=0.12)
 QUICK = Sizes(100, {SMALL: 1, LARGE: 1}, {SMALL: 2, LARGE: 2}, blocks=2, block=0.01)
 
 

@@ -128,7 +128,7 @@ class CarAdverts:
     def _encoded(self, names: tuple[str, ...]) -> EncodedItems:
         if self.candidates is None:
             return self._all
-        return self.schema.encode_items(self._items(names))
+        return self._all.subset(names)
 
     @cached_property
     def _ids(self) -> tuple[str, ...]:
