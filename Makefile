@@ -40,8 +40,8 @@ layers: setup  ## Which module may import which
 	$(BIN)/lint-imports
 
 benchmarks: setup  ## Every measurement that the documentation quotes
-	$(BIN)/python -m benchmarks.inference
-	$(BIN)/python -m benchmarks.accuracy
+	for name in inference accuracy peers full_replay catalogue clicks replays; do \
+	  $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 format: setup  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
