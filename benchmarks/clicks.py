@@ -33,19 +33,20 @@ Lines = list[list[str]]
 
 WHEN_TO_LOWER = """## When to lower the scale
 
-`Thompson(scale=1.0)` draws from the belief as it is. It explores for as long as the belief is wide,
-and its price is paid at the start, while a wide prior says that any weight may be large.
+`Thompson(scale=1.0)` draws from the belief as it is. It explores for as long as the belief is
+wide, and its price is paid at the start, while a wide prior says that any weight may be large.
 
-Where candidates are new every round they vary the features by themselves, and a lower scale gains at
-every checkpoint. In a fixed catalogue nothing else explores: what a draw wrongly rejects is not shown
-again and the error stays. There a lower scale gains FAB-COST a little in the first hundred rounds and
-loses more later. Laplace gains from a lower scale in both worlds, because its belief at the cold start
-is wider than the posterior; the scale makes up for some of that, and at lower scales it overtakes
-FAB-COST in the fixed catalogue.
+Where candidates are new every round they vary the features by themselves, and a lower scale gains
+at every checkpoint. In a fixed catalogue nothing else explores: what a draw wrongly rejects is
+not shown again and the error stays. There a lower scale gains FAB-COST a little in the first
+hundred rounds and loses more later. Laplace gains from a lower scale in both worlds, because the
+mode that it stands on at the cold start is much nearer to zero than the posterior mean is, so
+that its draws are more noise than signal; the scale makes up for some of that, and at lower
+scales it overtakes FAB-COST in the fixed catalogue.
 
-So keep 1 for a fixed catalogue and for long runs. Take 0.5 if candidates change all the time, or if only
-the first hundred rounds count. For anything between, replay a log of your own: `fabcost replay` takes
-`--policy fabcost@0.5`."""
+So keep 1 for a fixed catalogue and for long runs. Take 0.5 if candidates change all the time, or
+if only the first hundred rounds count. For anything between, replay a log of your own: `fabcost
+replay` takes `--policy fabcost@0.5`."""
 
 
 def claims_of(found: Found) -> list[Claim]:
