@@ -218,7 +218,7 @@ def about_reference(readings: Iterable[Reading]) -> str:
     return (
         f"{REFERENCE}, whose arithmetic is exactly linear, has exponent "
         f"{reference_slope(readings):.2f} here, because large matrices leave the caches. The times "
-        f"of decisions may grow as fast as that, or by {STEEPEST:g} if that is less."
+        f"of decisions may grow with exponent {STEEPEST:g}, or as fast as that if it is faster."
     )
 
 
