@@ -35,7 +35,7 @@ class _TakesRows:
 class Ours(_TakesRows):
     """The FAB-COST learner under Thompson sampling."""
 
-    def __init__(self, seed: int, *, scale: float = 1.0, variance: float = 1.0) -> None:
+    def __init__(self, seed: int, *, scale: float = 1.0, variance: float = 10.0) -> None:
         learner = FabCost(Gaussian.isotropic(WEIGHTS, variance=variance))
         self.bandit = Bandit(learner, policy=Thompson(scale), seed=seed)
 

@@ -89,10 +89,10 @@ def _workload(rounds: int) -> str:
         f"the row of an item is u∘v, clicked with probability σ(xᵀθ). The first element of u and v "
         f"is 1 and carries the bias, the rest are standard normal; weights have sd {WEIGHT_SD:g}, "
         f"and the bias makes the mean click rate {CLICK_RATE:.0%}. One update a round. "
-        "Share = (clicks − random)/(oracle − random), in expected clicks. Both fabcost and "
-        "bayesianbandits start from the prior N(0, I), the default of each. MABWiser has one model "
-        "for each item and sees u only. Input is brought into each library's own form off the "
-        "clock: for VW that is parsing."
+        "Share = (clicks − random)/(oracle − random), in expected clicks. fabcost starts "
+        "from the prior N(0, 10 I) and bayesianbandits from N(0, I), the default of each; the grids "
+        "have other priors. MABWiser has one model for each item and sees u only. Input is brought "
+        "into each library's own form off the clock: for VW that is parsing."
     )
 
 

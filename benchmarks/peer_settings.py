@@ -62,8 +62,13 @@ def _ours() -> Iterator[Setting]:
             lambda seed, _, scale=scale: Ours(seed, scale=scale),  # type: ignore[misc]
             default=scale == 1.0,
         )
-    wide = "scale 1, prior variance 100"
-    yield Setting(OURS, "FAB-COST, Thompson", wide, lambda seed, _: Ours(seed, variance=100.0))
+    for variance in (1.0, 100.0):
+        yield Setting(
+            OURS,
+            "FAB-COST, Thompson",
+            f"scale 1, prior variance {variance:g}",
+            lambda seed, _, variance=variance: Ours(seed, variance=variance),  # type: ignore[misc]
+        )
 
 
 def _bayesianbandits() -> Iterator[Setting]:

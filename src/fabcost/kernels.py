@@ -356,17 +356,24 @@ def all_within(values, limit):
     return sound
 
 
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _largest(values):
+    top = values[0]
+    for i in range(1, values.size):
+        top = max(top, values[i])
+    return top
+
+
 @njit(cache=True)
 def first_largest(values):
     """Position of the first of the largest values, and how many there are."""
+    top = _largest(values)
+    ties = 0
+    for i in range(values.size):
+        ties += values[i] == top
     winner = 0
-    ties = 1
-    for i in range(1, values.size):
-        if values[i] > values[winner]:
-            winner = i
-            ties = 1
-        elif values[i] == values[winner]:
-            ties += 1
+    while values[winner] != top:
+        winner += 1
     return winner, ties
 
 

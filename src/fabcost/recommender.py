@@ -75,7 +75,7 @@ class Recommender:
         *,
         learner: Learner | None = None,
         policy: Policy | None = None,
-        prior_variance: float = 1.0,
+        prior_variance: float = 10.0,
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
     ) -> None:

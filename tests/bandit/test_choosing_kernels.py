@@ -15,6 +15,7 @@ from fabcost.impressions import FloatArray
 SMALL = st.integers(-3, 3).map(float)
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=SMALL))
 def test_first_largest(values: FloatArray) -> None:
     winner, ties = kernels.first_largest(values)
@@ -26,11 +27,13 @@ def test_first_largest_of_excluded_values() -> None:
     assert kernels.first_largest(np.array([-np.inf, 2.0, -np.inf, 2.0])) == (1, 2)
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats()), st.floats(0.0, 1e80))
 def test_all_within(values: FloatArray, limit: float) -> None:
     assert kernels.all_within(values, limit) == bool((np.abs(values) <= limit).all())
 
 
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, (30, 3), elements=SMALL), st.permutations(range(30)))
 def test_largest_score(rows: FloatArray, order: list[int]) -> None:
     positions, theta = np.array(order[:12]), np.array([1.0, -2.0, 0.5])

@@ -144,7 +144,7 @@ def _checked(
     belief: Gaussian,
 ) -> tuple[Rows, list[int]]:
     rows: Rows
-    if is_checked(candidates):
+    if type(candidates) is not np.ndarray and is_checked(candidates):
         rows = _of_width(candidates, belief.dimension)
     else:
         rows = as_rows(candidates, belief.dimension)

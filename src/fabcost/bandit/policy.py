@@ -67,7 +67,8 @@ class Thompson:
     def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
         theta: FloatArray = belief.root.dot(rng.standard_normal(belief.dimension))
-        theta *= self.scale
+        if self.scale != 1.0:
+            theta *= self.scale
         theta += belief.mean
         return theta
 

@@ -62,9 +62,7 @@ class Shortlist:
     Answer(position=1, read=3)
     """
 
-    def __init__(
-        self, rows: FloatArray, alive: Positions, belief: Gaussian, score: float
-    ) -> None:
+    def __init__(self, rows: FloatArray, alive: Positions, belief: Gaussian, score: float) -> None:
         self.width = float(np.linalg.norm(belief.root))
         self._rows = rows
         self._mean = belief.mean
