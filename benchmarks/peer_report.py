@@ -90,7 +90,7 @@ def _workload(rounds: int) -> str:
         f"is 1 and carries the bias, the rest are standard normal; weights have sd {WEIGHT_SD:g}, "
         f"and the bias makes the mean click rate {CLICK_RATE:.0%}. One update a round. "
         "Share = (clicks − random)/(oracle − random), in expected clicks. fabcost starts "
-        "from the prior N(0, 10 I) and bayesianbandits from N(0, I), the default of each; the grids "
+        "from the prior N(0, 10 I), bayesianbandits from N(0, I), the default of each; the grids "
         "have other priors. MABWiser has one model for each item and sees u only. Input is brought "
         "into each library's own form off the clock: for VW that is parsing."
     )
