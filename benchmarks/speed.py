@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks import authors
 from benchmarks.claims import Claim
 from benchmarks.timing import as_text, in_turn, median
 from benchmarks.workloads import PRIOR_VARIANCE, Sizes, Workload
 from fabcost import Gaussian, kernels
+from fabcost.experiments.reproduction import authors
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.sites import Carried
 

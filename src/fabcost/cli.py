@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Annotated
 
@@ -137,3 +139,69 @@ def replay(
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
+
+
+@application.command()
+def simulate(
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The Parquet file to write.")],
+    rows: Annotated[int, typer.Option(help="Impressions.")] = 678_446,
+    seed: Annotated[int, typer.Option(min=0, help="Of the adverts, visitors and clicks.")] = 0,
+    design: Annotated[
+        str, typer.Option(help="day: car adverts, 15 covariates; authors: the paper's, six.")
+    ] = "day",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Impressions and clicks of a made-up day, as a log for `fabcost replay`."""
+    from rich.progress import Progress
+
+    from fabcost.experiments.reproduction import data_file
+
+    try:
+        data_file.check_new(out, force=force)
+        impressions = data_file.simulate(design, rows, seed)
+        with Progress(console=Console()) as bar:
+            task = bar.add_task("rows", total=rows)
+            data_file.write(
+                impressions,
+                out,
+                design=design,
+                seed=seed,
+                force=force,
+                advance=lambda many: bar.advance(task, many),
+            )
+    except (ValueError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
+    clicks = int(impressions.y.sum())
+    typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
+
+
+@application.command()
+def reproduce(
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where report.html, results.json, figures go.")
+    ],
+    scale: Annotated[
+        str, typer.Option(help="quick: some minutes; paper: the paper's sizes, two hours.")
+    ] = "quick",
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and of every draw.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
+) -> None:
+    """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
+    from fabcost.experiments.reproduction import extras, scales
+
+    try:
+        extras.require()
+        size = scales.find(scale)
+    except (ImportError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
+    try:
+        from fabcost.experiments.reproduction import run
+
+        run.reproduce(size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console())
+    except (KeyboardInterrupt, BrokenProcessPool) as error:
+        why = "Interrupted" if isinstance(error, KeyboardInterrupt) else "A process was killed"
+        command = ("fabcost", "reproduce", "--scale", scale, "--seed", str(seed), "--out", str(out))
+        typer.echo(f"\n{why}; to continue:\n    {shlex.join(command)}", err=True)
+        raise typer.Exit(130 if isinstance(error, KeyboardInterrupt) else 1) from None

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
-
-from threadpoolctl import threadpool_limits
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 
 from fabcost.experiments.processes import workers
 from fabcost.experiments.reproduction.units import Result, Store, Unit
 
 Results = dict[str, Result]
-Advance = Callable[[Unit], None]
+Tell = Callable[[Unit], None]
+Finished = Generator[tuple[Unit, Result], None, None]
 
 
 def run(
-    units: Sequence[Unit], store: Store, *, jobs: int, advance: Advance | None = None
+    units: Sequence[Unit],
+    store: Store,
+    *,
+    jobs: int,
+    begin: Tell | None = None,
+    advance: Tell | None = None,
 ) -> Results:
     """The results of all units by name, computing only those that the store does not have.
 
-    ``advance`` is told of every unit when its result is there.
+    ``begin`` is told of every unit that has to be computed when its turn comes, ``advance`` of
+    every unit when its result is there.  Results are as read from the store, so that they are the
+    same when they are found again.
 
     Examples
     --------
@@ -33,16 +41,18 @@ def run(
     if len(set(names)) < len(names):
         raise ValueError(f"units must have distinct names but they are {', '.join(names)}")
     results: Results = {}
-    for unit, result in _found_or_computed(units, store, jobs):
-        results[unit.name] = result
-        if advance is not None:
-            advance(unit)
+    with closing(_found_or_computed(units, store, jobs, begin or _ignore)) as finished:
+        for unit, result in finished:
+            results[unit.name] = result
+            (advance or _ignore)(unit)
     return {name: results[name] for name in names}
 
 
-def _found_or_computed(
-    units: Sequence[Unit], store: Store, jobs: int
-) -> Iterator[tuple[Unit, Result]]:
+def _ignore(unit: Unit) -> None:
+    """Nobody wants to know of ``unit``."""
+
+
+def _found_or_computed(units: Sequence[Unit], store: Store, jobs: int, begin: Tell) -> Finished:
     missing = []
     for unit in units:
         kept = store.find(unit)
@@ -50,25 +60,33 @@ def _found_or_computed(
             missing.append(unit)
         else:
             yield unit, kept
-    for unit, result in _computed(missing, jobs):
-        store.keep(unit, result)
-        yield unit, result
+    with closing(_computed(missing, jobs, begin)) as computed:
+        for unit, result in computed:
+            store.keep(unit, result)
+            kept = store.find(unit)
+            if kept is None:
+                raise OSError(f"the result of {unit.name} was written but cannot be read")
+            yield unit, kept
 
 
-def _computed(units: Sequence[Unit], jobs: int) -> Iterator[tuple[Unit, Result]]:
-    for unit in units:
-        if unit.alone:
-            with threadpool_limits(1):
-                yield unit, unit.compute()
+def _computed(units: Sequence[Unit], jobs: int, begin: Tell) -> Finished:
+    alone = [unit for unit in units if unit.alone]
     shared = [unit for unit in units if not unit.alone]
-    if shared:
-        yield from _side_by_side(shared, jobs)
+    for group, processes in ((alone, 1), (shared, jobs)):
+        if group:
+            with closing(_side_by_side(group, processes, begin)) as computed:
+                yield from computed
 
 
-def _side_by_side(units: Sequence[Unit], jobs: int) -> Iterator[tuple[Unit, Result]]:
+def _side_by_side(units: Sequence[Unit], jobs: int, begin: Tell) -> Finished:
     """The longest first, so that the processes end together."""
-    longest_first = sorted(units, key=lambda unit: -unit.weight)
+    waiting = deque(sorted(units, key=lambda unit: -unit.weight))
+    running: dict[Future[Result], Unit] = {}
     with workers(min(jobs, len(units))) as pool:
-        running = {pool.submit(unit.compute): unit for unit in longest_first}
-        for future in as_completed(running):
-            yield running[future], future.result()
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                unit = waiting.popleft()
+                running[pool.submit(unit.compute)] = unit
+                begin(unit)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()

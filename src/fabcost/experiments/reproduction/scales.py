@@ -24,7 +24,14 @@ class Scale:
     streams
         Independent data sets behind each point of the convergence figure.
     draws
-        Of NUTS and of importance sampling.
+        Of NUTS.
+    truth_draws
+        Of importance sampling on the day's data, behind each point of the convergence figure;
+        the authors' design, with fewer weights and more clicks, takes a quarter.
+    fitted_from
+        Impressions from which on rates of convergence are fitted.
+    ep_batch
+        Impressions after which a method that works in batch is run again, for its cost.
     bandit_seeds
         Paired replays of each policy.
     bandit_rounds
@@ -42,6 +49,9 @@ class Scale:
     convergence_sizes: tuple[int, ...]
     streams: int
     draws: int
+    truth_draws: int
+    fitted_from: int
+    ep_batch: int
     bandit_seeds: int
     bandit_rounds: int
     whole_day: bool
@@ -53,10 +63,13 @@ QUICK = Scale(
     design_rows=20_000,
     day_rows=30_000,
     posterior_sizes=(1_000, 3_000, 10_000, 30_000),
-    convergence_sizes=(100, 300, 1_000, 3_000, 10_000),
+    convergence_sizes=(100, 300, 1_000, 3_000, 10_000, 30_000),
     streams=4,
     draws=1_000,
-    bandit_seeds=4,
+    truth_draws=64_000,
+    fitted_from=1_000,
+    ep_batch=1_000,
+    bandit_seeds=8,
     bandit_rounds=1_500,
     whole_day=False,
     timed_rows=20_000,
@@ -69,9 +82,25 @@ PAPER = Scale(
     convergence_sizes=(100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000),
     streams=12,
     draws=4_000,
-    bandit_seeds=10,
+    truth_draws=160_000,
+    fitted_from=1_000,
+    ep_batch=5_000,
+    bandit_seeds=30,
     bandit_rounds=31_000,
     whole_day=True,
     timed_rows=678_446,
 )
 SCALES = {scale.name: scale for scale in (QUICK, PAPER)}
+
+
+def find(name: str) -> Scale:
+    """The scale of that name.
+
+    Examples
+    --------
+    >>> find("paper").day_rows
+    678446
+    """
+    if name not in SCALES:
+        raise ValueError(f"scale is {name!r} but must be one of {', '.join(SCALES)}")
+    return SCALES[name]

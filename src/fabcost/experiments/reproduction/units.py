@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,16 @@ import numpy.typing as npt
 from fabcost import __version__
 
 Result = dict[str, Any]
+# A file that the disk did not keep whole is as good as none.
+_UNREADABLE = (
+    FileNotFoundError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,13 @@ class Store:
     A file appears under its name only when it is complete, arrays first, so that a unit which
     was interrupted is simply not there.
 
+    Parameters
+    ----------
+    directory
+        Made if it is not there.
+    origin
+        Kept beside every result, with the time: on which machine and by which commit it was made.
+
     Examples
     --------
     >>> import tempfile
@@ -81,27 +101,35 @@ class Store:
     array([0., 1., 2.])
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, origin: Mapping[str, str] | None = None) -> None:
         self._directory = directory
+        self._origin = dict(origin or {})
         directory.mkdir(parents=True, exist_ok=True)
 
     def find(self, unit: Unit) -> Result | None:
         """The result of the unit, if it was kept and nothing that it depends on has changed."""
         try:
-            kept = json.loads(self._path(unit, ".json").read_text(encoding="utf-8"))
+            kept = self._read(unit)
             if kept["fingerprint"] != unit.fingerprint:
                 return None
-            with np.load(self._path(unit, ".npz"), allow_pickle=False) as arrays:
+            file = self._path(unit, ".npz").open("rb")
+            with file, np.load(file, allow_pickle=False) as arrays:
                 return {**kept["values"], **{name: arrays[name] for name in arrays.files}}
-        except (FileNotFoundError, json.JSONDecodeError, KeyError):
+        except _UNREADABLE:
             return None
+
+    def origin(self, unit: Unit) -> dict[str, str]:
+        """Where the result comes from: what the store was told when it was kept, and the time."""
+        return dict(self._read(unit)["origin"])
 
     def keep(self, unit: Unit, result: Result) -> None:
         """Write the result so that `find` has it, whatever happens meanwhile."""
         arrays = {name: each for name, each in result.items() if isinstance(each, np.ndarray)}
         values = {name: each for name, each in result.items() if name not in arrays}
         self._write_arrays(unit, arrays)
-        text = json.dumps({"fingerprint": unit.fingerprint, "values": values}, allow_nan=False)
+        origin = {**self._origin, "finished": datetime.now(UTC).isoformat(timespec="seconds")}
+        kept = {"fingerprint": unit.fingerprint, "origin": origin, "values": values}
+        text = json.dumps(kept, allow_nan=False)
         temporary = self._path(unit, ".json.part")
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, self._path(unit, ".json"))
@@ -112,6 +140,10 @@ class Store:
         with temporary.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
         os.replace(temporary, self._path(unit, ".npz"))
+
+    def _read(self, unit: Unit) -> dict[str, Any]:
+        kept: dict[str, Any] = json.loads(self._path(unit, ".json").read_text(encoding="utf-8"))
+        return kept
 
     def _path(self, unit: Unit, suffix: str) -> Path:
         return self._directory / f"{unit.name}{suffix}"

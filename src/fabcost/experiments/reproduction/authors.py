@@ -19,7 +19,14 @@ RANK_TOLERANCE = 1e-9
 def density_filtering(
     mean: FloatArray, covariance: FloatArray, X: FloatArray, y: FloatArray
 ) -> Moments:
-    """Gaussian Density Filtering: the last approximation is the cavity of the next row."""
+    """Gaussian Density Filtering: the last approximation is the cavity of the next row.
+
+    Examples
+    --------
+    >>> mean, covariance = density_filtering(np.zeros(1), np.eye(1), np.ones((1, 1)), np.ones(1))
+    >>> mean.round(3), covariance.round(3)
+    (array([0.424]), array([[0.82]]))
+    """
     for x, label in zip(X, y, strict=True):
         mean, covariance = _project(mean, covariance, x, label)
     return mean, covariance
@@ -33,6 +40,12 @@ def expectation_propagation(
     Sites constrain one direction only, so the inverses are pseudo-inverses, as in the authors'
     notebooks; a flat site is the zero matrix, whose pseudo-inverse is zero as well.  Singular
     values below the tolerance are rounding: kept, they make the second sweep diverge.
+
+    Examples
+    --------
+    >>> X, y = np.ones((1, 1)), np.ones(1)
+    >>> expectation_propagation(np.zeros(1), np.eye(1), X, y, sweeps=4)[0].round(3)
+    array([0.424])
     """
     rows, weights = X.shape
     site_means = np.zeros((rows, weights))
