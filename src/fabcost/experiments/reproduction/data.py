@@ -34,8 +34,8 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from fabcost.experiments.adverts_synthetic import synthetic
-from fabcost.experiments.adverts_table import Adverts
+from fabcost.experiments.adverts.synthetic import synthetic
+from fabcost.experiments.adverts.table import Adverts
 from fabcost.impressions import FloatArray
 
 #: As in the authors' simulation: an intercept and five covariates, uniform on [0, 1].

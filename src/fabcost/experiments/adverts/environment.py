@@ -1,4 +1,4 @@
-"""A site that sells used cars: real or made-up adverts, simulated visitors and clicks."""
+"""Visitors of a site that sells used cars, and what they click on."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import numpy as np
 from scipy.special import expit
 
 from fabcost.bandit.environment import Round
-from fabcost.experiments.adverts_files import load
-from fabcost.experiments.adverts_synthetic import synthetic
-from fabcost.experiments.adverts_table import Advert, Adverts
-from fabcost.experiments.adverts_tastes import Items, draw_context, draw_weights, schema
+from fabcost.experiments.adverts.files import load
+from fabcost.experiments.adverts.synthetic import synthetic
+from fabcost.experiments.adverts.table import Adverts
+from fabcost.experiments.adverts.tastes import Items, draw_context, draw_weights, schema
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
-
-__all__ = ["Advert", "Adverts", "CarAdverts", "Visitor", "adverts", "load", "schema", "synthetic"]
 
 
 class Visitor(NamedTuple):

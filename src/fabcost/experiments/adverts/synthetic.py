@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fabcost.experiments.adverts_table import Advert, Adverts
+from fabcost.experiments.adverts.table import Advert, Adverts
 from fabcost.impressions import FloatArray
 
 _THIS_YEAR = 2020
