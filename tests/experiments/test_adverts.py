@@ -209,7 +209,8 @@ def test_a_recommender_sees_the_rows_of_the_environment(
 ) -> None:
     cars = CarAdverts.random(some_of(catalogue, 40), rng=rng(), candidates=candidates)
     recommender = Recommender(cars.schema, seed=7)
-    bandit = Bandit(FabCost(Gaussian.isotropic(cars.schema.width)), seed=7)
+    prior = Gaussian.isotropic(cars.schema.width, variance=recommender.prior_variance)
+    bandit = Bandit(FabCost(prior), seed=7)
     streams = zip(cars.visitors(rng(1)), cars.rounds(rng(1)), strict=True)
     for visitor, visit in islice(streams, 40):
         assert len(visit.rows) == (candidates or 40)
