@@ -101,7 +101,8 @@ def test_an_old_catalogue_follows_a_growing_schema() -> None:
 
 
 def test_feedback_is_what_the_learner_would_have_seen() -> None:
-    rec, learner = Recommender(declared()), FabCost(Gaussian.isotropic(13, variance=1.0))
+    rec = Recommender(declared(), prior_variance=4.0)
+    learner = FabCost(Gaussian.isotropic(13, variance=4.0))
     decisions = [rec.recommend(CONTEXTS[i % 2], ADVERTS) for i in range(20)]
     for i in np.random.default_rng(0).permutation(20):
         decision = decisions[i]
@@ -114,14 +115,14 @@ def test_feedback_is_what_the_learner_would_have_seen() -> None:
 
 
 def test_late_feedback_reaches_the_columns_it_was_about() -> None:
-    rec = Recommender(Schema([Text("advert")]))
+    rec = Recommender(Schema([Text("advert")]), prior_variance=4.0)
     first = rec.recommend({}, {1: {"advert": "a"}})
     rec.recommend({}, {1: {"advert": "b"}})
     rec.feedback(first.id, clicked=True)
     belief = rec.learner.posterior
     assert rec.schema.columns == ("bias", "advert=a", "advert=b")
     assert belief.mean[1] > 0
-    assert (belief.mean[2], belief.sd[2]) == (0.0, 1.0)
+    assert (belief.mean[2], belief.sd[2]) == (0.0, 2.0)
 
 
 def test_an_unknown_value_brings_its_prior_variance() -> None:

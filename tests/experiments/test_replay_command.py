@@ -131,7 +131,9 @@ def assert_ends(group: int) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_interrupt_ends_workers_and_writes_nothing(tmp_path: Path) -> None:
     log, out = written(tmp_path / "log.csv", *simulated(20_000)), tmp_path / "out"
-    script = "from fabcost.__main__ import main; main()"
+    # A shell may have started the tests with Ctrl-C ignored, which children inherit.
+    script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script += "from fabcost.__main__ import main; main()"
     options = ["--reward", "click", "--policy", "laplace", "--jobs", "2", "--out", str(out)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     running = subprocess.Popen(

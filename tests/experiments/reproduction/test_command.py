@@ -199,7 +199,9 @@ def test_unknown_scale_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_interrupt_says_how_to_continue_and_leaves_no_process(tmp_path: Path) -> None:
     out = tmp_path / "a place"
-    script = "from fabcost.__main__ import main; main()"
+    # A shell may have started the tests with Ctrl-C ignored, which children inherit.
+    script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script += "from fabcost.__main__ import main; main()"
     running = subprocess.Popen(
         [sys.executable, "-c", script, "reproduce", "--out", str(out), "--seed", "5"],
         start_new_session=True,

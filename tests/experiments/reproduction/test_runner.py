@@ -116,6 +116,7 @@ def test_failure_is_told_and_what_was_finished_is_kept(tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import signal
 import sys
 from pathlib import Path
 from fabcost.experiments.reproduction import runner
@@ -123,6 +124,8 @@ from fabcost.experiments.reproduction.units import Store, Unit
 from tests.experiments.reproduction import pieces
 
 if __name__ == "__main__":
+    # A shell may have started the tests with Ctrl-C ignored, which children inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     log, store = sys.argv[1:]
     def sign(name, pause, weight):
         arguments = {"log": log, "name": name, "pause": pause}
