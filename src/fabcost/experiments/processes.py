@@ -37,6 +37,9 @@ def workers(
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, SPAWN, _start, (start, arguments))
     try:
+        with _interrupts_ignored():
+            for _ in range(jobs):
+                pool.submit(_do_nothing)
         yield pool
     except BaseException:
         for worker in set(multiprocessing.active_children()) - others:
@@ -46,8 +49,25 @@ def workers(
     pool.shutdown()
 
 
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes begun meanwhile leave Ctrl-C to their parent from their first moment on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _do_nothing() -> None:
+    """Its only use is that a process is begun for it."""
+
+
 def _start(start: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent to handle
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if start is not None:
