@@ -45,7 +45,7 @@ def demo(
 @application.command()
 def evaluate(
     log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV or Parquet.")],
-    reward: Annotated[str, typer.Option(help="Column of the outcome, 0 or 1.")],
+    reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
     propensity: Annotated[str, typer.Option(help="Column of the logged action's probability.")],
     action: Annotated[str, typer.Option(help="Column of the chosen item's id.")],
     out: Annotated[Path, typer.Option(help="Where evaluation.json and .png go.")],

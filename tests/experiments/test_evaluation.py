@@ -112,7 +112,7 @@ BAD = [
     ("p", "1.5", r"p is 1.5 but must lie in (0, 1]"),
     ("p", "often", r"p is often but must lie in (0, 1]"),
     ("click", "2", "click is 2 but must be 0 or 1"),
-    ("click", "yes", "click is yes but must be 0 or 1"),
+    ("click", "maybe", "click is maybe but must be 0 or 1"),
     ("item", "z", "item is z but must be a known item"),
     ("device", "", "device is missing"),
     ("age", "old", "age is old but must be a finite number"),

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabcost.experiments.evaluation.log_records import Record
+from fabcost.experiments.outcomes import WORDS
 
 _MISSING = {"", "na", "nan", "none", "null"}
-_WORDS = {"false": 0.0, "true": 1.0}
 
 
 @dataclass(frozen=True)
@@ -95,5 +95,5 @@ def number(value: Any) -> float | None:
 
 def outcome(value: Any) -> float | None:
     """A cell as 0 or 1, or None if it is neither."""
-    found = _WORDS.get(str(value).strip().lower(), number(value))
+    found = WORDS.get(str(value).strip().lower(), number(value))
     return found if found in (0.0, 1.0) else None

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fabcost.experiments.outcomes import WORDS
 from fabcost.features.kinds import LARGEST_NUMBER
 from fabcost.impressions import FloatArray
 
@@ -17,7 +18,6 @@ BoolArray = npt.NDArray[np.bool_]
 OUTCOMES = "an outcome: 0 or 1, true or false, yes or no"
 NUMBER = f"a finite number of magnitude at most {LARGEST_NUMBER:g}, or empty if it is missing"
 
-_WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 _A_NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 
 
@@ -69,7 +69,7 @@ def outcomes(column: Any) -> tuple[FloatArray, BoolArray]:
 def _outcome(value: Any) -> float | None:
     text = str(value).strip().lower()
     try:
-        number = _WORDS[text] if text in _WORDS else float(text)
+        number = WORDS[text] if text in WORDS else float(text)
     except ValueError:
         return None
     return number if number in (0.0, 1.0) else None
