@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := bench nuts reports
+EXTRAS := bench nuts reports service
 FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 

@@ -1,0 +1,1 @@
+"""The recommendation service: decisions and feedback over HTTP, durable, exactly once."""

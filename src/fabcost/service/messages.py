@@ -1,0 +1,219 @@
+"""What is asked and answered: the bodies of the native API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from fabcost.service.model_settings import ModelSettings
+
+LONGEST_ID = 256
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Scalar = str | bool | int | float | None
+Record = dict[str, Scalar]
+Arm = Literal["bandit", "holdback", "baseline"]
+#: applied: learnt at once; recorded: kept until its deadline (aggregations other than earliest);
+#: duplicate: the decision was answered before; late: after its deadline; parked: no such decision
+#: yet; ignored: the model does not learn in its mode.
+FeedbackStatus = Literal["applied", "recorded", "duplicate", "late", "parked", "ignored"]
+
+
+class Between(Struct, frozen=True, forbid_unknown_fields=True):
+    """Numbers from ``min`` to ``max``, both included."""
+
+    min: float | None = None
+    max: float | None = None
+
+
+Filter = dict[str, str | bool | float | list[str] | Between]
+
+
+class DecisionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask which item to show in a context.
+
+    Candidates are given inline with their features, or by ``items``, ids of the catalogue, or by a
+    ``filter`` over the features of the catalogue; without any of these all of it competes.
+    A request with the id of an earlier decision is answered with that decision.
+    """
+
+    decision_id: Id | None = None
+    context: Record = {}
+    candidates: dict[Id, Record] | None = None
+    items: list[Id] | None = None
+    filter: Filter | None = None
+    exclude: list[Id] = []
+    top_k: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    deferred: bool = False
+
+
+class DecisionAnswer(Struct, frozen=True, kw_only=True):
+    """The chosen item first, then the best of the others.
+
+    ``scores`` and ``propensities`` belong to the items of ``ranking``.  ``durable`` is false if
+    the answer was given from memory while the database was away.
+    """
+
+    decision_id: str
+    item: str
+    ranking: list[str]
+    scores: list[float]
+    propensities: list[float] | None
+    arm: Arm
+    posterior_version: str
+    deadline: float
+    durable: bool = True
+
+
+class FeedbackRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of a decision; the same ``key`` again is the same feedback again."""
+
+    decision_id: Id
+    value: Annotated[float, Meta(ge=-1e6, le=1e6)] = 1.0
+    key: Annotated[str, Meta(max_length=LONGEST_ID)] = ""
+
+
+class FeedbackAnswer(Struct, frozen=True):
+    """What became of feedback."""
+
+    decision_id: str
+    status: FeedbackStatus
+
+
+class ModelAnswer(Struct, frozen=True, kw_only=True):
+    """A model as it is now."""
+
+    name: str
+    settings: ModelSettings
+    created: float
+    edited: float
+    weights: int
+    items: int
+    impressions: int
+    posterior_version: str
+
+
+class Weight(Struct, frozen=True):
+    """One weight of the posterior."""
+
+    name: str
+    mean: float
+    sd: float
+
+
+class PosteriorAnswer(Struct, frozen=True, kw_only=True):
+    """The posterior; ``digest`` is the SHA-256 of its mean and root, for comparing bits."""
+
+    posterior_version: str
+    impressions: int
+    digest: str
+    weights: list[Weight]
+
+
+class Contribution(Struct, frozen=True):
+    """What one column adds to the score of the chosen item: its value times its weight."""
+
+    name: str
+    value: float
+    weight: float
+    sd: float
+    contribution: float
+
+
+class DecisionView(Struct, frozen=True, kw_only=True):
+    """A decision as it was recorded, and what became of it."""
+
+    decision_id: str
+    item: str
+    arm: str
+    made: float
+    deadline: float
+    context: Record
+    candidates: list[str]
+    ranking: list[str]
+    scores: list[float]
+    propensities: list[float] | None
+    posterior_version: str
+    deferred: bool
+    resolved: float | None
+    outcome: str | None
+    value: float | None
+    applied_lsn: int | None
+
+
+class ExplanationAnswer(Struct, frozen=True, kw_only=True):
+    """Why an item was chosen: its columns under the posterior of now."""
+
+    decision: DecisionView
+    posterior_version: str
+    click_probability: float
+    contributions: list[Contribution]
+
+
+class StatsBucket(Struct, frozen=True, kw_only=True):
+    """Counts of one minute and arm."""
+
+    start: float
+    arm: str
+    decisions: int
+    impressions: int
+    clicks: int
+    log_loss: float
+    entropy: float
+
+
+class CalibrationBin(Struct, frozen=True, kw_only=True):
+    """Impressions whose predicted click probability fell into one tenth of the log-odds scale."""
+
+    bin: int
+    impressions: int
+    predicted: float
+    clicks: int
+
+
+class ItemTally(Struct, frozen=True, kw_only=True):
+    """How often an item was chosen, and what became of it."""
+
+    item: str
+    decisions: int
+    impressions: int
+    clicks: int
+
+
+class StatsAnswer(Struct, frozen=True, kw_only=True):
+    """What a dashboard shows of a model."""
+
+    model: str
+    mode: str
+    now: float
+    posterior_version: str
+    posterior_published: float
+    impressions: int
+    weights: int
+    decisions: int
+    pending: int
+    learner_lag: int
+    refreshing: bool
+    refreshes: int
+    last_refresh_seconds: float
+    store_away: bool
+    unwritten: int
+    feedback: dict[str, int]
+    buckets: list[StatsBucket]
+    calibration: list[CalibrationBin]
+    top_items: list[ItemTally]
+
+
+class Items(Struct, frozen=True, forbid_unknown_fields=True):
+    """Items of a catalogue by id."""
+
+    items: Annotated[dict[Id, Record], Meta(min_length=1)]
+
+
+class ItemsAnswer(Struct, frozen=True, kw_only=True):
+    """One page of a catalogue; ``next`` is the id to ask after, if there are more."""
+
+    version: int
+    items: dict[str, dict[str, Any]]
+    next: str | None

@@ -1,0 +1,141 @@
+"""What a model is told when it is made, and what can be changed later."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.inference.refresh import Refresh
+
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Mode = Literal["online", "apprentice", "logging-only", "off"]
+Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]
+Propensities = Literal["none", "fast", "exact"]
+
+#: Joint draws of the weights behind the propensities.
+DRAWS: dict[Propensities, int | None] = {"none": None, "fast": 256, "exact": 1024}
+
+
+class ThompsonSettings(Struct, frozen=True, tag="thompson", tag_field="kind"):
+    """Thompson sampling; `fabcost.bandit.policy.Thompson`."""
+
+    scale: Annotated[float, Meta(ge=0.0, le=100.0)] = 1.0
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return Thompson(self.scale)
+
+
+class GreedySettings(Struct, frozen=True, tag="greedy", tag_field="kind"):
+    """The best by the mean; `fabcost.bandit.policy.Greedy`."""
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return Greedy()
+
+
+class EpsilonGreedySettings(Struct, frozen=True, tag="epsilon-greedy", tag_field="kind"):
+    """`fabcost.bandit.policy.EpsilonGreedy`."""
+
+    epsilon: Share = 0.1
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return EpsilonGreedy(self.epsilon)
+
+
+class UCBSettings(Struct, frozen=True, tag="ucb", tag_field="kind"):
+    """`fabcost.bandit.policy.BayesianUCB`."""
+
+    quantile: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.95
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return BayesianUCB(self.quantile)
+
+
+class UniformSettings(Struct, frozen=True, tag="uniform", tag_field="kind"):
+    """`fabcost.bandit.policy.Uniform`."""
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        return Uniform()
+
+
+PolicySettings = (
+    ThompsonSettings | GreedySettings | EpsilonGreedySettings | UCBSettings | UniformSettings
+)
+
+
+class RefreshSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """When EP refines the posterior; `fabcost.Refresh`."""
+
+    kind: Literal["geometric", "at", "never"] = "geometric"
+    growth: Annotated[float, Meta(gt=1.0, le=100.0)] = 1.1
+    points: Annotated[list[Annotated[int, Meta(ge=1)]], Meta(max_length=100)] = []
+
+    def schedule(self) -> Refresh:
+        """The schedule itself."""
+        if self.kind == "geometric":
+            return Refresh.geometric(self.growth)
+        return Refresh.never() if self.kind == "never" else Refresh.at(*self.points)
+
+
+class Changeable(Struct, frozen=True, kw_only=True):
+    """Settings that a running model may change: they touch only decisions to come."""
+
+    policy: PolicySettings = ThompsonSettings()
+    propensities: Propensities = "fast"
+    floor: Share = 0.0
+    holdback: Share = 0.0
+    mode: Mode = "online"
+    reward_wait_seconds: Annotated[float, Meta(ge=0.0, le=2_592_000.0)] = 600.0
+    default_reward: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
+    click_threshold: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
+    aggregation: Aggregation = "earliest"
+
+
+class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All settings of a model; those that are not `Changeable` fix how it learns.
+
+    ``schema`` is a document of `fabcost.Schema.from_dict`; without one the schema is open.
+    A reward above ``click_threshold`` is a click.
+
+    Examples
+    --------
+    >>> ModelSettings(holdback=0.05).policy
+    ThompsonSettings(scale=1.0)
+    """
+
+    schema: dict[str, Any] | None = None
+    prior_variance: Annotated[float, Meta(gt=0.0, le=1e9)] = 10.0
+    refresh: RefreshSettings = RefreshSettings()
+    moments: Literal["exact", "mackay"] = "exact"
+    window: Annotated[int, Meta(ge=1)] | None = None
+    most_weights: Annotated[int, Meta(ge=1, le=5_000)] = 1_000
+    seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+#: Names that `changed` accepts.
+CHANGEABLE = frozenset(each.name for each in msgspec.structs.fields(Changeable))
+
+
+def changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:
+    """The settings with some replaced, or a ValueError that says which cannot be.
+
+    Examples
+    --------
+    >>> changed(ModelSettings(), {"mode": "off"}).mode
+    'off'
+    >>> changed(ModelSettings(), {"seed": 1})
+    Traceback (most recent call last):
+    ValueError: 'seed' cannot be changed: it is fixed when a model is made
+    """
+    fixed = sorted(changes.keys() - CHANGEABLE)
+    if fixed:
+        raise ValueError(f"{fixed[0]!r} cannot be changed: it is fixed when a model is made")
+    merged = {**msgspec.to_builtins(settings), **changes}
+    return msgspec.convert(merged, ModelSettings)
