@@ -48,7 +48,7 @@ SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain witho
 LARGEST_VARIANCE = 1e250
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def mackay_site(margin, variance):
     """MacKay's log Z ≈ log σ(κ m) and its derivatives; see `exact_site` for what is returned."""
     kappa = 1.0 / math.sqrt(1.0 + PI_OVER_EIGHT * variance)
@@ -68,7 +68,7 @@ def mackay_site(margin, variance):
     return log_scale, z, kappa * miss, curvature
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def _trapezoid(margin, variance):
     """∫ σ(η) N(η; m, s²) dη and derivatives on an equispaced grid, for m ≥ −s²/2.
 
@@ -113,7 +113,7 @@ def _trapezoid(margin, variance):
     return z / total, slope, slope + slope * slope - 2.0 * second / z
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _mills_ratio(x):
     """Φ(−x)/φ(x) for x ≥ 0; Laplace's continued fraction where e^{x²/2} would be large."""
     if x < 5.0:
@@ -124,7 +124,7 @@ def _mills_ratio(x):
     return 1.0 / fraction
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def _below_step(tilt, variance):
     """E[σ], E[σ′], E[σ″] over N(0; m, s²), for m = −tilt·s² with 0 ≤ tilt ≤ ½ and large s.
 
@@ -148,7 +148,7 @@ def _below_step(tilt, variance):
     return closed - excess, first, second
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _wide(margin, variance):
     """log-scale, Z, slope, curvature for m ≥ −s²/2 and large s, through `_below_step`."""
     tilt = abs(margin) / variance
@@ -179,7 +179,7 @@ def _wide(margin, variance):
     return 0.0, z, slope, slope * slope + second / z
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def exact_site(margin, variance):
     """(log scale, z, slope, curvature) of log Z at label-signed cavity mean and variance.
 
@@ -201,14 +201,14 @@ def exact_site(margin, variance):
     return log_scale, z, slope, min(max(curvature, 0.0), 1.0 / (4.0 + variance))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _site(margin, variance, exact):
     if exact:
         return exact_site(margin, variance)
     return mackay_site(margin, variance)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def sites_over_rows(margins, variances, exact):
     """Rows of (log Z, slope, curvature), one for each cavity marginal."""
     rows = np.empty((margins.size, 3))
@@ -220,7 +220,7 @@ def sites_over_rows(margins, variances, exact):
     return rows
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def _dot(a, b):
     total = 0.0
     for i in range(a.size):
@@ -228,7 +228,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def _project(root, x, along):
     """along ← rootᵀ x, three rows at a time; returns xᵀ Σ x."""
     for j in range(along.size):
@@ -246,7 +246,7 @@ def _project(root, x, along):
     return _dot(along, along)
 
 
-@njit(cache=True, fastmath=FAST_MATH)
+@njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def _move(mean, root, along, step, shrink):
     """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
     for i in range(mean.size):
@@ -259,7 +259,7 @@ def _move(mean, root, along, step, shrink):
             root[i, j] -= reach * along[j]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
@@ -284,7 +284,7 @@ def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     return skipped
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def absorb(mean, root, X, precision, shift, start, stop):
     """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
     along = np.zeros(root.shape[1])
@@ -302,7 +302,7 @@ def absorb(mean, root, X, precision, shift, start, stop):
     return skipped
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def ep_sweep(mean, root, X, y, precision, shift, exact):
     """One EP sweep over the sites of all rows; returns skipped visits and Σ log Cᵢ.
 
@@ -347,7 +347,7 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
     return skipped, log_factors + math.log(product)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def all_within(values, limit):
     """Whether every value is a number of magnitude at most ``limit``, in one pass."""
     sound = True
@@ -364,7 +364,7 @@ def _largest(values):
     return top
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def first_largest(values):
     """Position of the first of the largest values, and how many there are."""
     top = _largest(values)
@@ -377,7 +377,7 @@ def first_largest(values):
     return winner, ties
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def largest_score(rows, positions, theta):
     """The position among ``positions`` of the row of the largest θᵀa, and that score.
 
@@ -410,7 +410,7 @@ def _score_block(block, count, theta, scores):
     return top
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
     """Scan blocks until what they leave out is beaten; collect what may be best so far.
 
@@ -436,7 +436,7 @@ def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
     return many, counts.size, False
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _kept(found, near, many, lowest):
     """Keep those of the first ``many`` that reach ``lowest``; returns how many."""
     kept = 0

@@ -89,21 +89,16 @@ class Bandit:
         With ``draws`` the choice is made from `propensities` and carries them: the logged
         probability is then exact given those draws.
         """
-        belief = self.learner.posterior
-        rows, excluded = _checked(candidates, exclude, top_k, belief)
-        if draws is not None:
-            _check_mixing(draws, floor)
-        scores = self.policy.scores(belief, rows, self.rng)
-        if excluded:
-            scores[excluded] = -np.inf
-        ranking = _ranked(scores, min(top_k, len(rows) - len(excluded)), self.rng)
-        if draws is None:
-            return Choice(int(ranking[0]), ranking, scores)
-        shares = self._shares(belief, rows, excluded, draws, floor)
-        chosen = int(self.rng.choice(shares.size, p=shares))
-        others = ranking[ranking != chosen]
-        ranking = np.concatenate([[chosen], others])[: ranking.size]
-        return Choice(chosen, ranking, scores, shares)
+        return choose(
+            self.learner.posterior,
+            self.policy,
+            candidates,
+            rng=self.rng,
+            top_k=top_k,
+            exclude=exclude,
+            draws=draws,
+            floor=floor,
+        )
 
     def propensities(
         self,
@@ -121,20 +116,70 @@ class Bandit:
         belief = self.learner.posterior
         rows, excluded = _checked(candidates, exclude, 1, belief)
         _check_mixing(draws, floor)
-        return self._shares(belief, rows, excluded, draws, floor)
+        return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
     def learn(self, x: npt.ArrayLike, clicked: Any) -> None:
         """Learn what became of the row that was shown."""
         self.learner.observe(x, clicked)
 
-    def _shares(
-        self, belief: Gaussian, rows: Rows, excluded: list[int], draws: int, floor: float
-    ) -> FloatArray:
-        shares = np.zeros(len(rows))
-        allowed = np.delete(np.arange(len(rows)), excluded)
-        among = self.policy.shares(belief, rows[allowed], self.rng, draws)
-        shares[allowed] = (1.0 - floor) * among + floor / among.size
-        return np.asarray(shares / shares.sum())
+
+def choose(
+    belief: Gaussian,
+    policy: Policy,
+    candidates: npt.ArrayLike | CheckedRows,
+    *,
+    rng: np.random.Generator,
+    top_k: int = 1,
+    exclude: Collection[int] = (),
+    draws: int | None = None,
+    floor: float = 0.0,
+) -> Choice:
+    """`Bandit.choose` for a belief that somebody else keeps.
+
+    Examples
+    --------
+    >>> from fabcost.bandit.policy import Greedy
+    >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
+    >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
+    array([1, 0])
+    """
+    rows, excluded = _checked(candidates, exclude, top_k, belief)
+    if draws is not None:
+        _check_mixing(draws, floor)
+    scores = policy.scores(belief, rows, rng)
+    if excluded:
+        scores[excluded] = -np.inf
+    ranking = _ranked(scores, min(top_k, len(rows) - len(excluded)), rng)
+    if draws is None:
+        return Choice(int(ranking[0]), ranking, scores)
+    shares = _shares(belief, policy, rows, excluded, draws, floor, rng)
+    chosen = _drawn(shares, rng)
+    others = ranking[ranking != chosen]
+    ranking = np.concatenate([[chosen], others])[: ranking.size]
+    return Choice(chosen, ranking, scores, shares)
+
+
+def _shares(
+    belief: Gaussian,
+    policy: Policy,
+    rows: Rows,
+    excluded: list[int],
+    draws: int,
+    floor: float,
+    rng: np.random.Generator,
+) -> FloatArray:
+    shares = np.zeros(len(rows))
+    allowed = np.delete(np.arange(len(rows)), excluded)
+    among = policy.shares(belief, rows[allowed], rng, draws)
+    shares[allowed] = (1.0 - floor) * among + floor / among.size
+    return np.asarray(shares / shares.sum())
+
+
+def _drawn(shares: FloatArray, rng: np.random.Generator) -> int:
+    """What ``rng.choice`` would draw, without its checks."""
+    below = shares.cumsum()
+    below /= below[-1]
+    return int(below.searchsorted(rng.random(), side="right"))
 
 
 def _checked(

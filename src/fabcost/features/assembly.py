@@ -26,6 +26,12 @@ class Placed(NamedTuple):
     slots: Places
     numbers: FloatArray
 
+    @classmethod
+    def known(cls, slots: Places, numbers: FloatArray) -> Placed:
+        """With the number 0 wherever there is no slot."""
+        nowhere = slots < 0
+        return cls(slots, np.where(nowhere, 0.0, numbers) if nowhere.any() else numbers)
+
 
 def assemble(layout: Layout, placed: Mapping[str, Placed], count: int) -> FloatArray:
     """Rows of ``count`` records: bias, features, and the crosses between those in ``placed``.

@@ -95,7 +95,7 @@ def place_terms(layout: Layout, found: Mapping[str, Terms]) -> dict[str, Placed]
     for name, (labels, codes, numbers) in found.items():
         block = layout.blocks[name]
         slots = np.array([layout.slot(block, label) for label in labels], dtype=np.intp)
-        placed[name] = Placed(slots[codes], numbers)
+        placed[name] = Placed.known(slots[codes], numbers)
     return placed
 
 

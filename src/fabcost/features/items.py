@@ -105,5 +105,5 @@ def place(
     for name, terms in zip(names, zip_longest(*records, fillvalue=NOTHING), strict=False):
         block = layout.blocks[name]
         slots = np.array([layout.slot(block, term.label) for term in terms], dtype=np.intp)
-        placed[name] = Placed(slots, np.array([term.number for term in terms]))
+        placed[name] = Placed.known(slots, np.array([term.number for term in terms]))
     return placed

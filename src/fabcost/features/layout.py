@@ -53,7 +53,7 @@ class Layout:
     """All columns, in the order in which they came to be.
 
     A new label of an open feature gets the next column, and so does its pair with every label of
-    each feature that it is crossed with.
+    each feature that it is crossed with.  Once there are ``most`` columns new labels get none.
 
     Examples
     --------
@@ -72,6 +72,7 @@ class Layout:
         self.by_role: dict[Role, list[Block]] = {"context": [], "item": []}
         self.crosses: list[Cross] = []
         self.grown: list[Step] = []
+        self.most: int | None = None
 
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
@@ -110,6 +111,8 @@ class Layout:
         if block.named >= feature.limit:
             label = feature.shared(label)
         if label not in block.slots:
+            if self.most is not None and len(self.columns) + self._cost(block) > self.most:
+                return -1
             self.grown.append([feature.name, label])
             self.append(block, label)
         return block.slots[label]
@@ -126,6 +129,16 @@ class Layout:
             elif block is cross.second:
                 column = [self._column(f"{a} × {label}") for a in cross.first.slots]
                 cross.where = np.hstack([cross.where, np.array(column, dtype=np.intp)[:, None]])
+
+    def _cost(self, block: Block) -> int:
+        """How many columns a new label of ``block`` takes."""
+        cost = 1
+        for cross in self.crosses:
+            if block is cross.first:
+                cost += len(cross.second.slots)
+            elif block is cross.second:
+                cost += len(cross.first.slots)
+        return cost
 
     def _column(self, name: str) -> int:
         self.columns.append(name)

@@ -102,8 +102,7 @@ class Schema:
         schema = cls(
             written.features, crosses=written.crosses, bias=written.bias, openness=written.openness
         )
-        for step in written.grown:
-            schema._replay(step)
+        schema.regrow(written.grown)
         return schema
 
     @classmethod
@@ -179,6 +178,45 @@ class Schema:
         return self.openness is not None or any(
             isinstance(feature, Text) for feature in self.features.values()
         )
+
+    @property
+    def steps(self) -> int:
+        """How often the schema has grown; see `steps_since`."""
+        return len(self._layout.grown)
+
+    def steps_since(self, count: int) -> list[Step]:
+        """How it grew after its first ``count`` steps, in plain JSON, for `regrow`.
+
+        Examples
+        --------
+        >>> schema = Schema.open()
+        >>> items = schema.encode_items({1: {"make": "kia"}})
+        >>> other = Schema.open()
+        >>> other.regrow(schema.steps_since(0))
+        >>> other.columns == schema.columns, schema.steps_since(schema.steps)
+        (True, [])
+        """
+        return [step.copy() for step in self._layout.grown[count:]]
+
+    def regrow(self, steps: Iterable[Step]) -> None:
+        """Grow as an equal schema did."""
+        for step in steps:
+            self._replay(step)
+
+    def limit_columns(self, most: int | None) -> None:
+        """From now on, give no column to a new string that would need more than ``most`` in all.
+
+        Such a string contributes nothing.  New features of an open schema still get theirs.
+
+        Examples
+        --------
+        >>> schema = Schema.open()
+        >>> schema.limit_columns(2)
+        >>> schema.design([{"make": "kia"}, {"make": "ford"}])
+        array([[1., 1.],
+               [1., 0.]])
+        """
+        self._layout.most = most
 
     def reader(self) -> Reader:
         """For reading records without growing yet; see `grow_to`."""

@@ -95,6 +95,11 @@ class FabCost:
         return self._posterior
 
     @property
+    def next_refresh(self) -> int | None:
+        """The number of impressions at which the schedule is asked next; None if never again."""
+        return self._next
+
+    @property
     def sites(self) -> Sites:
         """The sites of the impressions that a refresh can still refine, as a copy."""
         return Sites(*(each.copy() for each in self._history.kept()[2]))

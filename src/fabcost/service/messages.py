@@ -164,7 +164,10 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
 
 
 class CalibrationBin(Struct, frozen=True, kw_only=True):
-    """Impressions whose predicted click probability fell into one tenth of the log-odds scale."""
+    """Impressions whose predicted log-odds of a click lay from ``bin`` to ``bin + 1``.
+
+    ``predicted`` is the sum of their predicted click probabilities.
+    """
 
     bin: int
     impressions: int
@@ -217,3 +220,18 @@ class ItemsAnswer(Struct, frozen=True, kw_only=True):
     version: int
     items: dict[str, dict[str, Any]]
     next: str | None
+
+
+class LoggedImpression(Struct, frozen=True, kw_only=True):
+    """A decision of the past, made here or elsewhere, and what became of it.
+
+    Without a ``value`` it is kept but not learnt.
+    """
+
+    decision_id: Id | None = None
+    time: float | None = None
+    context: Record = {}
+    candidates: dict[Id, Record]
+    item: Id
+    propensities: list[float] | None = None
+    value: float | None = None

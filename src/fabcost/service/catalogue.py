@@ -1,0 +1,124 @@
+"""The items of a model, encoded once, and found by id or by their features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fabcost.features.items import EncodedItems
+from fabcost.features.schema import Schema
+from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.messages import Between, Filter, Record, Scalar
+
+#: Filters whose items are remembered until the catalogue changes.
+FILTERS = 256
+
+
+class Catalogue:
+    """Items by id, in the order of their first coming.
+
+    Examples
+    --------
+    >>> catalogue = Catalogue(Schema.open(), 0, {})
+    >>> catalogue.put(1, {"ad-1": {"make": "kia"}, "ad-2": {"make": "ford"}})
+    >>> catalogue.all().names, catalogue.matching({"make": "ford"}).names
+    (('ad-1', 'ad-2'), ('ad-2',))
+    """
+
+    def __init__(self, schema: Schema, version: int, items: Mapping[str, Record]) -> None:
+        self._schema = schema
+        self.version = version
+        self._newest = version
+        self.items: dict[str, Record] = dict(items)
+        self._encoded: EncodedItems | None = None
+        self._filtered: dict[bytes, EncodedItems] = {}
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def next_version(self) -> int:
+        """For a change that will be written before it is made here."""
+        self._newest += 1
+        return self._newest
+
+    def put(self, version: int, items: Mapping[str, Record]) -> None:
+        """Add or replace items; they have been checked."""
+        self.items.update(items)
+        self._changed(version)
+
+    def remove(self, version: int, ids: Sequence[str]) -> None:
+        """Take items out; they have been checked."""
+        for item in ids:
+            self.items.pop(item, None)
+        self._changed(version)
+
+    def all(self) -> EncodedItems:
+        """Every item."""
+        if not self.items:
+            raise InvalidRequestError(
+                "the catalogue is empty: put items into it or give candidates with the request"
+            )
+        if self._encoded is None:
+            self._encoded = self._schema.encode_items(self.items)
+        return self._encoded
+
+    def named(self, ids: Sequence[str]) -> EncodedItems:
+        """The items with these ids, in their order."""
+        for item in ids:
+            if item not in self.items:
+                raise UnknownItemError(item)
+        if len(set(ids)) < len(ids):
+            raise InvalidRequestError("items has an id twice but ids must be distinct")
+        if not ids:
+            raise InvalidRequestError("items is empty but must have an id")
+        return self.all().subset(ids)
+
+    def matching(self, wanted: Filter) -> EncodedItems:
+        """The items whose features are as wanted."""
+        key = msgspec.json.encode(wanted)
+        found = self._filtered.get(key)
+        if found is None:
+            found = self._search(wanted)
+            if len(self._filtered) >= FILTERS:
+                del self._filtered[next(iter(self._filtered))]
+            self._filtered[key] = found
+        return found
+
+    def _search(self, wanted: Filter) -> EncodedItems:
+        positions = [
+            position
+            for position, features in enumerate(self.items.values())
+            if all(_fits(features.get(name), value) for name, value in wanted.items())
+        ]
+        if not positions:
+            raise InvalidRequestError("no item of the catalogue matches the filter")
+        return self.all().at(positions)
+
+    def _changed(self, version: int) -> None:
+        self.version = version
+        self._encoded = None
+        self._filtered.clear()
+
+
+def _fits(value: Scalar, wanted: Any) -> bool:
+    if isinstance(wanted, Between):
+        return _is_number(value) and _within(value, wanted)
+    if isinstance(wanted, list):
+        return value in wanted
+    return (
+        value is not None
+        and isinstance(value, bool) == isinstance(wanted, bool)
+        and (value == wanted)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _within(value: Any, between: Between) -> bool:
+    return (between.min is None or value >= between.min) and (
+        between.max is None or value <= between.max
+    )

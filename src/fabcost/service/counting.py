@@ -1,0 +1,117 @@
+"""Counts for people: by minute and arm, by item, and of predictions against outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fabcost.impressions import FloatArray
+from fabcost.service.learning import Learnt, Published
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import CalibrationRow, CountRow, DecisionRow, TallyRow
+from fabcost.tilted import tilted
+
+_MINUTE = 60.0
+_OUTERMOST_BIN = 12
+
+
+class Counts:
+    """Additions of one transaction.
+
+    Examples
+    --------
+    >>> counts = Counts()
+    >>> counts.outcome("news", "ad-1", "bandit", now=65.0, clicked=True)
+    >>> counts.rows()[0].start, counts.rows()[0].clicks
+    (60.0, 1)
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, float, str], list[float]] = {}
+        self._tallies: dict[tuple[str, str], list[int]] = {}
+        self._bins: dict[tuple[str, int], list[float]] = {}
+
+    def decision(self, row: DecisionRow, entropy: float | None) -> None:
+        """A decision was made."""
+        sums = self._minute(row.model, row.made, row.arm)
+        sums[0] += 1
+        sums[4] += entropy or 0.0
+        self._tally(row.model, row.item)[0] += 1
+
+    def outcome(self, model: str, item: str, arm: str, *, now: float, clicked: bool) -> None:
+        """It is known what became of a decision."""
+        sums, tally = self._minute(model, now, arm), self._tally(model, item)
+        sums[1] += 1
+        sums[2] += clicked
+        tally[1] += 1
+        tally[2] += clicked
+
+    def predictions(
+        self, model: str, arms: Sequence[str], now: float, p: FloatArray, clicked: FloatArray
+    ) -> None:
+        """How well what is now learnt had been predicted."""
+        p = np.clip(p, 1e-12, 1.0 - 1e-12)
+        losses = -np.log(np.where(clicked > 0, p, 1.0 - p))
+        odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
+        every = zip(arms, losses, odds.astype(int), p, clicked, strict=True)
+        for arm, loss, place, probability, click in every:
+            self._minute(model, now, arm)[3] += float(loss)
+            sums = self._bins.setdefault((model, int(place)), [0, 0.0, 0])
+            sums[0] += 1
+            sums[1] += float(probability)
+            sums[2] += click > 0
+
+    def rows(self) -> list[CountRow]:
+        """Additions by minute and arm."""
+        return [
+            CountRow(*key, int(n), int(seen), int(clicks), loss, entropy)
+            for key, (n, seen, clicks, loss, entropy) in self._sums.items()
+        ]
+
+    def write(self, store: Store) -> None:
+        """Add everything to the database."""
+        if self._sums:
+            store.add_counts(self.rows())
+        if self._tallies:
+            store.add_tallies([TallyRow(*key, *sums) for key, sums in self._tallies.items()])
+        if self._bins:
+            store.add_calibration(
+                [
+                    CalibrationRow(*key, int(n), predicted, int(clicks))
+                    for key, (n, predicted, clicks) in self._bins.items()
+                ]
+            )
+
+    def _minute(self, model: str, now: float, arm: str) -> list[float]:
+        start = math.floor(now / _MINUTE) * _MINUTE
+        return self._sums.setdefault((model, start, arm), [0, 0, 0, 0.0, 0.0])
+
+    def _tally(self, model: str, item: str) -> list[int]:
+        return self._tallies.setdefault((model, item), [0, 0, 0])
+
+
+def predicted(
+    published: Published, prior_variance: float, impressions: Sequence[Learnt]
+) -> FloatArray:
+    """The click probability of each impression under a posterior that may have fewer weights.
+
+    Examples
+    --------
+    >>> from fabcost.gaussian import Gaussian
+    >>> from fabcost.service.records import Impression
+    >>> learnt = [Learnt(Impression([0, 5], [1.0, 1.0]), 1)]
+    >>> predicted(Published(0, 0, Gaussian.isotropic(1)), 10.0, learnt)
+    array([0.5])
+    """
+    mean, root = published.belief.mean, published.belief.root
+    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
+    for i, (impression, _) in enumerate(impressions):
+        columns, numbers = np.array(impression.columns, dtype=np.intp), np.array(impression.numbers)
+        known = columns < mean.size
+        along = numbers[known] @ root[columns[known]]
+        unknown = numbers[~known]
+        centres[i] = numbers[known] @ mean[columns[known]]
+        variances[i] = along @ along + prior_variance * (unknown @ unknown)
+    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))

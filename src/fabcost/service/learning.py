@@ -1,0 +1,216 @@
+"""The learner of one model: a fold over its log, with large refreshes in the background."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.inference.fabcost import FabCost
+from fabcost.inference.refresh import Refresh
+from fabcost.service.records import Impression
+
+#: A refresh over more than this many multiplications is done in the background.
+INLINE = 4_000_000
+
+
+class Learnt(NamedTuple):
+    """An impression and its label, +1 for a click and −1 for none."""
+
+    impression: Impression
+    label: int
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A posterior to decide by: after ``lsn`` impressions and ``refreshes``."""
+
+    lsn: int
+    refreshes: int
+    belief: Gaussian
+    time: float = 0.0
+
+    @property
+    def version(self) -> str:
+        """How decisions name it."""
+        return f"{self.lsn}.{self.refreshes}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bits of its mean and root."""
+        content = hashlib.sha256(self.belief.mean.tobytes())
+        content.update(np.ascontiguousarray(self.belief.root).tobytes())
+        return content.hexdigest()
+
+
+class Learning:
+    """One thread applies impressions; decisions read what is `published`.
+
+    What is learnt is what `fabcost.FabCost` learns from the log alone.  A refresh that takes long
+    runs in a thread of its own, while a provisional learner goes on filtering for the decisions;
+    when the refresh is done, the impressions since are applied to its result.  So the outcome
+    does not depend on how long it took.
+
+    Parameters
+    ----------
+    learner
+        After the impressions of the log up to ``lsn``.
+    lsn
+        The number of the last of them.
+    prior_variance
+        Of the weights of columns that come later.
+    inline
+        Refreshes of at most so many multiplications are not put into the background.
+    refreshed
+        Told the seconds of each refresh.
+    """
+
+    def __init__(
+        self,
+        learner: FabCost,
+        lsn: int,
+        *,
+        prior_variance: float,
+        inline: int = INLINE,
+        refreshed: Callable[[float], object] = float,
+    ) -> None:
+        self._learner = learner
+        self._prior_variance = prior_variance
+        self._inline = inline
+        self._refreshed = refreshed
+        self._lock = threading.Lock()
+        self._provisional: FabCost | None = None
+        self._behind: list[Learnt] = []
+        self._thread: threading.Thread | None = None
+        self._refreshes_before = 0
+        self.lsn = lsn
+        self.failure: BaseException | None = None
+        self.last_refresh_seconds = 0.0
+        self.published = Published(lsn, learner.refreshes, learner.posterior, time.time())
+
+    @property
+    def refreshing(self) -> bool:
+        """Whether a refresh is running in the background."""
+        return self._provisional is not None
+
+    @property
+    def lag(self) -> int:
+        """Impressions that wait for the refresh in the background."""
+        return len(self._behind)
+
+    @property
+    def learner(self) -> FabCost | None:
+        """The learner after all impressions up to `lsn`; None while a refresh is running."""
+        return None if self.refreshing else self._learner
+
+    def apply(self, impressions: Sequence[Learnt]) -> None:
+        """Learn the next impressions of the log and publish."""
+        with self._lock:
+            self.lsn += len(impressions)
+            if self._provisional is None:
+                impressions = self._learn_until_refresh(impressions)
+            if impressions:
+                self._filter_meanwhile(impressions)
+            self._publish()
+
+    def wait(self) -> None:
+        """Until no refresh is running."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _learn_until_refresh(self, impressions: Sequence[Learnt]) -> Sequence[Learnt]:
+        """Learn, but stop before an impression at which a long refresh is due; the rest."""
+        while impressions:
+            due = self._learner.next_refresh
+            until = len(impressions) if due is None else due - self._learner.seen
+            if due is not None and until <= len(impressions) and self._takes_long(due):
+                learn(self._learner, impressions[: until - 1], self._prior_variance)
+                return impressions[until - 1 :]
+            learn(self._learner, impressions[:until], self._prior_variance)
+            impressions = impressions[until:]
+        return impressions
+
+    def _takes_long(self, rows: int) -> bool:
+        kept = rows if self._learner.window is None else min(rows, self._learner.window)
+        return kept * self._learner.prior.dimension**2 > self._inline
+
+    def _filter_meanwhile(self, impressions: Sequence[Learnt]) -> None:
+        self._behind.extend(impressions)
+        if self._provisional is None:
+            self._refreshes_before = self._learner.refreshes
+            belief, moments = self._learner.posterior, self._learner.moments
+            self._provisional = FabCost(belief, refresh=Refresh.never(), moments=moments)
+            self._thread = threading.Thread(target=self._catch_up, name="refresh", daemon=True)
+            self._thread.start()
+        learn(self._provisional, impressions, self._prior_variance)
+
+    def _catch_up(self) -> None:
+        try:
+            while waiting := self._take():
+                started = time.monotonic()
+                learn(self._learner, waiting, self._prior_variance)
+                self.last_refresh_seconds = time.monotonic() - started
+                self._refreshed(self.last_refresh_seconds)
+        except Exception as error:  # noqa: BLE001 - the provisional learner goes on; `failure` tells
+            self.failure = error
+
+    def _take(self) -> list[Learnt]:
+        """What has come meanwhile; if nothing has, the refreshed learner serves again."""
+        with self._lock:
+            waiting, self._behind = self._behind, []
+            if not waiting:
+                self._provisional = None
+                self._publish()
+            return waiting
+
+    def _publish(self) -> None:
+        serving = self._provisional or self._learner
+        refreshes = self._learner.refreshes if self._provisional is None else self._refreshes_before
+        self.published = Published(self.lsn, refreshes, serving.posterior, time.time())
+
+
+def learn(learner: FabCost, impressions: Sequence[Learnt], prior_variance: float) -> None:
+    """Learn impressions in order, giving the learner new weights just before they are needed.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learn(learner, [Learnt(Impression([0, 2], [1.0, 1.0]), 1)], 10.0)
+    >>> learner.seen, learner.posterior.dimension
+    (1, 3)
+    """
+    start, width = 0, learner.prior.dimension
+    for i, (impression, _) in enumerate(impressions):
+        if impression.width > width:
+            _observe(learner, impressions[start:i], width)
+            learner.grow(prior_variance, impression.width - width)
+            start, width = i, impression.width
+    _observe(learner, impressions[start:], width)
+
+
+def _observe(learner: FabCost, impressions: Sequence[Learnt], width: int) -> None:
+    if impressions:
+        labels = [each.label for each in impressions]
+        learner.observe_many(dense([each.impression for each in impressions], width), labels)
+
+
+def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
+    """Rows of ``width`` columns, written out.
+
+    Examples
+    --------
+    >>> dense([Impression([1], [2.0])], 3)
+    array([[0., 2., 0.]])
+    """
+    rows = np.zeros((len(impressions), width))
+    for row, each in zip(rows, impressions, strict=True):
+        row[each.columns] = each.numbers
+    return rows

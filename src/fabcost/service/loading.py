@@ -1,0 +1,125 @@
+"""Models from the database into memory, and new ones into both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import msgspec
+
+from fabcost import archive
+from fabcost.features.schema import Schema
+from fabcost.service.catalogue import Catalogue
+from fabcost.service.learning import Learning
+from fabcost.service.metrics import Metrics
+from fabcost.service.model import Model
+from fabcost.service.model_settings import ModelSettings
+from fabcost.service.recovery import Recovery
+from fabcost.service.resolution import Keeper
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import ModelRow
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model for deciding, and what the writer needs of it."""
+
+    model: Model
+    keeper: Keeper
+    recovery: Recovery
+
+
+@dataclass
+class LoadedAll:
+    """All models of a database that this server has taken over."""
+
+    store: Store
+    latest_time: float
+    models: dict[str, Model] = field(default_factory=dict)
+    keepers: dict[str, Keeper] = field(default_factory=dict)
+    recoveries: dict[str, Recovery] = field(default_factory=dict)
+
+
+def load_all(store: Store, tell: Callable[[str], object], metrics: Metrics) -> LoadedAll:
+    """Take over the database and recover every model."""
+    store.open(take_over=True)
+    loaded = LoadedAll(store, store.latest_time())
+    for row in store.models():
+        each = load(store, row, tell, metrics)
+        loaded.models[row.model] = each.model
+        loaded.keepers[row.model] = each.keeper
+        loaded.recoveries[row.model] = each.recovery
+    return loaded
+
+
+def load(store: Store, row: ModelRow, tell: Callable[[str], object], metrics: Metrics) -> Loaded:
+    """Recover one model: its learner as if the server had never stopped."""
+    settings = msgspec.json.decode(row.settings, type=ModelSettings)
+    schema = schema_of(settings)
+    recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
+    learner = recovery.learner(row.head_lsn)
+    learning = Learning(
+        learner,
+        row.head_lsn,
+        prior_variance=settings.prior_variance,
+        refreshed=partial(metrics.refreshed, row.model, sweeps=1),
+    )
+    schema.regrow(json.loads(step) for step in store.steps(row.model))
+    schema.limit_columns(settings.most_weights)
+    items = {item.item: json.loads(item.features) for item in store.items(row.model)}
+    model = Model(
+        row.model,
+        settings,
+        created=row.created,
+        edited=row.edited,
+        schema=schema,
+        catalogue=Catalogue(schema, row.catalogue_version, items),
+        learning=learning,
+    )
+    newest = max((lsn for lsn, _ in store.snapshots(row.model)), default=0)
+    return Loaded(model, Keeper(settings, learning, row.head_lsn, newest), recovery)
+
+
+def make(
+    store: Store,
+    name: str,
+    settings: ModelSettings,
+    base: bytes | None,
+    now: float,
+    metrics: Metrics,
+) -> Loaded:
+    """Write a new model and load it; a ValueError says what is wrong with its settings."""
+    width = schema_of(settings).width
+    if base is not None:
+        known = archive.from_bytes(base).posterior.dimension
+        if known > width:
+            raise ValueError(f"the learner has {known} weights but the schema {width} columns")
+    settings.policy.policy()
+    settings.refresh.schedule()
+    text = msgspec.json.encode(settings).decode()
+    row = ModelRow(name, text, now, now, 0, 0)
+    store.insert_model(row, base)
+    return load(store, row, str, metrics)
+
+
+def schema_of(settings: ModelSettings) -> Schema:
+    """The schema of a new model.
+
+    Examples
+    --------
+    >>> schema_of(ModelSettings()).columns
+    ('bias',)
+    """
+    if settings.schema is None:
+        return Schema.open()
+    schema = Schema.from_dict(settings.schema)
+    if schema.width == 0:
+        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
+    if schema.width > settings.most_weights:
+        raise ValueError(
+            f"the schema has {schema.width} columns but the model may have "
+            f"{settings.most_weights} weights"
+        )
+    return schema

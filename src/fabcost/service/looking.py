@@ -1,0 +1,171 @@
+"""What people and programs are shown of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fabcost.service.catalogue import Catalogue
+from fabcost.service.counting import predicted
+from fabcost.service.errors import UnknownDecisionError, UnknownItemError
+from fabcost.service.learning import Learnt
+from fabcost.service.messages import (
+    CalibrationBin,
+    Contribution,
+    ExplanationAnswer,
+    ItemsAnswer,
+    ItemTally,
+    ModelAnswer,
+    PosteriorAnswer,
+    StatsAnswer,
+    StatsBucket,
+    Weight,
+)
+from fabcost.service.model import Model, widened
+from fabcost.service.records import impression, view
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    Key,
+    StoredDecision,
+    TallyRow,
+)
+from fabcost.service.writer import Writer
+
+_TOP_ITEMS = 10
+
+
+class Read(NamedTuple):
+    """What the database knows of a model."""
+
+    counts: list[CountRow]
+    calibration: list[CalibrationRow]
+    tallies: list[TallyRow]
+    feedback: dict[str, int]
+    pending: int
+    decisions: int
+
+
+def model(each: Model) -> ModelAnswer:
+    """A model as it is now."""
+    published = each.learning.published
+    return ModelAnswer(
+        name=each.name,
+        settings=each.settings,
+        created=each.created,
+        edited=each.edited,
+        weights=each.schema.width,
+        items=len(each.catalogue),
+        impressions=each.learning.lsn,
+        posterior_version=published.version,
+    )
+
+
+def items(catalogue: Catalogue, limit: int, after: str | None) -> ItemsAnswer:
+    """A page of a catalogue, in the order of the items' first coming."""
+    if after is not None and after not in catalogue.items:
+        raise UnknownItemError(after)
+    every = iter(catalogue.items.items())
+    if after is not None:
+        for item, _ in every:
+            if item == after:
+                break
+    page = dict(islice(every, limit))
+    more = next(every, None) is not None
+    return ItemsAnswer(version=catalogue.version, items=page, next=list(page)[-1] if more else None)
+
+
+def posterior(each: Model) -> PosteriorAnswer:
+    """The weights with their names, means and sds."""
+    published = each.learning.published
+    belief = widened(published.belief, each.schema.width, each.settings.prior_variance)
+    columns = zip(each.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
+    return PosteriorAnswer(
+        posterior_version=published.version,
+        impressions=published.lsn,
+        digest=published.digest,
+        weights=[Weight(*column) for column in columns],
+    )
+
+
+def found(stored: Mapping[Key, StoredDecision], key: Key) -> StoredDecision:
+    """The one decision, or an error."""
+    if key not in stored:
+        raise UnknownDecisionError(key[1])
+    return stored[key]
+
+
+def explain(each: Model, stored: StoredDecision) -> ExplanationAnswer:
+    """What each column of the chosen row adds to its score under the posterior of now."""
+    row = impression(stored.features)
+    published = each.learning.published
+    belief = widened(published.belief, each.schema.width, each.settings.prior_variance)
+    learnt = [Learnt(row, 1)]
+    contributions = [
+        Contribution(
+            each.schema.columns[column],
+            number,
+            float(belief.mean[column]),
+            float(belief.sd[column]),
+            float(belief.mean[column] * number),
+        )
+        for column, number in zip(row.columns, row.numbers, strict=True)
+    ]
+    contributions.sort(key=lambda one: -abs(one.contribution))
+    return ExplanationAnswer(
+        decision=view(stored),
+        posterior_version=published.version,
+        click_probability=float(
+            np.clip(predicted(published, each.settings.prior_variance, learnt)[0], 0.0, 1.0)
+        ),
+        contributions=contributions,
+    )
+
+
+def read_stats(store: Store, name: str, since: float) -> Read:
+    """Ask the database."""
+    tallies = store.tallies(name, limit=_TOP_ITEMS)
+    recent = store.recent(name, limit=1, before=None)
+    return Read(
+        counts=store.counts(name, since=since),
+        calibration=store.calibration(name),
+        tallies=tallies,
+        feedback=store.feedback_counts(name),
+        pending=store.pending(name),
+        decisions=sum(row.decisions for row in store.counts(name, since=0.0)) if recent else 0,
+    )
+
+
+def stats(each: Model, read: Read, now: float, writer: Writer) -> StatsAnswer:
+    """What a dashboard shows."""
+    learning = each.learning
+    published = learning.published
+    return StatsAnswer(
+        model=each.name,
+        mode=each.settings.mode,
+        now=now,
+        posterior_version=published.version,
+        posterior_published=published.time,
+        impressions=learning.lsn,
+        weights=each.schema.width,
+        decisions=read.decisions,
+        pending=read.pending,
+        learner_lag=learning.lag,
+        refreshing=learning.refreshing,
+        refreshes=published.refreshes,
+        last_refresh_seconds=learning.last_refresh_seconds,
+        store_away=writer.away is not None,
+        unwritten=writer.unwritten,
+        feedback=read.feedback,
+        buckets=[StatsBucket(**_without_model(row)) for row in read.counts],
+        calibration=[CalibrationBin(**_without_model(row)) for row in read.calibration],
+        top_items=[ItemTally(**_without_model(row)) for row in read.tallies],
+    )
+
+
+def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:
+    return {name: value for name, value in row._asdict().items() if name != "model"}

@@ -1,0 +1,296 @@
+"""One model in memory: schema, catalogue, posterior, and how it decides."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.streams import Streams
+from fabcost.features.folded import FoldedRows
+from fabcost.features.items import EncodedItems
+from fabcost.features.kinds import Term
+from fabcost.features.reader import Reader, ReadItems
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.service.catalogue import Catalogue
+from fabcost.service.errors import InvalidRequestError
+from fabcost.service.learning import Learning, Published
+from fabcost.service.messages import Arm, DecisionAnswer, DecisionRequest, Record
+from fabcost.service.model_settings import DRAWS, ModelSettings
+from fabcost.service.records import DecisionRecord, Impression, encoded
+from fabcost.service.store.rows import DecisionRow
+
+
+class Made(NamedTuple):
+    """A decision: its answer, what to write (nothing in mode "off"), and the choice's entropy."""
+
+    answer: DecisionAnswer
+    row: DecisionRow | None
+    entropy: float | None
+
+
+class Steps(NamedTuple):
+    """How the schema grew since the last time this was asked: steps ``first``, …, as JSON."""
+
+    first: int
+    steps: list[str]
+
+
+class _Arm(NamedTuple):
+    """What was chosen, on whose behalf, and the probabilities that this had."""
+
+    place: int
+    arm: Arm
+    choice: Choice | None
+    propensities: FloatArray | None
+
+
+class Model:
+    """A model that decides; it learns elsewhere, in `Learning`.
+
+    Parameters
+    ----------
+    name, settings
+        As it was made, or changed later.
+    created, edited
+        When.
+    schema
+        As it has grown so far.
+    catalogue
+        Its items.
+    learning
+        Publishes the posterior.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: ModelSettings,
+        *,
+        created: float,
+        edited: float,
+        schema: Schema,
+        catalogue: Catalogue,
+        learning: Learning,
+    ) -> None:
+        self.name = name
+        self.created = created
+        self.schema = schema
+        self.catalogue = catalogue
+        self.learning = learning
+        self._steps_told = schema.steps
+        self._wide: tuple[Published, Gaussian] = (learning.published, learning.published.belief)
+        self.change(settings, edited)
+
+    def change(self, settings: ModelSettings, edited: float) -> None:
+        """Decide by other settings from now on."""
+        self.settings = settings
+        self.edited = edited
+        self._policy = settings.policy.policy()
+        self._draws = DRAWS[settings.propensities]
+        self._streams = Streams(settings.seed)
+
+    def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
+        """Choose an item; errors leave everything as it was."""
+        reader, terms, read = self._read(request)
+        names: tuple[str, ...] = read.names  # type: ignore[assignment]
+        excluded = _excluded(names, request.exclude)
+        self.schema.grow_to(reader)
+        items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
+        rows = self.schema.drawn(terms, items)
+        published, belief = self._belief()
+        chosen = self._chosen(request, decision, belief, rows, excluded)
+        answer = self._answer(request, decision, chosen, names, published, now)
+        if self.settings.mode == "off":
+            return Made(answer, None, None)
+        row = self._row(request, answer, chosen, names, rows.row(chosen.place), now)
+        return Made(answer, row, _entropy(chosen.propensities))
+
+    def check_items(self, items: dict[str, Record]) -> None:
+        """An error if the schema cannot read one of the items; nothing changes."""
+        try:
+            ReadItems.by(self.schema.reader(), items)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+
+    def new_steps(self) -> Steps | None:
+        """How the schema grew since the last time."""
+        first = self._steps_told
+        if self.schema.steps == first:
+            return None
+        self._steps_told = self.schema.steps
+        return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
+
+    def _read(
+        self, request: DecisionRequest
+    ) -> tuple[Reader, list[Term], ReadItems | EncodedItems]:
+        given = (request.candidates, request.items, request.filter)
+        if sum(each is not None for each in given) > 1:
+            raise InvalidRequestError("give only one of candidates, items and filter")
+        try:
+            # The catalogue before the reader: encoding it may grow the schema.
+            items = self._from_catalogue(request) if request.candidates is None else None
+            reader = self.schema.reader()
+            terms = reader.read(request.context, "context")
+            if items is None:
+                return reader, terms, ReadItems.by(reader, request.candidates or {})
+            return reader, terms, items
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+
+    def _from_catalogue(self, request: DecisionRequest) -> EncodedItems:
+        if request.items is not None:
+            return self.catalogue.named(request.items)
+        if request.filter is not None:
+            return self.catalogue.matching(request.filter)
+        return self.catalogue.all()
+
+    def _belief(self) -> tuple[Published, Gaussian]:
+        """The published posterior, with the prior for columns that nothing was learnt about."""
+        published, width = self.learning.published, self.schema.width
+        if self._wide[0] is not published or self._wide[1].dimension != width:
+            belief = widened(published.belief, width, self.settings.prior_variance)
+            self._wide = (published, belief)
+        return self._wide
+
+    def _chosen(
+        self,
+        request: DecisionRequest,
+        decision: str,
+        belief: Gaussian,
+        rows: FoldedRows,
+        excluded: Sequence[int],
+    ) -> _Arm:
+        mode, holdback = self.settings.mode, self.settings.holdback
+        allowed = len(rows) - len(excluded)
+        baseline = next(i for i in range(len(rows)) if i not in excluded)
+        if mode in ("off", "logging-only"):
+            return _Arm(baseline, "baseline", None, None)
+        rng = self._streams.of(decision)
+        choice = choose(
+            belief,
+            self._policy,
+            rows,
+            rng=rng,
+            top_k=min(request.top_k, allowed),
+            exclude=excluded,
+            draws=self._draws,
+            floor=self.settings.floor,
+        )
+        if mode == "apprentice":
+            return _Arm(baseline, "baseline", choice, None)
+        shares = choice.propensities
+        if holdback == 0.0:
+            return _Arm(choice.index, "bandit", choice, shares)
+        if shares is not None:
+            among = np.ones(len(shares))
+            among[list(excluded)] = 0.0
+            shares = (1.0 - holdback) * shares + holdback * among / allowed
+        if rng.random() >= holdback:
+            return _Arm(choice.index, "bandit", choice, shares)
+        places = np.delete(np.arange(len(choice.scores)), excluded)
+        return _Arm(int(rng.choice(places)), "holdback", choice, shares)
+
+    def _answer(
+        self,
+        request: DecisionRequest,
+        decision: str,
+        chosen: _Arm,
+        names: tuple[str, ...],
+        published: Published,
+        now: float,
+    ) -> DecisionAnswer:
+        order, scores = [chosen.place], [0.0]
+        if chosen.choice is not None:
+            ranked = chosen.choice.ranking.tolist()
+            others = [index for index in ranked if index != chosen.place]
+            order = [chosen.place, *others][: request.top_k]
+            scores = chosen.choice.scores[order].tolist()
+        shares = chosen.propensities
+        return DecisionAnswer(
+            decision_id=decision,
+            item=names[chosen.place],
+            ranking=[names[index] for index in order],
+            scores=scores,
+            propensities=None if shares is None else shares[order].tolist(),
+            arm=chosen.arm,
+            posterior_version=published.version,
+            deadline=now + self.settings.reward_wait_seconds,
+            durable=self.settings.mode != "off",
+        )
+
+    def _row(
+        self,
+        request: DecisionRequest,
+        answer: DecisionAnswer,
+        chosen: _Arm,
+        names: tuple[str, ...],
+        row: FloatArray,
+        now: float,
+    ) -> DecisionRow:
+        mode, shares = self.settings.mode, chosen.propensities
+        would = None if chosen.choice is None else names[chosen.choice.index]
+        record = DecisionRecord(
+            context=request.context,
+            candidates=list(names),
+            answer=answer,
+            mode=mode,
+            features=request.candidates,
+            catalogue_version=self.catalogue.version if request.candidates is None else 0,
+            all_propensities=None if shares is None else shares.tolist(),
+            would_choose=would if chosen.arm == "baseline" else None,
+            deferred=request.deferred,
+        )
+        return DecisionRow(
+            model=self.name,
+            decision=answer.decision_id,
+            made=now,
+            deadline=answer.deadline,
+            arm=answer.arm,
+            item=answer.item,
+            active=not request.deferred,
+            learns=mode in ("online", "apprentice"),
+            features=encoded(Impression.of(row)),
+            record=encoded(record),
+        )
+
+
+def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
+    """The belief with independent weights of mean zero added, up to ``width``.
+
+    Examples
+    --------
+    >>> widened(Gaussian.isotropic(1), 3, 4.0).sd
+    array([1., 2., 2.])
+    """
+    known = belief.dimension
+    if known >= width:
+        return belief
+    mean, root = np.zeros(width), np.zeros((width, width))
+    mean[:known] = belief.mean
+    root[:known, :known] = belief.root
+    root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
+    return Gaussian.from_kernel(mean, root)
+
+
+def _excluded(names: tuple[str, ...], exclude: Sequence[str]) -> list[int]:
+    if not exclude:
+        return []
+    unwanted = set(exclude)
+    positions = [index for index, name in enumerate(names) if name in unwanted]
+    if len(positions) == len(names):
+        raise InvalidRequestError(f"all {len(names)} candidates are excluded but one must be left")
+    return positions
+
+
+def _entropy(shares: FloatArray | None) -> float | None:
+    if shares is None:
+        return None
+    positive = shares[shares > 0.0]
+    return float(-(positive * np.log(positive)).sum())

@@ -1,0 +1,70 @@
+"""What waits for the writer: decisions, feedback, activations, and calls of the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fabcost.service.messages import FeedbackStatus
+from fabcost.service.model import Steps
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import DecisionRow, Key, StoredDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A decision to be written.
+
+    The answer is True when it is durable, False while it is kept in memory only, or the decision
+    that had its id before.
+    """
+
+    row: DecisionRow
+    steps: Steps | None
+    entropy: float | None
+    done: asyncio.Future[StoredDecision | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Feedback about one decision; the answer is its status."""
+
+    key: Key
+    value: float
+    repeat_key: str
+    received: float
+    done: asyncio.Future[FeedbackStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """A deferred decision counts; the answer is whether it was waiting for that."""
+
+    key: Key
+    received: float
+    done: asyncio.Future[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """Decisions whose deadline has come; the answer is how many there were.
+
+    Feedback that was parked before ``unpark`` is forgotten.
+    """
+
+    now: float
+    unpark: float
+    done: asyncio.Future[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Anything else, in a transaction of its own; the answer is what it returns."""
+
+    function: Callable[[Store], Any]
+    done: asyncio.Future[Any]
+
+
+Request = Write | Feed | Activate | Expire | Call

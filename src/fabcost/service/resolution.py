@@ -1,0 +1,272 @@
+"""One transaction of the writer: decisions in, feedback and deadlines to impressions."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fabcost.service.counting import Counts, predicted
+from fabcost.service.errors import TakenOverError, UnknownModelError
+from fabcost.service.learning import Learning, Learnt
+from fabcost.service.model_settings import Aggregation, ModelSettings
+from fabcost.service.records import impression
+from fabcost.service.requests import Activate, Expire, Feed, Write
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import FeedbackRow, Key, Resolution, StoredDecision
+
+#: Decisions that one transaction expires.
+EXPIRED_AT_ONCE = 1000
+_AGGREGATE: dict[Aggregation, Callable[[Sequence[float]], float]] = {
+    "earliest": lambda values: values[0],
+    "sum": lambda values: float(sum(values)),
+    "average": statistics.fmean,
+    "median": statistics.median,
+    "min": min,
+    "max": max,
+}
+
+
+@dataclass
+class Keeper:
+    """What the writer knows of a model: the lsn of its last impression and of its snapshot."""
+
+    settings: ModelSettings
+    learning: Learning
+    head: int
+    snapshot: int = 0
+
+
+@dataclass
+class Outcome:
+    """What a transaction did, to be told once it is durable."""
+
+    answers: list[tuple[Any, Any]] = field(default_factory=list)
+    learnt: dict[str, list[Learnt]] = field(default_factory=dict)
+    statuses: list[tuple[str, str]] = field(default_factory=list)
+    parked: set[Key] = field(default_factory=set)
+    unparked: set[Key] = field(default_factory=set)
+    expired: int = 0
+    written: int = 0
+
+
+class Resolver:
+    """Works inside one transaction of ``store``; nothing outside it changes.
+
+    Parameters
+    ----------
+    store
+        In a transaction.
+    keepers
+        The models by name.
+    parked
+        Decisions that do not exist yet but have feedback.
+    """
+
+    def __init__(self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key]) -> None:
+        self._store = store
+        self._keepers = keepers
+        self._parked = parked
+        self._counts = Counts()
+        self._resolutions: list[StoredDecision] = []
+        self._fresh: dict[str, list[tuple[StoredDecision, Learnt, float]]] = {}
+        self._heads = {name: keeper.head for name, keeper in keepers.items()}
+        self.outcome = Outcome()
+
+    def write(self, writes: Sequence[Write]) -> None:
+        """Insert decisions; those whose id is taken are answered with the decision that has it."""
+        for each in writes:
+            if each.steps is not None:
+                self._store.insert_steps(each.row.model, each.steps.first, each.steps.steps)
+        first = {(each.row.model, each.row.decision): each for each in reversed(writes)}
+        new = self._store.insert_decisions([each.row for each in reversed(first.values())])
+        self.outcome.written += len(new)
+        for key in new:
+            self._counts.decision(first[key].row, first[key].entropy)
+        taken = {_key(each) for each in writes if first[_key(each)] is not each}
+        taken |= first.keys() - new
+        found = self._store.find_decisions(taken) if taken else {}
+        for each in writes:
+            is_new = _key(each) in new and first[_key(each)] is each
+            self.outcome.answers.append((each.done, True if is_new else found[_key(each)]))
+        self._unpark(new & self._parked)
+
+    def activate(self, activations: Sequence[Activate]) -> None:
+        """Let deferred decisions count, and feedback that came before."""
+        keys = {each.key for each in activations}
+        found = self._store.find_decisions(keys)
+        waiting = {
+            each.key
+            for each in activations
+            if each.key in found and _is_waiting(found[each.key], each.received)
+        }
+        if waiting:
+            self._store.activate(waiting)
+        for each in activations:
+            self.outcome.answers.append((each.done, each.key in waiting))
+        earlier: dict[Key, FeedbackRow] = {}
+        for row in self._store.find_feedback(waiting) if waiting else []:
+            earlier.setdefault((row.model, row.decision), row)
+        for key, row in earlier.items():
+            if self._settings(key[0]).aggregation == "earliest":
+                stored = found[key]._replace(active=True)
+                self._resolve(stored, row.received, "feedback", row.value)
+        self._apply()
+
+    def feed(self, feeds: Sequence[Feed]) -> None:
+        """Turn feedback into impressions, at most one for each decision."""
+        keys = {each.key for each in feeds}
+        known = self._store.find_decisions(keys)
+        before = {
+            (row.model, row.decision, row.key): row.status
+            for row in self._store.find_feedback(keys)
+        }
+        rows = []
+        for each in feeds:
+            same = (*each.key, each.repeat_key)
+            status = before.get(same)
+            if status is None:
+                status = before[same] = self._status(each, known)
+                rows.append(FeedbackRow(*same, each.value, each.received, status))
+            self.outcome.statuses.append((each.key[0], status))
+            self.outcome.answers.append((each.done, status))
+        if rows:
+            self._store.insert_feedback(rows)
+        self._apply()
+
+    def expire(self, request: Expire) -> None:
+        """Resolve what has waited long enough: by feedback so far, or as the default reward."""
+        due = self._store.due(request.now, EXPIRED_AT_ONCE)
+        due = [each for each in due if each.model in self._keepers]
+        values: dict[Key, list[float]] = {}
+        for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:
+            values.setdefault((row.model, row.decision), []).append(row.value)
+        for each in due:
+            self._expire(each, request.now, values.get(_key_of(each), []))
+        self.outcome.expired += len(due)
+        self.outcome.answers.append((request.done, len(due)))
+        self._apply()
+        if self._parked and self._store.drop_parked(request.unpark):
+            self.outcome.unparked |= self._parked - self._store.parked()
+
+    def finish(self) -> Outcome:
+        """Compare and swap the heads, and add up the counts."""
+        for model, head in self._heads.items():
+            keeper = self._keepers[model]
+            if head != keeper.head:
+                self._store.advance(model, head=keeper.head, to=head)
+        for model, fresh in self._fresh.items():
+            self._predict(model, fresh)
+            self.outcome.learnt[model] = [learnt for _, learnt, _ in fresh]
+        self._counts.write(self._store)
+        return self.outcome
+
+    def _unpark(self, keys: set[Key]) -> None:
+        if not keys:
+            return
+        rows = [row for row in self._store.find_feedback(keys) if row.status == "parked"]
+        known = self._store.find_decisions(keys)
+        for row in rows:
+            key = (row.model, row.decision)
+            stored = known[key]
+            if stored.resolved is None and stored.active and row.received <= stored.deadline:
+                known[key] = self._resolve(stored, row.received, "feedback", row.value)
+        self._store.set_feedback_status(keys, "applied")
+        self.outcome.unparked |= keys
+        self._apply()
+
+    def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:
+        stored = known.get(feed.key)
+        if stored is None:
+            self._settings(feed.key[0])
+            self.outcome.parked.add(feed.key)
+            return "parked"
+        if stored.resolved is not None:
+            return "duplicate" if stored.outcome == "feedback" else "late"
+        if feed.received > stored.deadline:
+            return "late"
+        if self._settings(stored.model).aggregation != "earliest" or not stored.active:
+            return "recorded"
+        known[feed.key] = self._resolve(stored, feed.received, "feedback", feed.value)
+        return "applied" if stored.learns else "ignored"
+
+    def _expire(self, stored: StoredDecision, now: float, values: list[float]) -> None:
+        settings = self._settings(stored.model)
+        if not stored.active:
+            self._resolve(stored, now, "discarded", None)
+        elif values:
+            self._resolve(stored, now, "feedback", _AGGREGATE[settings.aggregation](values))
+        else:
+            self._resolve(stored, now, "expired", settings.default_reward)
+
+    def _resolve(
+        self, stored: StoredDecision, now: float, outcome: str, value: float | None
+    ) -> StoredDecision:
+        """What became of a decision, to be written by `_apply`."""
+        label = lsn = None
+        if value is not None:
+            label = 1 if value > self._settings(stored.model).click_threshold else -1
+            self._counts.outcome(stored.model, stored.item, stored.arm, now=now, clicked=label > 0)
+        if label is not None and stored.learns:
+            lsn = self._heads[stored.model] = self._heads[stored.model] + 1
+            learnt = Learnt(impression(stored.features), label)
+            self._fresh.setdefault(stored.model, []).append((stored, learnt, now))
+        resolved = stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
+        self._resolutions.append(resolved)
+        return resolved
+
+    def _apply(self) -> None:
+        rows = [
+            Resolution(
+                each.model,
+                each.decision,
+                each.resolved or 0.0,
+                each.outcome or "",
+                each.value,
+                each.label,
+                each.lsn,
+            )
+            for each in self._resolutions
+        ]
+        self._resolutions.clear()
+        if rows and self._store.resolve(rows) != len(rows):
+            raise TakenOverError("a decision was resolved by another server")
+        self.outcome.written += len(rows)
+
+    def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt, float]]) -> None:
+        keeper = self._keepers[model]
+        learnt = [each for _, each, _ in fresh]
+        p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
+        clicked = np.array([each.label for each in learnt])
+        arms = [stored.arm for stored, _, _ in fresh]
+        self._counts.predictions(model, arms, fresh[-1][2], p, clicked)
+
+    def _settings(self, model: str) -> ModelSettings:
+        keeper = self._keepers.get(model)
+        if keeper is None:
+            raise UnknownModelError(model)
+        return keeper.settings
+
+
+def _key(write: Write) -> Key:
+    return write.row.model, write.row.decision
+
+
+def _key_of(stored: StoredDecision) -> Key:
+    return stored.model, stored.decision
+
+
+def _is_waiting(stored: StoredDecision, received: float) -> bool:
+    return stored.resolved is None and not stored.active and received <= stored.deadline
+
+
+def without_models(requests: Iterable[Any], keepers: Mapping[str, Keeper]) -> list[Any]:
+    """Those requests whose model is gone."""
+    return [each for each in requests if _model_of(each) not in keepers]
+
+
+def _model_of(request: Any) -> str:
+    return str(request.row.model if isinstance(request, Write) else request.key[0])

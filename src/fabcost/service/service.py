@@ -1,0 +1,387 @@
+"""The service without HTTP: models, catalogues, decisions and feedback, durable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from fabcost.service import looking
+from fabcost.service.clock import Clock
+from fabcost.service.errors import (
+    AlreadyThereError,
+    InvalidRequestError,
+    StoreAwayError,
+    UnknownItemError,
+    UnknownModelError,
+)
+from fabcost.service.loading import Loaded, load_all, make
+from fabcost.service.messages import (
+    DecisionAnswer,
+    DecisionRequest,
+    DecisionView,
+    ExplanationAnswer,
+    FeedbackAnswer,
+    FeedbackRequest,
+    ItemsAnswer,
+    ModelAnswer,
+    PosteriorAnswer,
+    Record,
+    StatsAnswer,
+)
+from fabcost.service.metrics import Metrics
+from fabcost.service.model import Made, Model
+from fabcost.service.model_settings import ModelSettings, changed
+from fabcost.service.records import record, view
+from fabcost.service.requests import Activate, Call, Expire, Feed, Write
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import DecisionRow, ItemRow, KeyRow, StoredDecision
+from fabcost.service.writer import Writer
+
+T = TypeVar("T")
+_SWEEP_SECONDS = 0.25
+_DURABLE_WITHIN_SECONDS = 2.0
+
+
+class Service:
+    """Models that decide and learn; make one with `start`.
+
+    All methods belong to the event loop in which it was started.
+
+    Parameters
+    ----------
+    writer
+        Writes and learns.
+    reader
+        A second connection, for looking.
+    models
+        By name.
+    clock, metrics
+        Time, and what is counted.
+    park_seconds
+        How long feedback waits for a decision that is not there yet.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        reader: Store,
+        models: dict[str, Model],
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        park_seconds: float,
+    ) -> None:
+        self.metrics = metrics
+        self.clock = clock
+        self._writer = writer
+        self._reader = reader
+        self._reading = ThreadPoolExecutor(1, "reader")
+        self._models = models
+        self._park_seconds = park_seconds
+        self._loop = asyncio.get_running_loop()
+        self._stopped = False
+        self._waiting: deque[tuple[float, asyncio.Future[StoredDecision | bool]]] = deque()
+        self._sweeping = asyncio.create_task(self._sweep())
+
+    @classmethod
+    async def start(
+        cls,
+        open_store: Callable[[], Store],
+        *,
+        clock: Clock | None = None,
+        metrics: Metrics | None = None,
+        tell: Callable[[str], object] = str,
+        backlog: int = 100_000,
+        park_seconds: float = 120.0,
+    ) -> Service:
+        """Take over a database and go on where its last server stopped."""
+        clock, metrics = clock or Clock(), metrics or Metrics()
+        loaded = await asyncio.to_thread(load_all, open_store(), tell, metrics)
+        clock.not_before(loaded.latest_time)
+        writer = Writer(
+            loaded.store,
+            loaded.keepers,
+            loaded.recoveries,
+            loop=asyncio.get_running_loop(),
+            observer=metrics,
+            tell=tell,
+            backlog=backlog,
+        )
+        reader = open_store()
+        await asyncio.to_thread(reader.open, take_over=False)
+        writer.start()
+        return cls(
+            writer, reader, loaded.models, clock=clock, metrics=metrics, park_seconds=park_seconds
+        )
+
+    async def stop(self) -> None:
+        """Write what is waiting, snapshot, and let go of the database."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._sweeping.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._sweeping
+        await asyncio.to_thread(self._writer.stop)
+        self._reading.shutdown()
+        self._writer.store.close()
+        self._reader.close()
+
+    @property
+    def ready(self) -> str | None:
+        """None if requests are served in full, else why not."""
+        if self._stopped:
+            return "the server is stopping"
+        return None if self._writer.away is None else f"the database is away: {self._writer.away}"
+
+    # Models
+
+    def models(self) -> list[ModelAnswer]:
+        """All models, by name."""
+        return [looking.model(each) for _, each in sorted(self._models.items())]
+
+    def model(self, name: str) -> ModelAnswer:
+        """One model."""
+        return looking.model(self._model(name))
+
+    async def create_model(self, name: str, settings: ModelSettings) -> ModelAnswer:
+        """A new model, with nothing learnt yet."""
+        return await self._create(name, settings, None)
+
+    async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
+        """Other settings for the decisions to come."""
+        model = self._model(name)
+        try:
+            settings = changed(model.settings, changes)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise InvalidRequestError(str(error)) from error
+        edited = self.clock.now()
+
+        def write(store: Store) -> None:
+            store.update_model(name, msgspec.json.encode(settings).decode(), edited)
+            self._writer.keepers[name].settings = settings
+
+        await self._call(write)
+        model.change(settings, edited)
+        return looking.model(model)
+
+    async def delete_model(self, name: str) -> None:
+        """Forget a model, its catalogue and its log."""
+        self._model(name)
+
+        def write(store: Store) -> None:
+            store.delete_model(name)
+            del self._writer.keepers[name], self._writer.recoveries[name]
+
+        await self._call(write)
+        self._models.pop(name, None)
+
+    # Catalogues
+
+    async def put_items(self, name: str, items: dict[str, Record]) -> int:
+        """Add items or replace their features; the new version of the catalogue."""
+        model = self._model(name)
+        model.check_items(items)
+        rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
+        version = model.catalogue.next_version()
+        await self._call(lambda store: store.put_items(name, version, rows))
+        model.catalogue.put(version, items)
+        return version
+
+    async def delete_items(self, name: str, ids: Sequence[str]) -> int:
+        """Take items out; the new version of the catalogue."""
+        model = self._model(name)
+        for item in ids:
+            if item not in model.catalogue.items:
+                raise UnknownItemError(item)
+        version = model.catalogue.next_version()
+        await self._call(lambda store: store.delete_items(name, version, ids))
+        model.catalogue.remove(version, ids)
+        return version
+
+    def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
+        """A page of the catalogue."""
+        return looking.items(self._model(name).catalogue, limit, after)
+
+    def item(self, name: str, item: str) -> Record:
+        """The features of one item."""
+        found = self._model(name).catalogue.items.get(item)
+        if found is None:
+            raise UnknownItemError(item)
+        return found
+
+    # Decisions and feedback
+
+    async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
+        """Choose an item, and answer when that is durable; see `DecisionRequest`."""
+        model, now = self._model(name), self.clock.now()
+        decision = request.decision_id or f"{int(now * 1000):012x}{secrets.token_hex(8)}"
+        made = model.decide(request, decision, now)
+        if made.row is None:
+            self.metrics.decided(name, made.answer.arm, durable=False, entropy=None)
+            return made.answer
+        return await self._written(model, made, made.row)
+
+    async def feedback(
+        self, name: str, requests: Sequence[FeedbackRequest]
+    ) -> list[FeedbackAnswer]:
+        """Learn what became of decisions; each is answered when that is durable."""
+        self._model(name)
+        now = self.clock.now()
+        feeds = []
+        for each in requests:
+            key = (name, each.decision_id)
+            feeds.append(Feed(key, each.value, each.key, now, self._loop.create_future()))
+            self._writer.submit(feeds[-1])
+        statuses = await asyncio.gather(*(each.done for each in feeds))
+        return [
+            FeedbackAnswer(each.decision_id, status)
+            for each, status in zip(requests, statuses, strict=True)
+        ]
+
+    async def activate(self, name: str, decision_id: str) -> bool:
+        """Let a deferred decision count; whether it was waiting for that."""
+        self._model(name)
+        request = Activate((name, decision_id), self.clock.now(), self._loop.create_future())
+        self._writer.submit(request)
+        return await request.done
+
+    # Looking
+
+    def posterior(self, name: str) -> PosteriorAnswer:
+        """The weights with their names, means and sds."""
+        return looking.posterior(self._model(name))
+
+    async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
+        """What a dashboard shows."""
+        model, now = self._model(name), self.clock.now()
+        read = await self._read(lambda store: looking.read_stats(store, name, now - 60.0 * minutes))
+        return looking.stats(model, read, now, self._writer)
+
+    async def decision(self, name: str, decision_id: str) -> DecisionView:
+        """One decision and what became of it."""
+        return view(await self._stored(name, decision_id))
+
+    async def decisions(
+        self, name: str, *, limit: int, before: int | None = None
+    ) -> tuple[list[DecisionView], int | None]:
+        """The latest decisions, and where the next page begins."""
+        self._model(name)
+        rows = await self._read(lambda store: store.recent(name, limit=limit, before=before))
+        more = rows[-1].seq if len(rows) == limit else None
+        return [view(row) for row in rows], more
+
+    async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
+        """What speaks for the chosen item, under the posterior of now."""
+        model = self._model(name)
+        return looking.explain(model, await self._stored(name, decision_id))
+
+    async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
+        """A page of the log."""
+        self._model(name)
+        return await self._read(lambda store: store.history(name, after=after, limit=limit))
+
+    # API keys
+
+    async def keys(self) -> list[KeyRow]:
+        """All API keys."""
+        return await self._read(lambda store: store.keys())
+
+    async def insert_key(self, row: KeyRow) -> None:
+        """A new API key."""
+        await self._read(lambda store: store.insert_key(row))
+
+    async def revoke_key(self, key_id: str) -> bool:
+        """Revoke an API key; whether it was in force."""
+        now = self.clock.now()
+        return await self._read(lambda store: store.revoke_key(key_id, now))
+
+    # Inside
+
+    def _model(self, name: str) -> Model:
+        model = self._models.get(name)
+        if model is None:
+            raise UnknownModelError(name)
+        return model
+
+    async def _create(self, name: str, settings: ModelSettings, base: bytes | None) -> ModelAnswer:
+        if name in self._models:
+            raise AlreadyThereError(name)
+        now = self.clock.now()
+
+        def write(store: Store) -> Loaded:
+            loaded = make(store, name, settings, base, now, self.metrics)
+            self._writer.keepers[name] = loaded.keeper
+            self._writer.recoveries[name] = loaded.recovery
+            return loaded
+
+        try:
+            loaded = await self._call(write)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+        self._models[name] = loaded.model
+        return looking.model(loaded.model)
+
+    async def _written(self, model: Model, made: Made, row: DecisionRow) -> DecisionAnswer:
+        done: asyncio.Future[StoredDecision | bool] = self._loop.create_future()
+        self._waiting.append((self._loop.time(), done))
+        self._writer.submit(Write(row, model.new_steps(), made.entropy, done))
+        written = await done
+        if not isinstance(written, bool):
+            return record(written.record).answer
+        self.metrics.decided(model.name, made.answer.arm, durable=written, entropy=made.entropy)
+        return made.answer if written else msgspec.structs.replace(made.answer, durable=False)
+
+    def _stop_waiting(self) -> None:
+        """Answer decisions from memory that the database has kept waiting for too long."""
+        latest = self._loop.time() - _DURABLE_WITHIN_SECONDS
+        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] < latest):
+            _, done = self._waiting.popleft()
+            if not done.done():
+                done.set_result(False)
+
+    async def _stored(self, name: str, decision_id: str) -> StoredDecision:
+        self._model(name)
+        key = (name, decision_id)
+        found = await self._read(lambda store: store.find_decisions([key]))
+        return looking.found(found, key)
+
+    async def _call(self, function: Callable[[Store], T]) -> T:
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._writer.submit(Call(function, done))
+        return await done
+
+    async def _read(self, function: Callable[[Store], T]) -> T:
+        return await self._loop.run_in_executor(self._reading, self._read_now, function)
+
+    def _read_now(self, function: Callable[[Store], T]) -> T:
+        try:
+            return function(self._reader)
+        except StoreAwayError:
+            self._reader.reopen()
+            return function(self._reader)
+
+    async def _sweep(self) -> None:
+        """Expire what is due, and forget feedback that was parked for too long."""
+        expired: asyncio.Future[int] | None = None
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            self._stop_waiting()
+            if self._writer.away is None and (expired is None or expired.done()):
+                expired = self._loop.create_future()
+                expired.add_done_callback(_forget)
+                now = self.clock.now()
+                self._writer.submit(Expire(now, now - self._park_seconds, expired))
+
+
+def _forget(done: asyncio.Future[int]) -> None:
+    """An error was told by the writer."""
+    if not done.cancelled():
+        done.exception()

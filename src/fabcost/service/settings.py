@@ -1,0 +1,146 @@
+"""Settings of a server: from flags, else the environment, else a file, else defaults."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+PREFIX = "FABCOST_"
+#: Names of the environment that are not settings of a server.
+_OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
+_OF_TESTS = "REQUIRE_"
+_USER = re.compile(r"(://[^:/@]*:).*@")
+_PARAMETER = re.compile(r"(?<=[?&]password=)[^&]*")
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything about a server that can be set.
+
+    ``auth`` "auto" asks for keys unless the address is a loopback and there are no keys.
+
+    Examples
+    --------
+    >>> Settings().port, Settings().requests_in_flight
+    (8000, 1000)
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 8000
+    database: str = "fabcost.db"
+    auth: Literal["auto", "on", "off"] = "auto"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "json"
+    body_bytes: Count = 1_048_576
+    import_bytes: Count = 67_108_864
+    candidates: Count = 1_000
+    features: Count = 100
+    text_length: Count = 1_000
+    bulk_feedback: Count = 1_000
+    requests_in_flight: Count = 1_000
+    request_seconds: Seconds = 10.0
+    keep_alive_seconds: Count = 5
+    shutdown_seconds: Count = 30
+    backlog: Count = 100_000
+    park_seconds: Seconds = 120.0
+    create_personalizer_models: bool = True
+
+
+class Loaded(NamedTuple):
+    """Settings, and where each was set."""
+
+    settings: Settings
+    sources: dict[str, str]
+
+
+def load(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None
+) -> Loaded:
+    """Settings in force; a ValueError names what is unknown or wrong, and where it was set.
+
+    Examples
+    --------
+    >>> loaded = load({"port": 0}, {"FABCOST_PORT": "80", "FABCOST_LOG_LEVEL": "debug"})
+    >>> loaded.settings.port, loaded.settings.log_level, loaded.sources["log_level"]
+    (0, 'debug', 'environment')
+    >>> load({}, {"FABCOST_PROT": "80"})
+    Traceback (most recent call last):
+    ValueError: environment: FABCOST_PROT is not a setting
+    """
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.__struct_fields__, "default")
+    layers = {"file": _from_file(file), "environment": _from_environment(environment)}
+    for source, layer in {**layers, "flag": dict(flags)}.items():
+        values.update(_checked(source, layer))
+        sources.update(dict.fromkeys(layer, source))
+    return Loaded(Settings(**values), sources)
+
+
+def show(loaded: Loaded) -> str:
+    """Settings as TOML, with the source of each; a password is not shown.
+
+    Examples
+    --------
+    >>> print(show(load({"host": "::1"}, {})).splitlines()[0])
+    host = "::1"  # flag
+    """
+    values = msgspec.structs.asdict(loaded.settings)
+    values["database"] = without_password(loaded.settings.database)
+    lines = (
+        f"{name} = {msgspec.json.encode(value).decode()}  # {loaded.sources[name]}"
+        for name, value in values.items()
+    )
+    return "\n".join(lines)
+
+
+def without_password(database: str) -> str:
+    """The address of a database as it may be shown.
+
+    Examples
+    --------
+    >>> without_password("postgresql://shop:s3cret@db/fabcost")
+    'postgresql://shop:***@db/fabcost'
+    >>> without_password("sqlite:///fabcost.db")
+    'sqlite:///fabcost.db'
+    """
+    return _PARAMETER.sub("***", _USER.sub(r"\1***@", database))
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    names = (name for name in environment if name.startswith(PREFIX))
+    found = {name: name.removeprefix(PREFIX) for name in names}
+    return {
+        short.lower(): environment[name]
+        for name, short in found.items()
+        if short not in _OTHERS and not short.startswith(_OF_TESTS)
+    }
+
+
+def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of one layer in their types; texts are read as numbers where those are due."""
+    for name in layer:
+        if name not in Settings.__struct_fields__:
+            spelled = PREFIX + name.upper() if source == "environment" else name
+            raise ValueError(f"{source}: {spelled} is not a setting")
+    try:
+        read = msgspec.convert(dict(layer), Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{source}: {error}") from error
+    return {name: getattr(read, name) for name in layer}

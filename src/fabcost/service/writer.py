@@ -1,0 +1,338 @@
+"""The writer: one thread, one connection, one transaction for all that is waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
+from fabcost.service.recovery import Recovery
+from fabcost.service.requests import Activate, Call, Expire, Feed, Request, Write
+from fabcost.service.resolution import Keeper, Outcome, Resolver, without_models
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import Key
+
+_MOST_AT_ONCE = 1024
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
+_STOP = object()
+
+
+class Observer(Protocol):
+    """Who is told what the writer does; `fabcost.service.metrics.Metrics` is one."""
+
+    def fed_back(self, model: str, status: str) -> None:
+        """Feedback was answered."""
+        ...
+
+    def applied(self, model: str, lsn: int) -> None:
+        """Impressions up to ``lsn`` were learnt."""
+        ...
+
+    def committed(self, rows: int, seconds: float) -> None:
+        """A transaction is durable."""
+        ...
+
+    def store_away(self, away: bool) -> None:
+        """The database went away, or came back."""
+        ...
+
+    def backlog(self, count: int) -> None:
+        """So many decisions wait for the database to come back."""
+        ...
+
+
+class Writer:
+    """Writes what is submitted, in groups, and answers when it is durable and learnt.
+
+    While the database is away, decisions are answered at once and kept in memory; anything else
+    is a `StoreAwayError`.
+
+    Parameters
+    ----------
+    store
+        Open, with this server's epoch; from `start` on the writer's own.
+    keepers, recoveries
+        The models by name; only the writer's thread changes them, through `Call`.
+    loop
+        Where the answers are awaited.
+    observer
+        Told what happens.
+    tell
+        Told in words when the database goes away and comes back.
+    backlog
+        Decisions kept while the database is away; those beyond are not written at all.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        keepers: dict[str, Keeper],
+        recoveries: dict[str, Recovery],
+        *,
+        loop: asyncio.AbstractEventLoop,
+        observer: Observer,
+        tell: Callable[[str], object],
+        backlog: int,
+    ) -> None:
+        self.store = store
+        self.keepers = keepers
+        self.recoveries = recoveries
+        self.away: str | None = None
+        self.lost = 0
+        self._loop = loop
+        self._observer = observer
+        self._tell = tell
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._backlog: deque[Write] = deque()
+        self._most_in_backlog = backlog
+        self._parked: set[Key] = store.parked()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    @property
+    def unwritten(self) -> int:
+        """Decisions that were answered but not written yet."""
+        return len(self._backlog)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        """Write soon; ``request.done`` is answered in the loop.
+
+        While the database is away decisions are answered at once, and everything else fails.
+        """
+        if self.away is not None:
+            if not isinstance(request, Write):
+                request.done.set_exception(StoreAwayError(self.away))
+                return
+            request.done.set_result(False)
+        self._queue.put(request)
+
+    def stop(self) -> None:
+        """Write what is waiting and end; blocks."""
+        self._queue.put(_STOP)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            batch = self._take()
+            for group in _groups(batch):
+                self._write(group)
+            if self.away is not None and not self._stopping:
+                self._reconnect()
+        self._finish()
+
+    def _finish(self) -> None:
+        try:
+            if self._backlog:
+                self._write_backlog()
+            for model, keeper in self.keepers.items():
+                keeper.learning.wait()
+                self._snapshot(model, at_least=1)
+        except ServiceError as error:
+            self._tell(f"{len(self._backlog)} decisions could not be written: {error}")
+
+    def _take(self) -> list[Request]:
+        batch = [self._queue.get()]
+        while len(batch) < _MOST_AT_ONCE:
+            try:
+                batch.append(self._queue.get_nowait())
+            except queue.Empty:
+                break
+        if _STOP in batch:
+            self._stopping = True
+            batch = [each for each in batch if each is not _STOP]
+        return batch
+
+    def _write(self, group: list[Request]) -> None:
+        if self.away is not None:
+            self._keep(group, StoreAwayError(self.away))
+            return
+        try:
+            if isinstance(group[0], Call):
+                self._call(group[0])
+            else:
+                self._transact(group)
+        except (StoreAwayError, TakenOverError) as error:
+            self._go_away(error)
+            self._keep(group, error)
+        except Exception as error:  # noqa: BLE001 - one bad request must not stop the others
+            self._write_singly(group, error)
+
+    def _write_singly(self, group: list[Request], error: Exception) -> None:
+        if len(group) == 1:
+            self._tell(f"a request could not be written: {error!r}")
+            self._answer([(group[0].done, error)])
+            return
+        for each in group:
+            self._write([each])
+
+    def _call(self, request: Call) -> None:
+        try:
+            with self.store.transaction():
+                result = request.function(self.store)
+        except (StoreAwayError, TakenOverError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
+            self._answer([(request.done, error)])
+            return
+        self._answer([(request.done, result)])
+
+    def _transact(self, group: list[Request]) -> None:
+        started = time.monotonic()
+        gone = without_models(
+            [each for each in group if isinstance(each, Write | Feed | Activate)], self.keepers
+        )
+        group = [each for each in group if all(each is not one for one in gone)]
+        self._answer([(each.done, UnknownModelError("that was deleted")) for each in gone])
+        with self.store.transaction():
+            outcome = self._resolved(group)
+        self._learn(outcome)
+        self._answer(outcome.answers)
+        self._observe(outcome, time.monotonic() - started)
+        for model in outcome.learnt:
+            self._snapshot(model)
+
+    def _resolved(self, group: list[Request]) -> Outcome:
+        resolver = Resolver(self.store, self.keepers, self._parked)
+        if writes := [each for each in group if isinstance(each, Write)]:
+            resolver.write(writes)
+        if activations := [each for each in group if isinstance(each, Activate)]:
+            resolver.activate(activations)
+        if feeds := [each for each in group if isinstance(each, Feed)]:
+            resolver.feed(feeds)
+        for each in group:
+            if isinstance(each, Expire):
+                resolver.expire(each)
+        return resolver.finish()
+
+    def _learn(self, outcome: Outcome) -> None:
+        self._parked |= outcome.parked
+        self._parked -= outcome.unparked
+        for model, learnt in outcome.learnt.items():
+            keeper = self.keepers[model]
+            keeper.head += len(learnt)
+            keeper.learning.apply(learnt)
+
+    def _snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:
+        """Write the learner's state if enough has been learnt since the last time."""
+        keeper, learner = self.keepers[model], self.keepers[model].learning.learner
+        enough = max(at_least, int(_SNAPSHOT_SHARE * keeper.snapshot)) if at_least > 1 else 1
+        if learner is None or keeper.head - keeper.snapshot < enough:
+            return
+        content = self.recoveries[model].snapshot(learner)
+        with self.store.transaction():
+            self.store.put_snapshot(model, keeper.head, time.time(), content)
+        keeper.snapshot = keeper.head
+
+    def _observe(self, outcome: Outcome, seconds: float) -> None:
+        self._observer.committed(outcome.written, seconds)
+        for model, status in outcome.statuses:
+            self._observer.fed_back(model, status)
+        for model in outcome.learnt:
+            self._observer.applied(model, self.keepers[model].head)
+
+    def _answer(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+        if answers:
+            self._loop.call_soon_threadsafe(_settle, answers)
+
+    def _keep(self, group: list[Request], error: ServiceError) -> None:
+        """Decisions wait for the database; everything else may be repeated by whoever asked."""
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        for each in group:
+            if isinstance(each, Write):
+                self._put_aside(each)
+                answers.append((each.done, False))
+            else:
+                answers.append((each.done, error))
+        self._observer.backlog(len(self._backlog))
+        self._answer(answers)
+
+    def _put_aside(self, write: Write) -> None:
+        if len(self._backlog) < self._most_in_backlog:
+            self._backlog.append(write)
+        else:
+            self.lost += 1
+
+    def _go_away(self, error: ServiceError) -> None:
+        self.away = str(error)
+        self._observer.store_away(True)
+        self._tell(f"the database is away: {error}")
+
+    def _reconnect(self) -> None:
+        """Try until the database is back, putting aside what comes meanwhile."""
+        pause = _FIRST_PAUSE
+        while self.away is not None and not self._stopping:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            waiting = self._drained()
+            self._keep(waiting, StoreAwayError(self.away))
+            try:
+                self.store.reopen()
+                self._catch_up()
+                self._write_backlog()
+            except StoreAwayError:
+                continue
+            except TakenOverError as error:
+                self.away = str(error)
+                continue
+            self.away = None
+            self._observer.store_away(False)
+            self._tell("the database is back")
+
+    def _drained(self) -> list[Request]:
+        drained: list[Request] = []
+        while not self._queue.empty():
+            drained.extend(self._take())
+        return drained
+
+    def _catch_up(self) -> None:
+        """Learn what a transaction committed whose end was not heard."""
+        with self.store.transaction():
+            for row in self.store.models():
+                keeper = self.keepers.get(row.model)
+                if keeper is not None and row.head_lsn > keeper.head:
+                    recovery = self.recoveries[row.model]
+                    keeper.learning.apply(recovery.impressions(keeper.head, row.head_lsn))
+                    keeper.head = row.head_lsn
+            self._parked = self.store.parked()
+
+    def _write_backlog(self) -> None:
+        while self._backlog:
+            group = [self._backlog[i] for i in range(min(_MOST_AT_ONCE, len(self._backlog)))]
+            with self.store.transaction():
+                outcome = self._resolved(list(group))
+            self._learn(outcome)
+            for _ in group:
+                self._backlog.popleft()
+        self._observer.backlog(0)
+
+
+def _groups(batch: list[Request]) -> list[list[Request]]:
+    """What can share a transaction: a call of its own each, everything between together."""
+    groups: list[list[Request]] = []
+    together = False
+    for each in batch:
+        if isinstance(each, Call) or not together:
+            groups.append([each])
+        else:
+            groups[-1].append(each)
+        together = not isinstance(each, Call)
+    return groups
+
+
+def _settle(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    for done, result in answers:
+        if not done.done():
+            if isinstance(result, Exception):
+                done.set_exception(result)
+            else:
+                done.set_result(result)
