@@ -159,12 +159,21 @@ class Recommender:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, without pickle; see `load`."""
-        archive.replace_file(path, archive.pack(FORMAT, *self._state()))
+        archive.replace_file(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recommender:
         """Read a recommender that goes on with the same bits as if it had never stopped."""
-        return cls._restored(*archive.unpack(FORMAT, Path(path).read_bytes(), str(path)))
+        return cls.from_bytes(Path(path).read_bytes(), source=str(path))
+
+    def to_bytes(self) -> bytes:
+        """The file of `save` as bytes."""
+        return archive.pack(FORMAT, *self._state())
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, source: str = "the data") -> Recommender:
+        """The recommender of `to_bytes`; ``source`` names the data in errors."""
+        return cls._restored(*archive.unpack(FORMAT, content, source))
 
     def _expire_before(self, now: float | None) -> None:
         if now is not None:

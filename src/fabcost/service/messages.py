@@ -13,7 +13,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Scalar = str | bool | int | float | None
 Record = dict[str, Scalar]
-Arm = Literal["bandit", "holdback", "baseline"]
+Arm = Literal["bandit", "holdback", "baseline", "imported"]
 #: applied: learnt at once; recorded: kept until its deadline (aggregations other than earliest);
 #: duplicate: the decision was answered before; late: after its deadline; parked: no such decision
 #: yet; ignored: the model does not learn in its mode.

@@ -21,10 +21,19 @@ from fabcost.impressions import FloatArray
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.learning import Learning, Published
-from fabcost.service.messages import Arm, DecisionAnswer, DecisionRequest, Record
+from fabcost.service.messages import (
+    Arm,
+    DecisionAnswer,
+    DecisionRequest,
+    LoggedImpression,
+    Record,
+)
 from fabcost.service.model_settings import DRAWS, ModelSettings
 from fabcost.service.records import DecisionRecord, Impression, encoded
 from fabcost.service.store.rows import DecisionRow
+
+#: An imported decision is followed by its outcome at once.
+_TIME_FOR_OUTCOME = 60.0
 
 
 class Made(NamedTuple):
@@ -111,6 +120,54 @@ class Model:
             return Made(answer, None, None)
         row = self._row(request, answer, chosen, names, rows.row(chosen.place), now)
         return Made(answer, row, _entropy(chosen.propensities))
+
+    def logged(self, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
+        """A decision of the past as a row; without an outcome it will not be learnt."""
+        if given.item not in given.candidates:
+            raise InvalidRequestError(f"item {given.item!r} is not among the candidates")
+        shares = given.propensities
+        if shares is not None and len(shares) != len(given.candidates):
+            raise InvalidRequestError(
+                f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
+            )
+        request = DecisionRequest(context=given.context, candidates=given.candidates)
+        reader, terms, read = self._read(request)
+        self.schema.grow_to(reader)
+        items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
+        place = list(given.candidates).index(given.item)
+        row = self.schema.drawn(terms, items).row(place)
+        made = now if given.time is None else min(given.time, now)
+        answer = DecisionAnswer(
+            decision_id=decision,
+            item=given.item,
+            ranking=[given.item],
+            scores=[0.0],
+            propensities=None if shares is None else [shares[place]],
+            arm="imported",
+            posterior_version=self.learning.published.version,
+            deadline=now + _TIME_FOR_OUTCOME,
+        )
+        record = DecisionRecord(
+            context=given.context,
+            candidates=list(given.candidates),
+            answer=answer,
+            mode=self.settings.mode,
+            features=given.candidates,
+            all_propensities=shares,
+        )
+        known = given.value is not None
+        return DecisionRow(
+            model=self.name,
+            decision=decision,
+            made=made,
+            deadline=answer.deadline,
+            arm="imported",
+            item=given.item,
+            active=known,
+            learns=known,
+            features=encoded(Impression.of(row)),
+            record=encoded(record),
+        )
 
     def check_items(self, items: dict[str, Record]) -> None:
         """An error if the schema cannot read one of the items; nothing changes."""

@@ -109,7 +109,8 @@ class Resolver:
             self.outcome.answers.append((each.done, each.key in waiting))
         earlier: dict[Key, FeedbackRow] = {}
         for row in self._store.find_feedback(waiting) if waiting else []:
-            earlier.setdefault((row.model, row.decision), row)
+            if row.status == "recorded":
+                earlier.setdefault((row.model, row.decision), row)
         for key, row in earlier.items():
             if self._settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
@@ -143,7 +144,8 @@ class Resolver:
         due = [each for each in due if each.model in self._keepers]
         values: dict[Key, list[float]] = {}
         for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:
-            values.setdefault((row.model, row.decision), []).append(row.value)
+            if row.status == "recorded":
+                values.setdefault((row.model, row.decision), []).append(row.value)
         for each in due:
             self._expire(each, request.now, values.get(_key_of(each), []))
         self.outcome.expired += len(due)

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabcost.service import looking
+from fabcost.inference.fabcost import FabCost
+from fabcost.service import looking, moving
 from fabcost.service.clock import Clock
 from fabcost.service.errors import (
     AlreadyThereError,
@@ -30,6 +31,7 @@ from fabcost.service.messages import (
     FeedbackAnswer,
     FeedbackRequest,
     ItemsAnswer,
+    LoggedImpression,
     ModelAnswer,
     PosteriorAnswer,
     Record,
@@ -222,7 +224,7 @@ class Service:
     async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
         """Choose an item, and answer when that is durable; see `DecisionRequest`."""
         model, now = self._model(name), self.clock.now()
-        decision = request.decision_id or f"{int(now * 1000):012x}{secrets.token_hex(8)}"
+        decision = request.decision_id or self._new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
             self.metrics.decided(name, made.answer.arm, durable=False, entropy=None)
@@ -288,6 +290,45 @@ class Service:
         self._model(name)
         return await self._read(lambda store: store.history(name, after=after, limit=limit))
 
+    async def import_log(self, name: str, impressions: Sequence[LoggedImpression]) -> int:
+        """Keep decisions of the past, and learn those whose outcome is known; how many are new."""
+        model, now = self._model(name), self.clock.now()
+        ids = [each.decision_id or self._new_id(now) for each in impressions]
+        pairs = list(zip(impressions, ids, strict=True))
+        rows = [model.logged(each, decision, now) for each, decision in pairs]
+        writes, feeds = [], []
+        for row, (each, decision) in zip(rows, pairs, strict=True):
+            writes.append(Write(row, model.new_steps(), None, self._loop.create_future()))
+            self._writer.submit(writes[-1])
+            if each.value is not None:
+                done = self._loop.create_future()
+                feeds.append(Feed((name, decision), each.value, "imported", now, done))
+                self._writer.submit(feeds[-1])
+        written = await asyncio.gather(*(each.done for each in writes))
+        await asyncio.gather(*(each.done for each in feeds))
+        if False in written:
+            raise StoreAwayError("the decisions are in memory only")
+        return sum(each is True for each in written)
+
+    async def export_model(self, name: str) -> bytes:
+        """The file of a `fabcost.Recommender` that goes on as this model would."""
+        model = self._model(name)
+        while True:
+            learner = await self._call(lambda _: self._copied_learner(name))
+            if learner is not None:
+                return moving.to_file(model, learner)
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def import_model(
+        self, name: str, content: bytes, settings: ModelSettings | None = None
+    ) -> ModelAnswer:
+        """A new model from a file of `fabcost.Recommender.save`."""
+        try:
+            found, base = await asyncio.to_thread(moving.from_file, content, settings)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+        return await self._create(name, found, base)
+
     # API keys
 
     async def keys(self) -> list[KeyRow]:
@@ -310,6 +351,15 @@ class Service:
         if model is None:
             raise UnknownModelError(name)
         return model
+
+    @staticmethod
+    def _new_id(now: float) -> str:
+        """In the order of time, so that the newest lie together in the database."""
+        return f"{int(now * 1000):012x}{secrets.token_hex(8)}"
+
+    def _copied_learner(self, name: str) -> FabCost | None:
+        learner = self._writer.keepers[name].learning.learner
+        return None if learner is None else FabCost.restored(*learner.state())
 
     async def _create(self, name: str, settings: ModelSettings, base: bytes | None) -> ModelAnswer:
         if name in self._models:

@@ -1,0 +1,154 @@
+"""Commands: ``serve``, and ``keys`` to make, list and revoke API keys.
+
+Each imports the service only when it runs: the command line works without the extra.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from fabcost.service.settings import Settings
+    from fabcost.service.store.protocol import Store
+
+keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
+
+Config = Annotated[
+    Path | None,
+    typer.Option(envvar="FABCOST_CONFIG", dir_okay=False, help="TOML file of settings."),
+]
+Database = Annotated[
+    str | None, typer.Option(help="A file of SQLite, or postgresql://USER:PASSWORD@HOST/NAME.")
+]
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="0 for any that is free.")] = None,
+    database: Database = None,
+    auth: Annotated[
+        bool | None, typer.Option("--auth/--no-auth", help="Ask for API keys, or never.")
+    ] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="json or console.")] = None,
+    setting: Annotated[
+        list[str], typer.Option("--set", help="NAME=VALUE of any setting; repeatable.")
+    ] = [],  # noqa: B006
+    config: Config = None,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Print the settings in force and exit.")
+    ] = False,
+) -> None:
+    """Serve decisions over HTTP, and learn from what becomes of them."""
+    named = {"host": host, "port": port, "database": database}
+    switched = {"auth": {None: None, True: "on", False: "off"}[auth]}
+    logged = {"log_level": log_level, "log_format": log_format}
+    with _explained():
+        from fabcost.service.settings import load, show  # noqa: PLC0415
+
+        flags = {**_assigned(setting), **_given({**named, **switched, **logged})}
+        loaded = load(flags, os.environ, config)
+        if show_config:
+            typer.echo(show(loaded))
+        else:
+            _serve(loaded.settings)
+
+
+@keys.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Whose it is, for the list.")],
+    role: Annotated[list[str], typer.Option(help="decide, feedback, read, admin; repeatable.")],
+    model: Annotated[str | None, typer.Option(help="The only model it opens.")] = None,
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Make a key and print it, this once."""
+    with _explained(), _store(database, config) as store:
+        from fabcost.service.http.keys import new_key  # noqa: PLC0415
+
+        row, text = new_key(name, role, model, now=time.time())
+        store.insert_key(row)
+        typer.echo(text)
+
+
+@keys.command("list")
+def list_all(database: Database = None, config: Config = None) -> None:
+    """All keys, without their secrets."""
+    with _explained(), _store(database, config) as store:
+        rows = store.keys()
+        for row in rows:
+            state = "in force" if row.revoked is None else "revoked"
+            typer.echo(f"{row.key_id}  {state:8}  {row.roles}  {row.model or '*'}  {row.name}")
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="As the list shows it.")],
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Take a key out of force; servers follow within two seconds."""
+    with _explained(), _store(database, config) as store:
+        if not store.revoke_key(key_id, time.time()):
+            raise ValueError(f"there is no key {key_id!r} in force")
+
+
+def _serve(settings: Settings) -> None:
+    from fabcost.service import server  # noqa: PLC0415
+    from fabcost.service.logs import logger  # noqa: PLC0415
+
+    log = logger(settings.log_level, settings.log_format)
+    try:
+        server.serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
+    except server.CannotStartError as error:
+        raise ValueError(str(error)) from error
+
+
+@contextmanager
+def _store(database: str | None, config: Path | None) -> Iterator[Store]:
+    from fabcost.service.settings import load  # noqa: PLC0415
+    from fabcost.service.store.address import store_at  # noqa: PLC0415
+
+    settings = load(_given({"database": database}), os.environ, config).settings
+    store = store_at(settings.database)
+    store.open(take_over=False)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _given(flags: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _assigned(settings: list[str]) -> dict[str, str]:
+    for each in settings:
+        if "=" not in each:
+            raise ValueError(f"--set is {each!r} but must be NAME=VALUE")
+    return dict(each.split("=", 1) for each in settings)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Errors of whoever typed the command, without a traceback."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
+        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
+        raise typer.Exit(2) from error
+    except Exception as error:
+        from fabcost.service.errors import ServiceError  # noqa: PLC0415
+
+        if not isinstance(error, ValueError | ServiceError):
+            raise
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error

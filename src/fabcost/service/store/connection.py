@@ -1,0 +1,55 @@
+"""What the tables ask of a driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+Dialect = Literal["sqlite", "postgres"]
+
+
+class Connection(Protocol):
+    """One connection of one driver, whose errors are those of `fabcost.service.errors`.
+
+    Rows that the database refuses (a missing model, a number that is not finite, text with NUL) are
+    a ValueError.
+    """
+
+    dialect: Dialect
+
+    def connect(self) -> None:
+        """Connect, and check that the program which answers is recent enough."""
+        ...
+
+    def disconnect(self) -> None:
+        """End the connection; ending it twice is harmless."""
+        ...
+
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run one statement, whose parameters are written ``:name``; the rows it returns."""
+        ...
+
+    def run_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement on a table ``batch`` of these rows, numbered by ``place`` from 1."""
+        ...
+
+    def roll_back(self) -> None:
+        """Undo what was begun, as well as the state of the connection lets it."""
+        ...
+
+
+def refuse_nul(values: Sequence[Any]) -> None:
+    r"""A ValueError if some text holds a NUL, which PostgreSQL has no text for.
+
+    Examples
+    --------
+    >>> refuse_nul(["a", 1])
+    >>> refuse_nul(["a\0b"])
+    Traceback (most recent call last):
+    ValueError: 'a\x00b' holds a NUL character, which the database cannot keep
+    """
+    for value in values:
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError(f"{value!r} holds a NUL character, which the database cannot keep")

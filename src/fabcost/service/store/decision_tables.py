@@ -1,0 +1,75 @@
+"""Decisions, what became of them, and the log that the learners read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from fabcost.service.store.rows import AppliedRow, DecisionRow, Key, Resolution, StoredDecision
+from fabcost.service.store.session import Session
+
+KEY = ("model", "decision")
+_PAGE = 10_000
+_BEYOND = 2**63 - 1
+
+
+class DecisionTables(Session):
+    """Decisions and the log; the methods are those of the protocol."""
+
+    def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
+        """Insert those that are not there yet; the keys of those."""
+        self._note(0.0, *(row.made for row in rows))
+        inserted = self._write_batch("insert_decisions", DecisionRow._fields, rows)
+        return {(model, decision) for model, decision in inserted}
+
+    def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
+        """Those of the keys that are there."""
+        found = _stored(self._run_batch("find_decisions", KEY, list(keys)))
+        return {(row.model, row.decision): row for row in found}
+
+    def activate(self, keys: Collection[Key]) -> int:
+        """Make deferred decisions count; how many were not active and unresolved before."""
+        return len(self._write_batch("activate", KEY, list(keys)))
+
+    def resolve(self, rows: Sequence[Resolution]) -> int:
+        """Set what became of decisions that are unresolved; how many were."""
+        self._note(0.0, *(row.resolved for row in rows))
+        return len(self._write_batch("resolve", Resolution._fields, rows))
+
+    def due(self, now: float, limit: int) -> list[StoredDecision]:
+        """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
+        return _stored(self._run("due", now=now, limit=limit))
+
+    def pending(self, model: str) -> int:
+        """How many decisions are unresolved."""
+        ((count,),) = self._run("pending", model=model)
+        return int(count)
+
+    def recent(self, model: str, *, limit: int, before: int | None) -> list[StoredDecision]:
+        """The latest decisions, newest first, those with ``seq`` below ``before`` only."""
+        below = _BEYOND if before is None else before
+        return _stored(self._run("recent", model=model, before=below, limit=limit))
+
+    def history(self, model: str, *, after: int, limit: int) -> list[StoredDecision]:
+        """Decisions with ``seq`` above ``after``, oldest first."""
+        return _stored(self._run("history", model=model, after=after, limit=limit))
+
+    def log(self, model: str, *, after: int, to: int) -> Iterator[AppliedRow]:
+        """Impressions with ``after`` < lsn ≤ ``to`` in order."""
+        while rows := self._run("log", model=model, after=after, to=to, limit=_PAGE):
+            yield from map(AppliedRow._make, rows)
+            after = rows[-1][0]
+
+    def put_snapshot(self, model: str, lsn: int, made: float, content: bytes) -> None:
+        """Keep a learner's state; only the two newest of a model stay."""
+        self._write("put_snapshot", model=model, lsn=lsn, made=made, content=content)
+        self._write("drop_old_snapshots", model=model)
+
+    def snapshots(self, model: str) -> list[tuple[int, bytes]]:
+        """The snapshots, newest first."""
+        return [(lsn, content) for lsn, content in self._run("snapshots", model=model)]
+
+
+def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:
+    # SQLite has no booleans.
+    return [StoredDecision(*row[:6], bool(row[6]), bool(row[7]), *row[8:]) for row in rows]

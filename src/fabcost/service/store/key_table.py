@@ -1,0 +1,24 @@
+"""API keys, which may be written while a server runs."""
+
+from __future__ import annotations
+
+from fabcost.service.store.rows import KeyRow
+from fabcost.service.store.session import Session
+
+
+class KeyTable(Session):
+    """API keys; the methods are those of the protocol."""
+
+    def keys(self) -> list[KeyRow]:
+        """All API keys, revoked ones too."""
+        return [KeyRow(*row) for row in self._run("keys")]
+
+    def insert_key(self, row: KeyRow) -> None:
+        """A new API key, in a transaction of its own."""
+        with self._begun():
+            self._write("insert_key", **row._asdict())
+
+    def revoke_key(self, key_id: str, now: float) -> bool:
+        """Revoke a key, in a transaction of its own; whether there was one in force."""
+        with self._begun():
+            return bool(self._write("revoke_key", key_id=key_id, now=now))

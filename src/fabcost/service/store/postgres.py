@@ -1,0 +1,153 @@
+"""PostgreSQL: a server of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
+from fabcost.service.store.connection import Dialect, refuse_nul
+
+OLDEST = 120_000
+_DEFAULTS = {
+    "application_name": "fabcost",
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+# A plan made while a table was small must not outlive that; and every join looks up the rows of a
+# batch by their key, whatever the statistics of a table that grows fast say.
+_SETTINGS = """
+SET synchronous_commit = on;
+SET lock_timeout = '5s';
+SET statement_timeout = '120s';
+SET idle_in_transaction_session_timeout = '60s';
+SET plan_cache_mode = force_custom_plan;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+"""
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_TIMES = ("made", "deadline", "resolved", "received", "start")
+_SUMS = ("value", "log_loss", "entropy", "predicted")
+_INTEGERS = ("seq", "label", "lsn", "bin", "decisions", "impressions", "clicks")
+_TYPES = {
+    **dict.fromkeys(_TIMES + _SUMS, "double precision"),
+    **dict.fromkeys(_INTEGERS, "bigint"),
+    **dict.fromkeys(("active", "learns"), "boolean"),
+}
+
+
+class Postgres:
+    """A connection to a server; a batch travels as one JSON text, which PostgreSQL reads exactly.
+
+    Examples
+    --------
+    >>> Postgres("postgresql://news:secret@db.example/news").dialect
+    'postgres'
+    """
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, address: str) -> None:
+        try:
+            known = conninfo_to_dict(address)
+        except psycopg.Error:
+            raise DatabaseUnusableError(
+                "the address of the database cannot be read; expected "
+                "postgresql://user:password@host:port/database"
+            ) from None
+        self._conninfo = make_conninfo(**{**_DEFAULTS, **known, "client_encoding": "utf8"})
+        self._secret = str(known.get("password") or "")
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def connect(self) -> None:
+        """Connect, and end the connection that was."""
+        self.disconnect()
+        with self._errors():
+            self._connection = psycopg.connect(self._conninfo, autocommit=True)
+            self._connection.execute(_SETTINGS)
+        version = self._connection.info.server_version
+        if version < OLDEST:
+            raise DatabaseUnusableError(
+                f"PostgreSQL is {version // 10_000} but must be at least {OLDEST // 10_000}"
+            )
+
+    def disconnect(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+            self._connection = None
+
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run one statement."""
+        refuse_nul(list(parameters.values()))
+        return self._execute(_translated(statement), parameters or None)
+
+    def run_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement on rows, in one round trip."""
+        content = msgspec.json.encode([dict(zip(columns, row, strict=True)) for row in rows])
+        if b"\\u0000" in content:
+            for row in rows:
+                refuse_nul(row)
+        text = _batch(tuple(columns)) + _translated(statement)
+        return self._execute(text, {"batch": content.decode()})
+
+    def roll_back(self) -> None:
+        """Undo what was begun, unless the connection has gone, which undoes it too."""
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _execute(self, text: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
+        if self._connection is None:
+            raise StoreAwayError("the database is not open")
+        with self._errors():
+            cursor = self._connection.execute(text.encode(), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (psycopg.IntegrityError, psycopg.DataError) as error:
+            raise ValueError(f"the database refused a row: {self._said(error)}") from error
+        except psycopg.ProgrammingError as error:
+            raise DatabaseUnusableError(
+                f"the database cannot be used: {self._said(error)}"
+            ) from None
+        except psycopg.Error as error:
+            raise StoreAwayError(f"the database cannot be used now: {self._said(error)}") from None
+
+    def _said(self, error: psycopg.Error) -> str:
+        said = " ".join(str(error).split())
+        if self._secret:
+            said = said.replace(quote(self._secret, safe=""), "…").replace(self._secret, "…")
+        return said
+
+
+@cache
+def _translated(statement: str) -> str:
+    return _PARAMETER.sub(r"%(\1)s", statement)
+
+
+@cache
+def _batch(columns: tuple[str, ...]) -> str:
+    fields = ", ".join(f"{column} {_TYPES.get(column, 'text')}" for column in columns)
+    return (
+        "WITH batch AS (SELECT * FROM ROWS FROM "  # noqa: S608 (the columns are our own)
+        f"(json_to_recordset(%(batch)s::json) AS ({fields})) "
+        f"WITH ORDINALITY AS rows ({', '.join(columns)}, place)) "
+    )

@@ -1,0 +1,145 @@
+"""A connection with the right to write: epochs and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fabcost.service.errors import TakenOverError
+from fabcost.service.store.connection import Connection
+from fabcost.service.store.statements import statement
+from fabcost.service.store.versions import migrate
+
+
+class Session:
+    """Opens a database, runs named statements, and lets only the latest server write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fabcost.service.store.sqlite import Sqlite
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first, second = (Session(Sqlite(f"{folder}/bandit.db")) for _ in range(2))
+    ...     first.open(take_over=True)
+    ...     second.open(take_over=True)
+    ...     try:
+    ...         with first.transaction():
+    ...             pass
+    ...     except TakenOverError as error:
+    ...         print(error)
+    ...     first.close()
+    ...     second.close()
+    epoch 2 of the database has begun but this server is of epoch 1
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._epoch: int | None = None
+        self._writing = False
+        self._latest = 0.0
+
+    def open(self, *, take_over: bool) -> None:
+        """Connect and migrate; with ``take_over`` begin a new epoch."""
+        self._connection.connect()
+        try:
+            migrate(self._connection)
+            if take_over:
+                with self._begun():
+                    ((self._epoch,),) = self._run("take_over")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the connection; closing twice is harmless."""
+        self._connection.disconnect()
+
+    def reopen(self) -> None:
+        """Connect again, in the same epoch."""
+        self._connection.connect()
+        if self._epoch is not None:
+            self._check_epoch("epoch")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing; only for the server of the latest epoch."""
+        if self._epoch is None:
+            raise TakenOverError(
+                "this connection has not taken over the database: it may only read"
+            )
+        with self._begun():
+            self._check_epoch("epoch_for_writing")
+            self._latest = 0.0
+            yield
+            if self._latest > 0.0:
+                self._run("set_latest_time", time=self._latest)
+
+    def latest_time(self) -> float:
+        """The latest time that was written, 0.0 for a new database."""
+        ((latest,),) = self._run("latest_time")
+        return float(latest)
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        if self._writing:
+            raise RuntimeError("a transaction has begun already: they cannot be nested")
+        self._run("begin")
+        self._writing = True
+        try:
+            yield
+            if not self._writing:
+                raise RuntimeError("a statement of the transaction failed: nothing was written")
+            self._connection.run("COMMIT", {})
+        except BaseException:
+            self._connection.roll_back()
+            raise
+        finally:
+            self._writing = False
+
+    def _check_epoch(self, name: str) -> None:
+        ((epoch,),) = self._run(name)
+        if epoch != self._epoch:
+            raise TakenOverError(
+                f"epoch {epoch} of the database has begun but this server is of epoch {self._epoch}"
+            )
+
+    def _note(self, *times: float) -> None:
+        self._latest = max(self._latest, *times)
+
+    def _run(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        text = statement(name, self._connection.dialect)
+        with self._ended_by_failure():
+            return self._connection.run(text, parameters)
+
+    def _run_batch(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        if not rows:
+            return []
+        text = statement(name, self._connection.dialect)
+        with self._ended_by_failure():
+            return self._connection.run_batch(text, columns, rows)
+
+    @contextmanager
+    def _ended_by_failure(self) -> Iterator[None]:
+        # SQLite would go on, and some of its errors end the transaction; PostgreSQL refuses.
+        try:
+            yield
+        except BaseException:
+            self._writing = False
+            raise
+
+    def _write(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        self._must_write()
+        return self._run(name, **parameters)
+
+    def _write_batch(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        self._must_write()
+        return self._run_batch(name, columns, rows)
+
+    def _must_write(self) -> None:
+        if not self._writing:
+            raise RuntimeError("the database is written outside a transaction")

@@ -1,0 +1,1 @@
+SELECT epoch FROM server FOR NO KEY UPDATE

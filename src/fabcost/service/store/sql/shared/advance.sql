@@ -1,0 +1,1 @@
+UPDATE models SET head_lsn = :to WHERE model = :model AND head_lsn = :head RETURNING model

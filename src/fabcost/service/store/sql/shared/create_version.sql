@@ -1,0 +1,1 @@
+CREATE TABLE schema_version (program TEXT NOT NULL, version INTEGER NOT NULL)

@@ -1,0 +1,1 @@
+DELETE FROM items WHERE (model, item) IN (SELECT model, item FROM batch)

@@ -1,0 +1,1 @@
+DELETE FROM models WHERE model = :model

@@ -1,0 +1,4 @@
+DELETE FROM snapshots
+WHERE
+    model = :model
+    AND lsn NOT IN (SELECT lsn FROM snapshots WHERE model = :model ORDER BY lsn DESC LIMIT 2)

@@ -1,0 +1,1 @@
+DELETE FROM feedback WHERE status = 'parked' AND received < :before RETURNING seq

@@ -1,0 +1,1 @@
+SELECT status, COUNT(*) FROM feedback WHERE model = :model GROUP BY status ORDER BY status

@@ -1,0 +1,1 @@
+INSERT INTO schema_version (program, version) VALUES ('fabcost', 0)

@@ -1,0 +1,1 @@
+SELECT item, features FROM items WHERE model = :model ORDER BY place

@@ -1,0 +1,1 @@
+SELECT key_id, digest, name, roles, model, created, revoked FROM keys ORDER BY created, key_id

@@ -1,0 +1,1 @@
+SELECT base FROM models WHERE model = :model

@@ -1,0 +1,1 @@
+SELECT model, decision FROM feedback WHERE status = 'parked'

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM decisions WHERE resolved IS NULL AND model = :model

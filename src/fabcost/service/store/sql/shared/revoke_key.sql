@@ -1,0 +1,1 @@
+UPDATE keys SET revoked = :now WHERE key_id = :key_id AND revoked IS NULL RETURNING key_id

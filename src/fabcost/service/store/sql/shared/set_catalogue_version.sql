@@ -1,0 +1,1 @@
+UPDATE models SET catalogue_version = :version WHERE model = :model

@@ -1,0 +1,1 @@
+SELECT step FROM steps WHERE model = :model ORDER BY seq

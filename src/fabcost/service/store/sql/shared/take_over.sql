@@ -1,0 +1,1 @@
+UPDATE server SET epoch = epoch + 1 RETURNING epoch

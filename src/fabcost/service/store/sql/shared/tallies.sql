@@ -1,0 +1,5 @@
+SELECT model, item, decisions, impressions, clicks
+FROM tallies
+WHERE model = :model
+ORDER BY decisions DESC, item
+LIMIT :limit

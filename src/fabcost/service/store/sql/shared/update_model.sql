@@ -1,0 +1,1 @@
+UPDATE models SET settings = :settings, edited = :edited WHERE model = :model RETURNING model

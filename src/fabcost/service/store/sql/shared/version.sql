@@ -1,0 +1,1 @@
+SELECT program, version FROM schema_version

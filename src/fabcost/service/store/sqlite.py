@@ -1,0 +1,127 @@
+"""SQLite: one file, for one server."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+
+from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
+from fabcost.service.store.connection import Dialect, refuse_nul
+
+OLDEST = (3, 37, 0)
+_MOST_ROWS = 1_000
+_BUSY_SECONDS = 2.0
+# SQLITE_ERROR is a table or column that is not as we made it.
+_UNUSABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR}
+_UNUSABLE_AT_FIRST = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+
+
+class Sqlite:
+    """A connection to a file; commits are on the disk when they return.
+
+    Batches are bound as numbers and text, not as JSON, because SQLite promises no exact reading of
+    decimal numbers.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = Sqlite(f"{folder}/bandit.db")
+    ...     connection.connect()
+    ...     connection.run("SELECT :a + 1", {"a": 0.1 + 0.2})
+    ...     connection.run_batch("SELECT place, item FROM batch", ["item"], [["a"], ["b"]])
+    ...     connection.disconnect()
+    [(1.3,)]
+    [(1, 'a'), (2, 'b')]
+    """
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def connect(self) -> None:
+        """Open the file, and make it if it is not there."""
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise DatabaseUnusableError(
+                f"SQLite is {sqlite3.sqlite_version} but must be at least "
+                f"{'.'.join(map(str, OLDEST))}"
+            )
+        self.disconnect()
+        with _errors(self._path, at_first=True):
+            self._connection = sqlite3.connect(
+                self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._prepare(self._connection)
+
+    def disconnect(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """Run one statement."""
+        refuse_nul(list(parameters.values()))
+        with _errors(self._path):
+            return self._open().execute(statement, dict(parameters)).fetchall()
+
+    def run_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        """Run one statement on rows; more than a thousand are run by the thousand."""
+        found = []
+        for start in range(0, len(rows), _MOST_ROWS):
+            part = rows[start : start + _MOST_ROWS]
+            values = list(chain.from_iterable(part))
+            refuse_nul(values)
+            with _errors(self._path):
+                cursor = self._open().execute(_batch(tuple(columns), len(part)) + statement, values)
+                found += cursor.fetchall()
+        return found
+
+    def roll_back(self) -> None:
+        """Undo what was begun; some errors have done so already."""
+        if self._connection is not None and self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StoreAwayError("the database is not open")
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise DatabaseUnusableError(
+                f"{self._path} cannot keep a write-ahead log (its journal mode is {mode!r}); "
+                "expected a file on a local disk"
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+
+@lru_cache(maxsize=512)
+def _batch(columns: tuple[str, ...], count: int) -> str:
+    marks = ", ?" * len(columns)
+    values = ", ".join(f"({place}{marks})" for place in range(1, count + 1))
+    return f"WITH batch (place, {', '.join(columns)}) AS (VALUES {values}) "
+
+
+@contextmanager
+def _errors(path: str, *, at_first: bool = False) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise ValueError(f"the database refused a row: {error}") from error
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _UNUSABLE or (at_first and code in _UNUSABLE_AT_FIRST):
+            raise DatabaseUnusableError(f"{path} cannot be used: {error}") from error
+        raise StoreAwayError(f"the database cannot be used now: {error}") from error

@@ -1,0 +1,71 @@
+"""Bring a database to the version this program writes."""
+
+from __future__ import annotations
+
+from fabcost.service.errors import DatabaseUnusableError
+from fabcost.service.store.connection import Connection
+from fabcost.service.store.statements import Migration, migrations, statement
+
+_PROGRAM = "fabcost"
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that are missing, each in a transaction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fabcost.service.store.sqlite import Sqlite
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = Sqlite(f"{folder}/bandit.db")
+    ...     connection.connect()
+    ...     migrate(connection)
+    ...     connection.run("SELECT version FROM schema_version", {})
+    ...     connection.disconnect()
+    [(2,)]
+    """
+    known = migrations(connection.dialect)
+    while _version(connection) != len(known):
+        _run(connection, "begin")
+        try:
+            _step(connection, known)
+        except BaseException:
+            connection.roll_back()
+            raise
+        connection.run("COMMIT", {})
+
+
+def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
+    _run(connection, "lock_migrations")
+    version = _version(connection)
+    if version == len(known):
+        return
+    if version == 0:
+        _run(connection, "create_version")
+        _run(connection, "insert_version")
+    migration = known[version]
+    for each in migration.statements:
+        connection.run(each, {})
+    connection.run(statement("set_version", connection.dialect), {"version": migration.version})
+
+
+def _version(connection: Connection) -> int:
+    tables = [name for (name,) in _run(connection, "tables")]
+    if not tables:
+        return 0
+    rows = _run(connection, "version") if "schema_version" in tables else []
+    if len(rows) != 1 or rows[0][0] != _PROGRAM:
+        raise DatabaseUnusableError(
+            f"the database holds tables of another program (such as {tables[0]!r}); "
+            f"expected an empty database or one made by {_PROGRAM}"
+        )
+    newest = migrations(connection.dialect)[-1].version
+    if rows[0][1] > newest:
+        raise DatabaseUnusableError(
+            f"the database has version {rows[0][1]} but this program knows versions up to {newest}"
+        )
+    return int(rows[0][1])
+
+
+def _run(connection: Connection, name: str) -> list[tuple[object, ...]]:
+    return connection.run(statement(name, connection.dialect), {})

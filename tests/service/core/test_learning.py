@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabcost import FabCost, Gaussian, Refresh
+from fabcost.service.learning import Learning, Learnt, learn
+from fabcost.service.records import Impression
+
+
+def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:
+    """Impressions whose columns grow with time, as those of an open schema do."""
+    rng = np.random.default_rng(seed)
+    learnt = []
+    for k in range(count):
+        most = 3 + (k // 7 if growing else 4)
+        columns = [0, *sorted(rng.choice(np.arange(1, most + 1), 2, replace=False).tolist())]
+        numbers = [1.0, *rng.normal(size=2).tolist()]
+        learnt.append(Learnt(Impression(columns, numbers), int(rng.choice([-1, 1]))))
+    return learnt
+
+
+def first() -> FabCost:
+    return FabCost(Gaussian.isotropic(2, variance=3.0))
+
+
+def one_by_one(impressions: Sequence[Learnt]) -> FabCost:
+    learner = first()
+    for each in impressions:
+        learn(learner, [each], 5.0)
+    return learner
+
+
+def same_bits(a: Gaussian, b: Gaussian) -> bool:
+    return a.mean.tobytes() == b.mean.tobytes() and a.root.tobytes() == b.root.tobytes()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.booleans(), st.integers(0, 99))
+def test_batches_do_not_matter(sizes: list[int], growing: bool, seed: int) -> None:
+    impressions = stream(sum(sizes), growing=growing, seed=seed)
+    learner, start = first(), 0
+    for size in sizes:
+        learn(learner, impressions[start : start + size], 5.0)
+        start += size
+    assert same_bits(learner.posterior, one_by_one(impressions).posterior)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=2, max_size=8), st.integers(0, 99))
+def test_refreshes_in_the_background_end_with_the_same_bits(sizes: list[int], seed: int) -> None:
+    impressions = stream(sum(sizes), growing=True, seed=seed)
+    learning, start = Learning(first(), 0, prior_variance=5.0, inline=0), 0
+    for size in sizes:
+        learning.apply(impressions[start : start + size])
+        start += size
+        assert learning.published.lsn == learning.lsn == start
+    learning.wait()
+    assert learning.failure is None
+    assert not learning.refreshing
+    assert learning.lag == 0
+    expected = one_by_one(impressions)
+    assert same_bits(learning.published.belief, expected.posterior)
+    assert learning.published.version == f"{start}.{expected.refreshes}"
+
+
+def test_while_a_refresh_runs_decisions_see_every_impression_filtered() -> None:
+    impressions = stream(40, growing=False, seed=3)
+    learning = Learning(first(), 0, prior_variance=5.0, inline=0)
+    with learning._lock:
+        pass
+    learning.apply(impressions[:1])  # a refresh is due at the first impression already
+    provisional = learning.published
+    filtered = FabCost(Gaussian.isotropic(2, variance=3.0), refresh=Refresh.never())
+    learn(filtered, impressions[:1], 5.0)
+    np.testing.assert_allclose(provisional.belief.mean, filtered.posterior.mean, atol=1e-6)
+    learning.wait()
+
+
+def test_a_refresh_is_timed() -> None:
+    seconds: list[float] = []
+    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=seconds.append)
+    learning.apply(stream(5, growing=False, seed=0))
+    learning.wait()
+    assert seconds
+    assert min(seconds) >= 0.0
+
+
+def test_a_failing_refresh_leaves_the_provisional_posterior_serving() -> None:
+    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=_fail)
+    learning.apply(stream(3, growing=False, seed=0))
+    learning.wait()
+    assert isinstance(learning.failure, RuntimeError)
+    assert learning.learner is None
+    assert learning.published.lsn == 3
+
+
+def _fail(seconds: float) -> None:
+    raise RuntimeError(f"after {seconds} seconds")

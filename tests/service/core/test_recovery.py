@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fabcost import FabCost
+from fabcost.service.learning import learn
+from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.service.records import encoded
+from fabcost.service.recovery import Recovery
+from fabcost.service.store.address import store_at
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
+from tests.service.core.test_learning import same_bits, stream
+
+SETTINGS = {
+    "geometric": ModelSettings(),
+    "window": ModelSettings(window=16),
+    "at": ModelSettings(refresh=RefreshSettings(kind="at", points=[20, 50])),
+    "never": ModelSettings(refresh=RefreshSettings(kind="never")),
+    "mackay": ModelSettings(moments="mackay"),
+}
+COUNT = 70
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = store_at(str(tmp_path / "log.db"))
+    store.open(take_over=True)
+    with store.transaction():
+        store.insert_model(ModelRow("cars", "{}", 0.0, 0.0, 0, 0), None)
+        rows, resolutions = [], []
+        for k, each in enumerate(stream(COUNT, growing=True, seed=5), start=1):
+            features = encoded(each.impression)
+            row = ("cars", f"d{k}", 1.0, 2.0, "bandit", "ad", True, True, features, "{}")
+            rows.append(DecisionRow(*row))
+            resolutions.append(Resolution("cars", f"d{k}", 1.5, "feedback", 1.0, each.label, k))
+        store.insert_decisions(rows)
+        store.resolve(resolutions)
+        store.advance("cars", head=0, to=COUNT)
+    return store
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
+    settings = SETTINGS[kind]
+    recovery = Recovery(store, "cars", settings, width=1)
+    expected = recovery.learner(COUNT, from_snapshot=False)
+    impressions = recovery.impressions(0, COUNT)
+    for lsn in (1, 15, 16, 17, 20, 33, 50, 51, COUNT):
+        learner = recovery.learner(0, from_snapshot=False)
+        learn(learner, impressions[:lsn], settings.prior_variance)
+        with store.transaction():
+            store.put_snapshot("cars", lsn, 0.0, recovery.snapshot(learner))
+        recovered = recovery.learner(COUNT)
+        assert same_bits(recovered.posterior, expected.posterior)
+        assert recovered.next_refresh == expected.next_refresh
+        assert recovered.refreshes == expected.refreshes
+
+
+def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:
+    recovery = Recovery(store, "cars", ModelSettings(), width=1)
+    learner = recovery.learner(COUNT, from_snapshot=False)
+    assert len(recovery.snapshot(learner)) < len(FabCost.state(learner)[1]["X"].tobytes()) * 2
+
+
+def test_a_spoilt_snapshot_is_left_out_and_told(store: Store) -> None:
+    complaints: list[str] = []
+    recovery = Recovery(store, "cars", ModelSettings(), width=1, complain=complaints.append)
+    expected = recovery.learner(COUNT, from_snapshot=False)
+    content = bytearray(recovery.snapshot(expected))
+    content[-1] ^= 1
+    with store.transaction():
+        store.put_snapshot("cars", COUNT, 0.0, bytes(content))
+    assert same_bits(recovery.learner(COUNT).posterior, expected.posterior)
+    assert "left out" in complaints[0]
+
+
+def test_a_snapshot_of_a_log_that_lost_rows_is_left_out(store: Store) -> None:
+    complaints: list[str] = []
+    recovery = Recovery(store, "cars", ModelSettings(), width=1, complain=complaints.append)
+    learner = recovery.learner(COUNT, from_snapshot=False)
+    learn(learner, recovery.impressions(0, 5), 10.0)
+    with store.transaction():
+        store.put_snapshot("cars", COUNT, 0.0, recovery.snapshot(learner))
+    recovery.learner(COUNT)
+    assert "but the log has" in complaints[0]

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+ATTEMPTS = 5
+
+
+class PostgresMissingError(Exception):
+    pass
+
+
+def find_binaries() -> Path:
+    """The folder of the newest pg_ctl, on the path or where Debian keeps it."""
+    on_path = shutil.which("pg_ctl")
+    candidates = [Path(each) for each in glob("/usr/lib/postgresql/*/bin/pg_ctl")]
+    candidates.sort(key=lambda each: float(each.parts[-3]))
+    if on_path:
+        candidates.append(Path(on_path))
+    if not candidates:
+        raise PostgresMissingError("no pg_ctl on the path or in /usr/lib/postgresql/*/bin")
+    return candidates[-1].parent
+
+
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class PostgresServer:
+    """A throw-away server; ``stop``, ``kill`` and ``start`` keep its data and its port."""
+
+    def __init__(self, folder: Path) -> None:
+        self._binaries = find_binaries()
+        self._folder = folder
+        self._data = folder / "data"
+        # PostgreSQL refuses to run as root.
+        self._user: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            account = pwd.getpwnam("postgres")
+            self._user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+            os.chown(folder, account.pw_uid, account.pw_gid)
+        self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
+        self.port = find_port()
+
+    def address(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+        log = str(self._folder / "log")
+        for attempt in range(ATTEMPTS):
+            try:
+                self._run("pg_ctl", "-w", "-l", log, "-o", f"{settings} -c fsync=off", "start")
+            except subprocess.CalledProcessError:
+                # After a kill, what is left of the old server may still be going away.
+                if attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(1.0)
+            else:
+                return
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-w", "-m", "fast", "stop")
+
+    def kill(self) -> None:
+        pid = int((self._data / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+        os.kill(pid, signal.SIGKILL)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """The address of a new database, which is dropped afterwards."""
+        name = f"test_{uuid.uuid4().hex}"
+        self._execute(f"CREATE DATABASE {name}")
+        try:
+            yield self.address(name)
+        finally:
+            self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _execute(self, statement: str) -> None:
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._binaries / program), "-D", str(self._data), *arguments]
+        subprocess.run(
+            command,
+            check=True,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **self._user,
+        )
+
+
+@contextmanager
+def throw_away_server() -> Iterator[PostgresServer]:
+    with tempfile.TemporaryDirectory(prefix="fabcost-postgres-", dir="/tmp") as folder:  # noqa: S108
+        server = PostgresServer(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()

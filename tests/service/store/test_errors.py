@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import sqlite3
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
+from fabcost.service.store.address import store_at
+from fabcost.service.store.database import Database
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.sqlite import Sqlite
+from tests.service.postgres import PostgresServer
+from tests.service.store.rows import decision_row, model_row
+
+
+class TestAddress:
+    @pytest.mark.parametrize("prefix", ["", "sqlite:///"])
+    def test_path_is_a_file(self, tmp_path: Path, prefix: str) -> None:
+        store = store_at(f"{prefix}{tmp_path}/bandit.db")
+        store.open(take_over=True)
+        store.close()
+        assert (tmp_path / "bandit.db").is_file()
+
+    @pytest.mark.parametrize("address", ["mysql://host/name", "sqlite://name", "sqlite:///"])
+    def test_others_are_refused(self, address: str) -> None:
+        with pytest.raises(DatabaseUnusableError, match="begins with '(mysql|sqlite)://'"):
+            store_at(address)
+
+    def test_memory_is_no_place_for_a_log(self) -> None:
+        with pytest.raises(DatabaseUnusableError, match="write-ahead log"):
+            store_at(":memory:").open(take_over=True)
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "postgresql://me:hunter2@127.0.0.1:notaport/news",
+            "postgresql://me:hunter2@127.0.0.1:1/news",
+            "postgresql://me:hunter2@127.0.0.1:1/news?colour=red",
+        ],
+    )
+    def test_password_is_not_told(self, address: str) -> None:
+        with pytest.raises((DatabaseUnusableError, StoreAwayError)) as caught:
+            store_at(address).open(take_over=True)
+        assert "hunter2" not in "".join(traceback.format_exception(caught.value, chain=True))
+
+
+class TestFile:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> str:
+        return str(tmp_path / "bandit.db")
+
+    @pytest.fixture
+    def connection(self, path: str) -> Sqlite:
+        return Sqlite(path)
+
+    @pytest.fixture
+    def store(self, connection: Sqlite) -> Iterator[Database]:
+        store = Database(connection)
+        store.open(take_over=True)
+        with store.transaction():
+            store.insert_model(model_row(), None)
+        yield store
+        store.close()
+
+    def test_what_is_not_a_database_is_refused(self, path: str) -> None:
+        Path(path).write_bytes(b"a letter to a friend" * 200)
+        with pytest.raises(DatabaseUnusableError, match="not a database"):
+            store_at(path).open(take_over=True)
+        assert Path(path).read_bytes().startswith(b"a letter")
+
+    def test_missing_folder_is_said(self, path: str) -> None:
+        with pytest.raises(DatabaseUnusableError, match="no/bandit.db cannot be used: unable"):
+            store_at(str(Path(path).parent / "no" / "bandit.db")).open(take_over=True)
+
+    def test_old_sqlite_is_refused(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+        with pytest.raises(DatabaseUnusableError, match="must be at least 3.37.0"):
+            store_at(path).open(take_over=True)
+
+    def test_lock_of_another_program_is_waited_out(self, store: Database, path: str) -> None:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreAwayError, match="locked"), store.transaction():
+                pass
+            assert [row.model for row in store.models()] == ["news"]
+        with store.transaction():
+            store.insert_decisions([decision_row()])
+
+    def test_read_only_file_is_away(self, store: Database, connection: Sqlite) -> None:
+        connection.run("PRAGMA query_only = ON", {})
+        with pytest.raises(StoreAwayError, match="readonly"), store.transaction():
+            store.insert_decisions([decision_row()])
+        store.reopen()
+        with store.transaction():
+            store.insert_decisions([decision_row()])
+        assert store.pending("news") == 1
+
+    def test_full_disk_is_away(self, store: Database, connection: Sqlite) -> None:
+        ((pages,),) = connection.run("PRAGMA page_count", {})
+        connection.run(f"PRAGMA max_page_count = {pages + 4}", {})
+        rows = [decision_row(f"d-{number}", record="x" * 4_000) for number in range(20)]
+        with pytest.raises(StoreAwayError, match="full"), store.transaction():
+            store.insert_decisions(rows)
+        assert store.pending("news") == 0
+        connection.run("PRAGMA max_page_count = 1000000", {})
+        with store.transaction():
+            store.insert_decisions(rows)
+        assert store.pending("news") == 20
+
+
+class TestServer:
+    @pytest.fixture
+    def store(self, postgres_address: str) -> Iterator[Store]:
+        store = store_at(postgres_address)
+        store.open(take_over=True)
+        with store.transaction():
+            store.insert_model(model_row(), None)
+        yield store
+        store.close()
+
+    def test_stopped_server_is_away_until_it_is_back(
+        self, store: Store, postgres: PostgresServer
+    ) -> None:
+        with pytest.raises(StoreAwayError), store.transaction():
+            store.insert_decisions([decision_row("lost")])
+            postgres.stop()
+            store.insert_decisions([decision_row("lost too")])
+        with pytest.raises(StoreAwayError):
+            store.reopen()
+        with pytest.raises(StoreAwayError), store.transaction():
+            pass
+        postgres.start()
+        store.reopen()
+        with store.transaction():
+            store.insert_decisions([decision_row("kept")])
+        assert [row.decision for row in store.history("news", after=0, limit=9)] == ["kept"]
+
+    def test_committed_rows_outlive_a_killed_server(
+        self, store: Store, postgres: PostgresServer
+    ) -> None:
+        with store.transaction():
+            store.insert_decisions([decision_row("kept")])
+        with pytest.raises(StoreAwayError), store.transaction():
+            store.insert_decisions([decision_row("lost")])
+            postgres.kill()
+            while store.models():
+                pass
+        postgres.start()
+        store.reopen()
+        assert [row.decision for row in store.history("news", after=0, limit=9)] == ["kept"]
+
+    def test_read_only_server_is_away(self, store: Store, postgres_address: str) -> None:
+        assert isinstance(store, Database)
+        store._connection.run("SET default_transaction_read_only = on", {})
+        with pytest.raises(StoreAwayError, match="read-only"), store.transaction():
+            store.insert_decisions([decision_row()])
+        store.reopen()
+        with store.transaction():
+            store.insert_decisions([decision_row()])
+
+    def test_missing_database_is_said(self, postgres: PostgresServer) -> None:
+        with pytest.raises(StoreAwayError, match='database "nothing" does not exist'):
+            store_at(postgres.address("nothing")).open(take_over=True)

@@ -1,0 +1,47 @@
+"""Batches are looked up by their keys, not by reading a table or a long index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fabcost.service.store import postgres, sqlite
+from fabcost.service.store.database import Database
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import Resolution
+from fabcost.service.store.statements import statement
+from tests.service.store.rows import decision_row, feedback_row
+
+KEY = ("model", "decision")
+BATCHES = {
+    "find_decisions": KEY,
+    "activate": KEY,
+    "resolve": Resolution._fields,
+    "find_feedback": KEY,
+    "set_feedback_status": (*KEY, "status"),
+}
+# SQLite makes these indexes for primary keys and names them so.
+INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
+
+
+def explain(store: Store, name: str, columns: Sequence[str]) -> str:
+    assert isinstance(store, Database)
+    connection, text = store._connection, statement(name, store._connection.dialect)
+    if isinstance(connection, postgres.Postgres):
+        query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
+        return str(connection._execute(query, {"batch": "[]"}))
+    assert isinstance(connection, sqlite.Sqlite)
+    query = f"EXPLAIN QUERY PLAN {sqlite._batch(tuple(columns), 2)} {text}"
+    return str(connection._open().execute(query, [None] * 2 * len(columns)).fetchall())
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_batch_is_found_by_key(store: Store, name: str) -> None:
+    with store.transaction():
+        store.insert_decisions([decision_row(f"d-{number}") for number in range(1_000)])
+        store.insert_feedback(
+            [feedback_row(f"d-{number}", status="parked") for number in range(1_000)]
+        )
+    plan = explain(store, name, BATCHES[name])
+    assert any(index in plan for index in INDEXES), plan

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fabcost.service.errors import DatabaseUnusableError
+from fabcost.service.store.address import store_at
+from fabcost.service.store.connection import Connection
+from fabcost.service.store.database import Database
+from fabcost.service.store.postgres import Postgres
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.sqlite import Sqlite
+from fabcost.service.store.statements import migrations, statement
+from tests.service.store.rows import decision_row, key_row, model_row, resolution
+
+FILL_VERSION_1 = """
+INSERT INTO models VALUES ('news', '{}', 1.5, 2.5, 1, 0, NULL);
+INSERT INTO decisions
+    (model, decision, made, deadline, arm, item, active, learns, features, record,
+     resolved, outcome, value, label, lsn)
+VALUES
+    ('news', 'd-1', 3.0, 9.0, 'bandit', 'ad-1', TRUE, TRUE, '[]', '{}', 4.0, 'feedback', 1, 1, 1)
+"""
+
+
+def connect(address: str) -> Connection:
+    is_file = address.startswith("sqlite")
+    connection = Sqlite(address.removeprefix("sqlite:///")) if is_file else Postgres(address)
+    connection.connect()
+    return connection
+
+
+def make_version_1(address: str) -> None:
+    connection = connect(address)
+    for name in ("create_version", "insert_version"):
+        connection.run(statement(name, connection.dialect), {})
+    for each in migrations(connection.dialect)[0].statements:
+        connection.run(each, {})
+    connection.run("UPDATE schema_version SET version = 1", {})
+    for each in FILL_VERSION_1.split(";"):
+        connection.run(each, {})
+    connection.disconnect()
+
+
+def run(address: str, text: str) -> None:
+    connection = connect(address)
+    connection.run(text, {})
+    connection.disconnect()
+
+
+def test_version_1_is_brought_up_to_date(store_address: str) -> None:
+    make_version_1(store_address)
+    store = store_at(store_address)
+    store.open(take_over=True)
+    assert store.models() == [model_row(settings="{}", created=1.5, edited=2.5, head_lsn=1)]
+    (row,) = store.history("news", after=0, limit=9)
+    assert (row.decision, row.value, row.lsn, row.active) == ("d-1", 1.0, 1, True)
+    store.insert_key(key_row())
+    with store.transaction():
+        store.insert_decisions([decision_row("d-2")])
+        store.resolve([resolution("d-2", lsn=2)])
+    assert [each.lsn for each in store.log("news", after=0, to=2)] == [1, 2]
+    store.close()
+
+
+def test_opening_again_changes_nothing(store: Store, store_address: str) -> None:
+    store.close()
+    again = store_at(store_address)
+    again.open(take_over=True)
+    assert len(again.models()) == 2
+    again.close()
+
+
+def test_newer_version_is_refused(store: Store, store_address: str) -> None:
+    run(store_address, "UPDATE schema_version SET version = 99")
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 2"):
+        store_at(store_address).open(take_over=True)
+
+
+@pytest.mark.parametrize(
+    "table", ["CREATE TABLE visitors (name TEXT)", "CREATE TABLE schema_version (n INTEGER)"]
+)
+def test_tables_of_others_are_left_alone(store_address: str, table: str) -> None:
+    run(store_address, table)
+    with pytest.raises(DatabaseUnusableError, match="of another program|cannot be used"):
+        store_at(store_address).open(take_over=True)
+    connection = connect(store_address)
+    found = connection.run(statement("tables", connection.dialect), {})
+    connection.disconnect()
+    assert len(found) == 1
+
+
+def test_failed_migration_leaves_the_version_before(
+    store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = connect(store_address)
+    known = migrations(connection.dialect)
+    connection.disconnect()
+    broken = known[1]._replace(statements=(*known[1].statements, "INSERT INTO nothing VALUES (1)"))
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "fabcost.service.store.versions.migrations", lambda dialect: (known[0], broken)
+        )
+        with pytest.raises(Exception, match="nothing"):
+            store_at(store_address).open(take_over=True)
+    store = store_at(store_address)
+    store.open(take_over=True)
+    assert store.keys() == []
+    store.close()
+
+
+def test_two_servers_may_start_at_once(store_address: str) -> None:
+    stores = [store_at(store_address) for _ in range(2)]
+    threads = [threading.Thread(target=each.open, kwargs={"take_over": True}) for each in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(each.models() == [] for each in stores)
+    assert {each._epoch for each in stores if isinstance(each, Database)} == {1, 2}
+    for each in stores:
+        each.close()
