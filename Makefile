@@ -21,7 +21,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 setup: $(STAMP)  ## Make .venv with the pinned versions
 
-demo: setup  ## A tour in the terminal: how accurate each method is on cold-start data
+demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
 	$(BIN)/fabcost demo
 
 test: check  ## Set everything up and run tests, lint, types and layer contracts

@@ -40,7 +40,7 @@ def test_example_runs(path: Path) -> None:
 
 
 def test_demo_writes_a_table_and_a_picture(tmp_path: Path) -> None:
-    result = CliRunner().invoke(application, ["demo", "--out", str(tmp_path), "--draws", "100"])
+    result = CliRunner().invoke(application, ["tour", "--out", str(tmp_path), "--draws", "100"])
     assert result.exit_code == 0, result.output
     assert "Laplace / EP" in result.output
     assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
@@ -50,11 +50,23 @@ def test_version() -> None:
     assert run("-m", "fabcost", "version").strip() == fabcost.__version__
 
 
-def test_missing_extra_is_named() -> None:
-    code = "import sys; sys.modules['typer'] = None\nfrom fabcost.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "pip install 'fabcost[reports]'" in done.stderr
+def run_without(module: str) -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.modules[{module!r}] = None\nfrom fabcost.__main__ import main; main()"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_missing_extra_is_named(missing: str) -> None:
+    done = run_without(missing)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert f"({missing} is missing): pip install 'fabcost[reports]'" in done.stderr
+
+
+def test_what_no_extra_has_is_not_called_one() -> None:
+    done = run_without("fabcost.cli")
+    assert "fabcost[reports]" not in done.stderr
+    assert "ModuleNotFoundError" in done.stderr
 
 
 def test_every_command_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""The tour of `fabcost demo`: how accurate each method is when data are few."""
+"""`fabcost tour`: how accurate each method is when data are few."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""The demonstration itself: what is started, shown and left running."""
+
+from __future__ import annotations
+
+import time
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from fabcost.client import Client
+from fabcost.demo.process import server
+from fabcost.demo.visits import MODEL, Score, settings, visits, world
+
+_A_SECOND = 50
+_RECENT = 500
+_WAIT_SECONDS = 2.0
+
+
+def run(
+    out: Path, *, port: int, seed: int, exit_after: float | None, browser: bool, console: Console
+) -> Score:
+    """Serve, send visitors, show the score; until ``exit_after`` seconds or Ctrl-C."""
+    out.mkdir(parents=True, exist_ok=True)
+    database = out / "demo.db"
+    for leftover in out.glob("demo.db*"):
+        leftover.unlink()
+    console.print("Starting a server on an embedded SQLite file…")
+    with server(database, port=port, log=out / "server.log") as address:
+        console.print(f"Dashboard: [bold]{address}/[/bold]\n")
+        if browser:
+            webbrowser.open(f"{address}/")
+        with Client(address) as client:
+            return _show(client, seed, exit_after, console)
+
+
+def _show(client: Client, seed: int, exit_after: float | None, console: Console) -> Score:
+    cars = world(seed)
+    client.create_model(MODEL, settings(cars, wait=_WAIT_SECONDS, seed=seed))
+    client.put_items(MODEL, cars.items)
+    score = Score()
+    try:
+        for latest in _told(_paced(visits(client, cars, seed), exit_after), console):
+            score = latest
+    except KeyboardInterrupt:
+        console.print("Stopping.")
+    weights = client.posterior(MODEL)
+    console.print(f"The model has learnt from {weights.impressions:,} impressions: {_line(score)}.")
+    return score
+
+
+def _told(scores: Iterator[Score], console: Console) -> Iterator[Score]:
+    """Shown as a table that changes, or line by line where there is no screen."""
+    if not console.is_terminal:
+        for score in scores:
+            if score.visitors % (5 * _A_SECOND) == 0:
+                console.print(_line(score))
+            yield score
+        return
+    with Live(_table(Score()), console=console, refresh_per_second=4) as live:
+        for score in scores:
+            live.update(_table(score))
+            yield score
+
+
+def _line(score: Score) -> str:
+    return (
+        f"{score.visitors:,} visitors, {score.clicks} clicks, "
+        f"{score.at_random:.1f} expected at random ({score.lift:+.0%})"
+    )
+
+
+def _paced(scores: Iterator[Score], seconds: float | None) -> Iterator[Score]:
+    """At a human pace, and not for ever."""
+    started = time.monotonic()
+    for count, score in enumerate(scores, start=1):
+        yield score
+        now = time.monotonic() - started
+        if seconds is not None and now >= seconds:
+            return
+        time.sleep(max(0.0, count / _A_SECOND - now))
+
+
+def _table(score: Score) -> Table:
+    table = Table(title="Visitors of a site that has just opened (Ctrl-C to stop)")
+    for heading in ("visitors", "clicks so far", "at random", "lift", f"rate, last {_RECENT}"):
+        table.add_column(heading, justify="right")
+    table.add_row(
+        f"{score.visitors:,}",
+        f"{score.clicks:,}",
+        f"{score.at_random:.1f}",
+        f"{score.lift:+.0%}",
+        f"{score.recent(_RECENT):.1%}",
+    )
+    return table
