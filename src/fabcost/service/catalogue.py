@@ -33,6 +33,7 @@ class Catalogue:
         self._newest = version
         self.items: dict[str, Record] = dict(items)
         self._encoded: EncodedItems | None = None
+        self._unread: dict[str, Record] = dict(items)
         self._filtered: dict[bytes, EncodedItems] = {}
 
     def __len__(self) -> int:
@@ -46,12 +47,17 @@ class Catalogue:
     def put(self, version: int, items: Mapping[str, Record]) -> None:
         """Add or replace items; they have been checked."""
         self.items.update(items)
+        self._unread.update(items)
         self._changed(version)
 
     def remove(self, version: int, ids: Sequence[str]) -> None:
         """Take items out; they have been checked."""
         for item in ids:
             self.items.pop(item, None)
+            self._unread.pop(item, None)
+        if self._encoded is not None:
+            kept = [k for k, item in enumerate(self._encoded.names) if item in self.items]
+            self._encoded = self._encoded.at(kept) if kept else None
         self._changed(version)
 
     def all(self) -> EncodedItems:
@@ -60,8 +66,10 @@ class Catalogue:
             raise InvalidRequestError(
                 "the catalogue is empty: put items into it or give candidates with the request"
             )
-        if self._encoded is None:
-            self._encoded = self._schema.encode_items(self.items)
+        if self._unread or self._encoded is None:
+            fresh = self._schema.encode_items(self._unread)
+            self._encoded = fresh if self._encoded is None else self._encoded.joined(fresh)
+            self._unread = {}
         return self._encoded
 
     def named(self, ids: Sequence[str]) -> EncodedItems:
@@ -98,7 +106,6 @@ class Catalogue:
 
     def _changed(self, version: int) -> None:
         self.version = version
-        self._encoded = None
         self._filtered.clear()
 
 
