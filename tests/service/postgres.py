@@ -110,7 +110,7 @@ class PostgresServer:
 
 @contextmanager
 def throw_away_server() -> Iterator[PostgresServer]:
-    with tempfile.TemporaryDirectory(prefix="fabcost-postgres-", dir="/tmp") as folder:  # noqa: S108
+    with tempfile.TemporaryDirectory(prefix="fabcost-postgres-", dir="/tmp") as folder:
         server = PostgresServer(Path(folder))
         server.start()
         try:

@@ -38,10 +38,9 @@ def run(
 
 
 def _show(client: Client, seed: int, exit_after: float | None, console: Console) -> Score:
-    cars = world(seed)
+    score, cars = Score(), world(seed)
     client.create_model(MODEL, settings(cars, wait=_WAIT_SECONDS, seed=seed))
     client.put_items(MODEL, cars.items)
-    score = Score()
     try:
         for latest in _told(_paced(visits(client, cars, seed), exit_after), console):
             score = latest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -37,6 +38,21 @@ from fabcost.service.store.rows import (
 from fabcost.service.writer import Writer
 
 _TOP_ITEMS = 10
+_OLDEST_TOTALS_SECONDS = 60.0
+
+
+class Totals(NamedTuple):
+    """Counts over the whole log, which take long when it is long."""
+
+    feedback: dict[str, int]
+    pending: int
+    decisions: int
+    at: float
+    seconds: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use them again: counting may take a fiftieth of the time at most."""
+        return now - self.at < min(50.0 * self.seconds, _OLDEST_TOTALS_SECONDS)
 
 
 class Read(NamedTuple):
@@ -45,9 +61,7 @@ class Read(NamedTuple):
     counts: list[CountRow]
     calibration: list[CalibrationRow]
     tallies: list[TallyRow]
-    feedback: dict[str, int]
-    pending: int
-    decisions: int
+    totals: Totals
 
 
 def model(each: Model) -> ModelAnswer:
@@ -126,18 +140,24 @@ def explain(each: Model, stored: StoredDecision) -> ExplanationAnswer:
     )
 
 
-def read_stats(store: Store, name: str, since: float) -> Read:
-    """Ask the database."""
-    tallies = store.tallies(name, limit=_TOP_ITEMS)
-    recent = store.recent(name, limit=1, before=None)
+def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> Read:
+    """Ask the database; ``totals`` are those of the last time."""
+    if totals is None or not totals.is_fresh(time.monotonic()):
+        totals = _read_totals(store, name)
     return Read(
         counts=store.counts(name, since=since),
         calibration=store.calibration(name),
-        tallies=tallies,
-        feedback=store.feedback_counts(name),
-        pending=store.pending(name),
-        decisions=sum(row.decisions for row in store.counts(name, since=0.0)) if recent else 0,
+        tallies=store.tallies(name, limit=_TOP_ITEMS),
+        totals=totals,
     )
+
+
+def _read_totals(store: Store, name: str) -> Totals:
+    started = time.monotonic()
+    feedback, pending = store.feedback_counts(name), store.pending(name)
+    decisions = sum(row.decisions for row in store.counts(name, since=0.0))
+    now = time.monotonic()
+    return Totals(feedback, pending, decisions, now, now - started)
 
 
 def stats(each: Model, read: Read, now: float, writer: Writer) -> StatsAnswer:
@@ -152,15 +172,15 @@ def stats(each: Model, read: Read, now: float, writer: Writer) -> StatsAnswer:
         posterior_published=published.time,
         impressions=learning.lsn,
         weights=each.schema.width,
-        decisions=read.decisions,
-        pending=read.pending,
+        decisions=read.totals.decisions,
+        pending=read.totals.pending,
         learner_lag=learning.lag,
         refreshing=learning.refreshing,
         refreshes=published.refreshes,
         last_refresh_seconds=learning.last_refresh_seconds,
         store_away=writer.away is not None,
         unwritten=writer.unwritten,
-        feedback=read.feedback,
+        feedback=read.totals.feedback,
         buckets=[StatsBucket(**_without_model(row)) for row in read.counts],
         calibration=[CalibrationBin(**_without_model(row)) for row in read.calibration],
         top_items=[ItemTally(**_without_model(row)) for row in read.tallies],

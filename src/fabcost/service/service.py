@@ -89,6 +89,7 @@ class Service:
         self._park_seconds = park_seconds
         self._loop = asyncio.get_running_loop()
         self._stopped = False
+        self._totals: dict[str, looking.Totals] = {}
         self._waiting: deque[tuple[float, asyncio.Future[StoredDecision | bool]]] = deque()
         self._sweeping = asyncio.create_task(self._sweep())
 
@@ -168,21 +169,23 @@ class Service:
 
         def write(store: Store) -> None:
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
+
+        def keep(_: None) -> None:
             self._writer.keepers[name].settings = settings
 
-        await self._call(write)
+        await self._call(write, keep)
         model.change(settings, edited)
         return looking.model(model)
 
     async def delete_model(self, name: str) -> None:
-        """Forget a model, its catalogue and its log."""
+        """Forget a model, its catalogue and its log, and revoke its API keys."""
         self._model(name)
 
-        def write(store: Store) -> None:
-            store.delete_model(name)
-            del self._writer.keepers[name], self._writer.recoveries[name]
+        def forget(_: None) -> None:
+            self._writer.keepers.pop(name, None)
+            self._writer.recoveries.pop(name, None)
 
-        await self._call(write)
+        await self._call(lambda store: store.delete_model(name), forget)
         self._models.pop(name, None)
 
     # Catalogues
@@ -264,7 +267,9 @@ class Service:
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         model, now = self._model(name), self.clock.now()
-        read = await self._read(lambda store: looking.read_stats(store, name, now - 60.0 * minutes))
+        since, totals = now - 60.0 * minutes, self._totals.get(name)
+        read = await self._read(lambda store: looking.read_stats(store, name, since, totals))
+        self._totals[name] = read.totals
         return looking.stats(model, read, now, self._writer)
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
@@ -367,13 +372,14 @@ class Service:
         now = self.clock.now()
 
         def write(store: Store) -> Loaded:
-            loaded = make(store, name, settings, base, now, self.metrics)
+            return make(store, name, settings, base, now, self.metrics)
+
+        def keep(loaded: Loaded) -> None:
             self._writer.keepers[name] = loaded.keeper
             self._writer.recoveries[name] = loaded.recovery
-            return loaded
 
         try:
-            loaded = await self._call(write)
+            loaded = await self._call(write, keep)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         self._models[name] = loaded.model
@@ -403,9 +409,10 @@ class Service:
         found = await self._read(lambda store: store.find_decisions([key]))
         return looking.found(found, key)
 
-    async def _call(self, function: Callable[[Store], T]) -> T:
+    async def _call(self, function: Callable[[Store], T], then: Callable[[T], object] = id) -> T:
+        """Do it in a transaction; ``then`` may change what the writer knows, as it is durable."""
         done: asyncio.Future[T] = self._loop.create_future()
-        self._writer.submit(Call(function, done))
+        self._writer.submit(Call(function, done, then))
         return await done
 
     async def _read(self, function: Callable[[Store], T]) -> T:

@@ -121,6 +121,7 @@ def test_a_correct_baseline_that_wins_is_a_share_above_all() -> None:
         "not reproduced",
         "partly",
     ]
+    assert headline.reason.endswith("the interval of its gain excludes 16.1 %")
 
 
 def test_a_gain_over_a_correct_baseline_is_recognised() -> None:
@@ -131,6 +132,26 @@ def test_a_gain_over_a_correct_baseline_is_recognised() -> None:
         published=[95.0, 105.0, 116.0],
     )
     assert [each.verdict for each in claims(part)[:3]] == ["reproduced"] * 3
+    assert "lies above 0 and does not exclude 16.1 %" in claims(part)[0].reason
+
+
+def test_a_gain_that_may_be_none_is_not_called_one() -> None:
+    part = hand_made(
+        papers=[100.0, 150.0, 120.0],
+        ours=[100.0, 150.0, 120.0],
+        correct=[110.0, 100.0, 115.0],
+        published=[30.0, 55.0, 40.0],
+    )
+    headline = claims(part)[0]
+    assert headline.verdict == "partly"
+    assert headline.reason.endswith("no gain is shown")
+
+
+def test_a_short_day_is_called_trivial(tiny: Bandits) -> None:
+    assert "cut to 60 impressions, so that the lead is trivial" in claims(tiny)[-1].reason
+    same = [100.0, 110.0, 121.0]
+    whole = hand_made(papers=same, ours=same, correct=same, published=same)
+    assert "trivial" not in claims(whole)[-1].reason
 
 
 def test_no_gain_at_all_is_not_reproduced() -> None:

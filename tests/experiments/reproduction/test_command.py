@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
-from fabcost.experiments.reproduction import paper, run
+from fabcost.experiments.reproduction import docs, markdown, paper, run
 from fabcost.experiments.reproduction.claims import PaperClaim, Verdict
 from fabcost.experiments.reproduction.parts import Change, Part, Plot
 from fabcost.experiments.reproduction.scales import Scale
@@ -46,6 +46,8 @@ TINY = Scale(
     whole_day=False,
     timed_rows=400,
 )
+
+MOST_CHARACTERS = 250  # in a cell that is still read
 
 
 def reproduce(out: Path, *, seed: int = 0, **settings: Any) -> tuple[str, dict[str, Any]]:
@@ -70,6 +72,7 @@ def test_every_claim_is_filled(first: tuple[Path, str, dict[str, Any]]) -> None:
         for name in ("where", "claim", "paper", "measured", "reason"):
             assert claim[name].strip(), (name, claim)
             assert not re.search(r"\bnan\b|\binf\b", claim[name]), claim
+        assert len(claim["measured"]) <= MOST_CHARACTERS, claim
         assert claim["seconds"] > 0
     assert numbers["changes"]
     assert all(all(change.values()) for change in numbers["changes"])
@@ -81,6 +84,22 @@ def test_every_claim_is_filled(first: tuple[Path, str, dict[str, Any]]) -> None:
     for plot in plots:
         assert (out / "figures" / f"{plot.name}.png").read_bytes().startswith(b"\x89PNG")
         assert b"<svg" in (out / "figures" / f"{plot.name}.svg").read_bytes()
+
+
+def test_the_documentation_has_its_claims(
+    first: tuple[Path, str, dict[str, Any]], tmp_path: Path
+) -> None:
+    out, _, numbers = first
+    (tmp_path / docs.README).write_text(f"{markdown.BEGIN}{markdown.END}", encoding="utf-8")
+    docs.take(out, tmp_path)
+    docs.write(tmp_path)
+    page = (tmp_path / docs.PAGE).read_text(encoding="utf-8")
+    for claim in numbers["claims"]:
+        for text in (claim["claim"], claim["measured"], claim["reason"]):
+            assert markdown.escape(text) in page
+    for name in markdown.SHOWN:
+        copied = (tmp_path / docs.IMAGES / f"reproduction-{name}.png").read_bytes()
+        assert copied == (out / "figures" / f"{name}.png").read_bytes()
 
 
 def test_asking_again_gives_the_same_bytes(first: tuple[Path, str, dict[str, Any]]) -> None:
@@ -154,7 +173,7 @@ def part_of(log: Path, names: str) -> Part:
 
 def test_parts_are_put_together(tmp_path: Path) -> None:
     page, numbers = reproduce(tmp_path / "out", parts=[part_of(tmp_path / "log", "xy")])
-    assert "<td>xy</td>" in page
+    assert '<td data-column="Measured">xy</td>' in page
     assert "A &lt;part&gt;." in page
     assert numbers["parts"] == {"small": "xy"}
     assert set(numbers["units"]) == {"small-x-0", "small-y-0", "errata"}

@@ -184,4 +184,6 @@ def test_sweeps_of_one_data_set_are_a_part() -> None:
     mixed = replace(part, sweeps={**part.sweeps, "day": slow.sweeps["day"]})
     claim = told(mixed)["sweeps"]
     assert claim.verdict == "partly"
-    assert "100 rows of day" in claim.reason
+    assert "100 rows of the day" in claim.reason
+    assert "0% on the day and 100% on the design with exact moments" in claim.measured
+    assert claim.details[0] == ("day, exact moments", "9 to 9 sweeps with 100 to 100 rows")

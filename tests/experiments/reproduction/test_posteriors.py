@@ -87,7 +87,8 @@ def test_verdicts_follow_the_numbers(tiny: Marginals) -> None:
     adf, first, marginal, conditional = posteriors.claims(as_in_paper)
     assert (adf.verdict, first.verdict) == ("reproduced", "reproduced")
     assert (marginal.verdict, conditional.verdict) == ("not reproduced", "reproduced")
-    assert "2 after 500" in adf.measured
+    assert "by 2 and 0.1 sds (ADF), by 5 and 0.2 sds" in adf.measured
+    assert adf.details[0][1].startswith("off by 2 after 500")
     assert "0.30" in conditional.measured
     otherwise = _moved(tiny, {ADF: (0.1, 0.1), ADF_MACKAY: (5.0, 0.2), EP_MACKAY: (3.0, 0.0)})
     adf, first, *_ = posteriors.claims(otherwise)

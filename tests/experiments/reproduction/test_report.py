@@ -6,6 +6,7 @@ import base64
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
@@ -13,7 +14,8 @@ from matplotlib.figure import Figure
 from fabcost.experiments.reproduction.claims import PaperClaim
 from fabcost.experiments.reproduction.parts import Change
 from fabcost.experiments.reproduction.pictures import Picture
-from fabcost.experiments.reproduction.report import Report, Section, Table, duration, render
+from fabcost.experiments.reproduction.report import Report, Section, Table, render
+from fabcost.experiments.reproduction.wording import duration, typeset
 
 VOID = {"col", "img", "meta"}
 NASTY = "a < b & \"c\" 'd' $scale <script>alert(1)</script>"
@@ -53,8 +55,8 @@ def picture(name: str) -> Picture:
     return Picture.of(figure, name=name, shows=f"{name}: {NASTY}", caption=f"see {NASTY}")
 
 
-def claim(verdict: str, *, text: str = "more clicks") -> PaperClaim:
-    return PaperClaim("Figure 4", text, "16 %", "3 %", verdict, NASTY, 61.0)  # type: ignore[arg-type]
+def claim(verdict: str, *, text: str = "more clicks", **more: Any) -> PaperClaim:
+    return PaperClaim("Figure 4", text, "16 %", "-3 %", verdict, NASTY, 61.0, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,11 @@ def report() -> Report:
         sections=[
             Section("one", "First & best", NASTY, [*map(claim, verdicts)], [picture("a")]),
             Section(
-                "two", "Second", "", [claim("partly", text=NASTY)], [picture("b"), picture("c")]
+                "two",
+                "Second",
+                "",
+                [claim("partly", text=NASTY, details=((NASTY, "one"), ("other", "-2")))],
+                [picture("b"), picture("c")],
             ),
         ],
         errata=Table("Errata", {"Number": 20, "What": 80}, [("1", NASTY), ("2", "x")]),
@@ -116,8 +122,8 @@ def test_every_cell_of_a_heading_says_what_it_heads(page: Page) -> None:
 
 def test_texts_are_shown_as_they_are(page: Page) -> None:
     texts = Counter(page.text)
-    # claims 5 reasons and 1 claim, setting, introduction, erratum, change
-    assert texts[NASTY] == 10
+    # claims 5 reasons and 1 claim, its heading and a case, setting, introduction, erratum, change
+    assert texts[NASTY] == 12
     assert texts[f"see {NASTY}"] == 3
     assert texts["1\N{NO-BREAK SPACE}min 1\N{NO-BREAK SPACE}s"] == 5
 
@@ -125,6 +131,30 @@ def test_texts_are_shown_as_they_are(page: Page) -> None:
 def test_verdicts_are_words_and_counted(page: Page) -> None:
     told = "".join(page.text)
     assert "1 reproduced2 partly1 not reproduced1 not testable" in told
+
+
+def test_cases_are_told_where_there_are_some(page: Page) -> None:
+    assert page.all("details") == [{"open": None}]
+    assert {"one", "other", "−2"} <= set(page.text)
+
+
+def test_every_cell_names_its_column(page: Page) -> None:
+    names = Counter(cell["data-column"] for cell in page.all("td"))
+    assert names["Measured"] == 6  # five claims and a change
+    assert names["Verdict and why"] == names["Time"] == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("-5.2 % (-27.3 to +16.8)", "−5.2\xa0% (−27.3 to +16.8)"),
+        ("0.98 [-1.00, -0.5]", "0.98 [−1.00, −0.5]"),
+        ("2026-11-16 03:05 UTC, x86-64, 3-4 sweeps, 1e-05", None),
+        ("12 sets, 3 minutes, 4 hours", None),
+    ],
+)
+def test_only_signs_become_minus(given: str, shown: str | None) -> None:
+    assert typeset(given) == (shown or given)
 
 
 def test_same_contents_give_the_same_bytes(report: Report) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,14 +31,22 @@ quick = settings(
 )
 
 
-class Undone(Exception):
+class UndoneError(Exception):
     pass
+
+
+@contextmanager
+def undone(store: Store) -> Iterator[None]:
+    """A transaction that leaves nothing behind."""
+    with suppress(UndoneError), store.transaction():
+        yield
+        raise UndoneError
 
 
 def check_numbers(store: Store, numbers: list[float]) -> None:
     names = [f"d-{place}" for place in range(len(numbers))]
     keys = [("news", name) for name in names]
-    with pytest.raises(Undone), store.transaction():
+    with undone(store):
         pairs = list(zip(names, numbers, strict=True))
         store.insert_decisions([decision_row(name, deadline=number) for name, number in pairs])
         store.resolve([resolution(name, value=number) for name, number in pairs])
@@ -45,7 +55,6 @@ def check_numbers(store: Store, numbers: list[float]) -> None:
         assert [found[key].deadline for key in keys] == numbers
         assert [found[key].value for key in keys] == numbers
         assert [row.value for row in store.find_feedback(keys)] == numbers
-        raise Undone
 
 
 def test_awkward_numbers_keep_their_bits(store: Store) -> None:
@@ -62,13 +71,12 @@ def test_numbers_keep_their_bits(store: Store, numbers: list[float]) -> None:
 @given(st.lists(st.tuples(text, text), min_size=1, max_size=10, unique_by=lambda pair: pair[0]))
 def test_text_keeps_its_characters(store: Store, pairs: list[tuple[str, str]]) -> None:
     keys = [("news", name) for name, _ in pairs]
-    with pytest.raises(Undone), store.transaction():
+    with undone(store):
         store.insert_decisions([decision_row(name, record=record) for name, record in pairs])
         store.put_items("news", 1, [ItemRow(*pair) for pair in pairs])
         found = store.find_decisions(keys)
         assert {name: row.record for (_, name), row in found.items()} == dict(pairs)
         assert store.items("news") == [ItemRow(*pair) for pair in pairs]
-        raise Undone
 
 
 def test_escapes_inside_json_survive(store: Store) -> None:

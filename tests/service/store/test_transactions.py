@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -24,13 +25,28 @@ def insert(store: Store, model: str) -> None:
         store.insert_model(model_row(model), None)
 
 
+def insert_some_refused(store: Store) -> None:
+    with store.transaction():
+        store.insert_decisions([decision_row()])
+        store.insert_feedback([feedback_row(model="nothing")])
+
+
+def hide_a_failure(store: Store) -> None:
+    with store.transaction():
+        store.insert_decisions([decision_row()])
+        with pytest.raises(ValueError, match="refused"):
+            store.insert_feedback([feedback_row(model="nothing")])
+        with pytest.raises(RuntimeError, match="outside a transaction"):
+            store.insert_decisions([decision_row("d-2")])
+
+
 def names(store: Store) -> list[str]:
     return [row.model for row in store.models()]
 
 
 class TestTransaction:
     def test_is_all_or_nothing(self, store: Store) -> None:
-        with pytest.raises(KeyError), store.transaction():
+        with suppress(KeyError), store.transaction():
             store.insert_decisions([decision_row(made=500.0)])
             store.update_model("news", "{}", 600.0)
             raise KeyError
@@ -41,18 +57,13 @@ class TestTransaction:
         assert names(store) == ["after", "news", "shop"]
 
     def test_refused_rows_undo_the_rest(self, store: Store) -> None:
-        with pytest.raises(ValueError, match="refused"), store.transaction():
-            store.insert_decisions([decision_row()])
-            store.insert_feedback([feedback_row(model="nothing")])
+        with pytest.raises(ValueError, match="refused"):
+            insert_some_refused(store)
         assert store.pending("news") == 0
 
     def test_does_not_survive_a_hidden_failure(self, store: Store) -> None:
-        with pytest.raises(RuntimeError, match="nothing was written"), store.transaction():
-            store.insert_decisions([decision_row()])
-            with pytest.raises(ValueError, match="refused"):
-                store.insert_feedback([feedback_row(model="nothing")])
-            with pytest.raises(RuntimeError, match="outside a transaction"):
-                store.insert_decisions([decision_row("d-2")])
+        with pytest.raises(RuntimeError, match="nothing was written"):
+            hide_a_failure(store)
         assert store.pending("news") == 0
 
     def test_is_seen_by_others_when_it_ends(self, store: Store, second: Store) -> None:

@@ -99,9 +99,7 @@ def test_failed_migration_leaves_the_version_before(
     connection.disconnect()
     broken = known[1]._replace(statements=(*known[1].statements, "INSERT INTO nothing VALUES (1)"))
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "fabcost.service.store.versions.migrations", lambda dialect: (known[0], broken)
-        )
+        patch.setattr("fabcost.service.store.versions.migrations", lambda _: (known[0], broken))
         with pytest.raises(Exception, match="nothing"):
             store_at(store_address).open(take_over=True)
     store = store_at(store_address)

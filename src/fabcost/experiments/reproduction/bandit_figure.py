@@ -21,12 +21,12 @@ from fabcost.experiments.reproduction.bandit_players import (
     RANDOM,
 )
 
-# Dashes and widths tell the policies apart without colour.
+# Dashes and widths tell the policies apart without colour, and no two colours are equally light.
 _STYLES: dict[str, dict[str, Any]] = {
-    OURS: {"color": "#1b9e77", "linestyle": "-", "linewidth": 1.6},
+    OURS: {"color": "#178a68", "linestyle": "-", "linewidth": 1.6},
     PAPERS: {"color": "#000000", "linestyle": (0, (5, 1.5)), "linewidth": 1.2},
-    CORRECT: {"color": "#d95f02", "linestyle": "-.", "linewidth": 1.2},
-    PUBLISHED: {"color": "#7570b3", "linestyle": ":", "linewidth": 1.8},
+    CORRECT: {"color": "#f0862a", "linestyle": "-.", "linewidth": 1.2},
+    PUBLISHED: {"color": "#4b3f92", "linestyle": ":", "linewidth": 1.8},
     RANDOM: {"color": "#999999", "linestyle": "-", "linewidth": 0.8},
 }
 _LABELS = {
@@ -70,7 +70,9 @@ def _draw_clicks(axes: Axes, part: Bandits) -> None:
 def _draw_leads(axes: Axes, part: Bandits, baseline: str) -> None:
     clicks = part.replays.clicks
     for policy in (OURS, PAPERS):
-        _draw_band(axes, part, difference(clicks[policy], clicks[baseline]), policy)
+        band = difference(clicks[policy], clicks[baseline])
+        _draw_band(axes, part, band, policy)
+        _draw_edges(axes, part, band, policy)
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.set_title(f"Beyond {_LABELS[baseline]}")
     axes.set_ylabel("difference in clicks")
@@ -82,6 +84,7 @@ def _draw_gains(axes: Axes, part: Bandits, baseline: str) -> None:
     bands = {policy: per_cent(clicks[policy], clicks[baseline]) for policy in (OURS, PAPERS)}
     for policy, band in bands.items():
         _draw_band(axes, part, band, policy)
+        _draw_edges(axes, part, band, policy)
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.axhline(PAPERS_GAIN, color="black", linewidth=0.8, linestyle=(0, (1, 2)))
     late = part.replays.marks >= part.rounds / _EARLIEST_SHARE
@@ -121,6 +124,12 @@ def _draw_band(axes: Axes, part: Bandits, band: Band, policy: str) -> None:
     axes.fill_between(
         part.replays.marks, band.low, band.high, color=style["color"], alpha=0.15, linewidth=0
     )
+
+
+def _draw_edges(axes: Axes, part: Bandits, band: Band, policy: str) -> None:
+    """Where shades overlap, the edges say whose they are."""
+    for edge in (band.low, band.high):
+        axes.plot(part.replays.marks, edge, **{**_STYLES[policy], "linewidth": 0.5})
 
 
 def _limit(axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:

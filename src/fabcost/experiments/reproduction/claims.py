@@ -26,6 +26,10 @@ class PaperClaim(NamedTuple):
         Why the verdict is what it is.
     seconds
         How long the measurement took.
+    details
+        Every case behind ``measured``, by name, where there are too many for a row.
+    main
+        Whether a short table has it.
     """
 
     where: str
@@ -35,3 +39,5 @@ class PaperClaim(NamedTuple):
     verdict: Verdict
     reason: str
     seconds: float
+    details: tuple[tuple[str, str], ...] = ()
+    main: bool = False

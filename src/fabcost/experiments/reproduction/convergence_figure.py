@@ -20,14 +20,14 @@ from fabcost.experiments.reproduction.snapshots import (
     LAPLACE,
 )
 
-# Dashes and markers tell the methods apart without colour.
+# Dashes and markers tell the methods apart without colour, and no two colours are equally light.
 _STYLES: dict[str, dict[str, Any]] = {
-    LAPLACE: {"color": "#d95f02", "linestyle": "--", "marker": "s"},
-    ADF: {"color": "#7570b3", "linestyle": "-.", "marker": "^"},
+    LAPLACE: {"color": "#f0862a", "linestyle": "--", "marker": "s"},
+    ADF: {"color": "#4b3f92", "linestyle": "-.", "marker": "^"},
     EP: {"color": "#000000", "linestyle": "-", "marker": "D"},
-    FAB_COST: {"color": "#1b9e77", "linestyle": (0, (5, 1)), "marker": "o"},
-    FAB_COST_TWICE: {"color": "#66a61e", "linestyle": (0, (1, 1)), "marker": "v"},
-    FAB_COST_PAPER: {"color": "#888888", "linestyle": ":", "marker": "x"},
+    FAB_COST: {"color": "#178a68", "linestyle": (0, (5, 1)), "marker": "o"},
+    FAB_COST_TWICE: {"color": "#8cbf3f", "linestyle": (0, (1, 1)), "marker": "v"},
+    FAB_COST_PAPER: {"color": "#777777", "linestyle": ":", "marker": "x"},
 }
 _TITLES = {"design": "the authors' design", "day": "the day of car adverts"}
 _KINDS: dict[Kind, str] = {"mean": "error of the mean", "variance": "error of the variance"}

@@ -9,10 +9,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from fabcost.experiments.reproduction.cost_measure import FORMS
-from fabcost.experiments.reproduction.cost_results import TOLERANCE, Costs
+from fabcost.experiments.reproduction.cost_results import TITLES, TOLERANCE, Costs
 from fabcost.experiments.reproduction.cost_timing import median_interval
 
 # Dashes and markers tell the lines apart without colour.
@@ -55,7 +55,7 @@ def _draw_forms(axes: Axes, part: Costs) -> None:
             xerr=[middle - low, high - middle],
             linestyle="none",
             markersize=4,
-            label=f"{design}, {batch.weights} weights",
+            label=f"{TITLES[design]}, {batch.weights} weights",
             **_DESIGNS[design],
         )
     axes.set_xscale("log")
@@ -78,6 +78,7 @@ def _draw_sweeps(axes: Axes, part: Costs) -> None:
     axes.axhline(TOLERANCE, color="black", linewidth=0.8, linestyle=(0, (1, 2)))
     axes.set_title("EP on the day, exact moments")
     axes.set_xlabel("sweeps")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("distance from its end, posterior sds")
     axes.legend(title="impressions", loc="lower left", fontsize=6, title_fontsize=6, frameon=False)
 
@@ -86,6 +87,8 @@ def _draw_online(axes: Axes, part: Costs) -> None:
     for form, rounds in part.online.seconds.items():
         milliseconds = 1e3 * np.median(rounds, axis=0)
         axes.loglog(part.online.sizes, milliseconds, label=form, markersize=4, **_STYLES[form])
+    ends = part.online.sizes[0], part.online.sizes[-1]
+    axes.set_xticks(ends, [f"{size:,}" for size in ends])
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_title("One online update")
     axes.set_xlabel("impressions in all, τ + m")

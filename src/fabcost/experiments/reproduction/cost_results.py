@@ -13,6 +13,8 @@ from fabcost.impressions import FloatArray
 
 #: Distance in posterior sds from where EP ends, within which it counts as converged.
 TOLERANCE = 0.01
+#: The data sets as they are called everywhere else.
+TITLES = {"day": "day", "authors": "design"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -153,9 +153,9 @@ BANDITS = Part(
             name="clicks",
             draw=draw_bandits,
             shows="Six panels against impressions shown. Left: clicks of five policies, and the "
-            "lead of FAB-COST over correct Laplace on one day to its last impression. Middle and "
-            "right: difference in clicks and in per cent, above against Laplace as published, "
-            "below against correct Laplace.",
+            "lead of the paper’s FAB-COST over Laplace as published and over correct Laplace on "
+            "one day. Middle and right: difference in clicks and in per cent, above against "
+            "Laplace as published, below against correct Laplace.",
             caption="The upper row is the paper’s comparison, with its 16.1 % as a dotted line; "
             "the lower row has the same policies against a correct Laplace bandit. Compare "
             "the two rows. Shaded: 95 % intervals over the days. Lower left: a lead must vanish "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from fabcost.experiments.reproduction.claims import PaperClaim, Verdict
@@ -44,12 +46,18 @@ def _adf_is_slow(part: Marginals) -> PaperClaim:
         where="figure of EP and ADF",
         claim="ADF approximates the posterior very poorly unless it has seen enough data",
         paper="ADF makes a very poor approximation unless it is trained on sufficient data",
-        measured="; ".join(_shifts(part, name) for name in slow),
+        measured=f"off after {part.sizes[0]:,} and {part.sizes[-1]:,} impressions by "
+        + ", by ".join(
+            f"{part.shift(name, 0):.2g} and {part.shift(name, last):.2g} sds ({name})"
+            for name in slow
+        ),
         verdict=verdict,
         reason=f"poor is more than {_POOR_SHIFT} posterior sds, rms over the weights, after "
         f"{part.sizes[0]:,}, and less at the end: exact moments: {_yes(slow[ADF])}, the paper's: "
         f"{_yes(slow[ADF_MACKAY])}",
         seconds=part.seconds,
+        details=_shifts(part, slow),
+        main=True,
     )
 
 
@@ -66,17 +74,22 @@ def _ep_is_accurate(part: Marginals) -> PaperClaim:
     verdict: Verdict = "partly" if any(good.values()) else "not reproduced"
     if all(good.values()):
         verdict = "reproduced"
-    widths = ", ".join(f"{name} {part.width(name, 0):.1%}" for name in good)
+    off = [
+        f"{part.shift(name, 0):.2g} sds and {part.width(name, 0):.1%} of the width ({name})"
+        for name in good
+    ]
     return PaperClaim(
         where="figure of EP and ADF",
         claim=f"EP is accurate even on the first {part.sizes[0]:,} impressions",
         paper="EP makes an accurate approximation even on the first 1,000 data points",
-        measured=f"{'; '.join(_shifts(part, name) for name in good)}; sds off by {widths} at first",
+        measured=f"off by {', by '.join(off)}",
         verdict=verdict,
         reason=f"accurate is below {_GOOD_SHIFT} posterior sds and {_GOOD_WIDTH:.0%} of the sds, "
         f"besides twice the sampler's own error ({own:.3f} sds); "
         f"exact moments: {_yes(good[EP])}, the paper's: {_yes(good[EP_MACKAY])}",
         seconds=part.seconds,
+        details=_shifts(part, good),
+        main=True,
     )
 
 
@@ -84,11 +97,13 @@ def _yes(good: bool) -> str:
     return "yes" if good else "no"
 
 
-def _shifts(part: Marginals, name: str) -> str:
-    shifts = ", ".join(
-        f"{part.shift(name, k):.2g} after {size:,}" for k, size in enumerate(part.sizes)
-    )
-    return f"{name} is off by {shifts} (posterior sds)"
+def _shifts(part: Marginals, names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, _shift_text(part, name)) for name in names)
+
+
+def _shift_text(part: Marginals, name: str) -> str:
+    shifts = (f"{part.shift(name, k):.2g} after {size:,}" for k, size in enumerate(part.sizes))
+    return f"off by {', '.join(shifts)} (posterior sds)"
 
 
 def _width(part: Marginals, sd: FloatArray, formula: str, meaning: str) -> PaperClaim:

@@ -21,6 +21,7 @@ from fabcost.experiments.reproduction.snapshots import (
     FAB_COST_PAPER,
     LAPLACE,
 )
+from fabcost.experiments.reproduction.wording import typeset
 
 _CONDITIONAL = "Laplace, 1/√H"
 # Dashes and widths tell the lines apart without colour.
@@ -123,5 +124,5 @@ def _point_outside(
         if not low < mean < high
     ]
     if lines:
-        text = "outside:\n" + "\n".join(lines)
+        text = typeset("outside:\n" + "\n".join(lines))
         axes.text(0.02, 0.97, text, transform=axes.transAxes, va="top", fontsize=7)

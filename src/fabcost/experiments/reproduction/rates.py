@@ -72,7 +72,13 @@ class Ratio(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.mean:.2g} [{self.low:.2g}, {self.high:.2g}]"
+        return f"{_two_digits(self.mean)} [{_two_digits(self.low)}, {_two_digits(self.high)}]"
+
+
+def _two_digits(value: float) -> str:
+    """Without an exponent where the number is large."""
+    text = f"{value:.2g}"
+    return f"{float(text):,.0f}" if "e+" in text else text
 
 
 def compare_errors(ours: FloatArray, theirs: FloatArray | float) -> Ratio:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,11 @@ from typing import NamedTuple, get_args
 from fabcost.experiments.reproduction.claims import PaperClaim, Verdict
 from fabcost.experiments.reproduction.parts import Change
 from fabcost.experiments.reproduction.pictures import Picture
+from fabcost.experiments.reproduction.wording import duration, typeset
 
 _LARGEST_SVG = 600_000  # bytes; beyond it a PNG is the smaller one
-_CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 29, "Time": 9}
+_CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
+_CASES = "Every case behind these claims"
 _CHANGES = {"Subject": 16, "Here": 38, "Measured": 46}
 
 
@@ -95,29 +96,6 @@ def render(report: Report) -> str:
     )
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it.
-
-    Examples
-    --------
-    >>> [duration(each) for each in (0.004, 0.31, 9.96, 59.7, 200, 7199)]
-    ['under 0.1 s', '0.3 s', '10 s', '1 min', '3 min 20 s', '2 h']
-    """
-    if seconds < 0.1:
-        return "under 0.1 s"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 3569.5:
-        return _two_units(round(seconds), "min", "s")
-    return _two_units(round(seconds / 60), "h", "min")
-
-
-def _two_units(count: int, large: str, small: str) -> str:
-    whole, rest = divmod(count, 60)
-    shown = [f"{number} {unit}" for number, unit in ((whole, large), (rest, small)) if number]
-    return " ".join(shown)
-
-
 def _file(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
@@ -127,11 +105,15 @@ def _link(section: Section) -> str:
 
 
 def _setting(name: str, value: str) -> str:
-    return f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+    return f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>"
+
+
+def _text(text: str) -> str:
+    return escape(typeset(text))
 
 
 def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{_text(text)}</p>"
 
 
 def _tally(claims: Iterable[PaperClaim]) -> str:
@@ -156,28 +138,27 @@ def _claims_of(section: Section) -> str:
 
 
 def _claim(claim: PaperClaim) -> str:
-    return (
-        f'<tr><th scope="row">{escape(claim.claim)}'
-        f'<span class="where">{escape(claim.where)}</span></th>'
-        f"<td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>"
-        f'<td>{_verdict(claim.verdict)}<span class="reason">{escape(claim.reason)}</span></td>'
-        f'<td class="time">{_unbroken(duration(claim.seconds))}</td></tr>'
-    )
-
-
-def _unbroken(text: str) -> str:
-    """Numbers stay in one line with their units."""
-    return re.sub(r"(?<=\d) ", "\N{NO-BREAK SPACE}", text)
+    verdict = f'{_verdict(claim.verdict)}<span class="reason">{_text(claim.reason)}</span>'
+    cells = (_text(claim.paper), _text(claim.measured), verdict, _text(duration(claim.seconds)))
+    where = f'<span class="where">{_text(claim.where)}</span>'
+    return _cells(f"{_text(claim.claim)}{where}", cells, _CLAIMS)
 
 
 def _table(table: Table) -> str:
-    rows = "\n".join(map(_row, table.rows))
+    rows = "\n".join(
+        _cells(_text(first), map(_text, rest), table.columns) for first, *rest in table.rows
+    )
     return _framed(table.caption, table.columns, f"<tbody>\n{rows}\n</tbody>")
 
 
-def _row(cells: Sequence[str]) -> str:
-    first, *rest = map(escape, cells)
-    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+def _cells(first: str, rest: Iterable[str], columns: Iterable[str]) -> str:
+    """A row; narrow screens show the name of its column before each cell."""
+    _, *names = columns
+    cells = [
+        f'<td data-column="{escape(name)}">{cell}</td>'
+        for name, cell in zip(names, rest, strict=True)
+    ]
+    return f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>'
 
 
 def _framed(caption: str, columns: Mapping[str, int], bodies: str) -> str:
@@ -192,11 +173,18 @@ def _framed(caption: str, columns: Mapping[str, int], bodies: str) -> str:
 
 def _section(section: Section) -> str:
     name, figures = escape(section.name), "\n".join(map(_figure, section.pictures))
+    cases = "\n".join(_cases(claim) for claim in section.claims if claim.details)
+    folded = f"<details open>\n<summary>{_CASES}</summary>\n{cases}\n</details>\n"
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">\n'
         f'<h2 id="{name}-title">{escape(section.title)}</h2>\n'
-        f"{_paragraph(section.introduction)}\n{figures}\n</section>"
+        f"{_paragraph(section.introduction)}\n{figures}\n{folded if cases else ''}</section>"
     )
+
+
+def _cases(claim: PaperClaim) -> str:
+    cases = "\n".join(_setting(*each) for each in claim.details)
+    return f"<h3>{_text(claim.claim)}</h3>\n<dl>\n{cases}\n</dl>"
 
 
 def _figure(picture: Picture) -> str:
@@ -204,8 +192,9 @@ def _figure(picture: Picture) -> str:
     lines, dots = ("svg+xml", picture.svg), ("png", picture.png)
     form, data = lines if len(picture.svg) <= _LARGEST_SVG else dots
     source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
+    image = f'<img src="{source}" alt="{_text(picture.shows)}">'
     return (
         f'<figure id="{escape(picture.name)}">\n'
-        f'<img src="{source}" alt="{escape(picture.shows)}">\n'
-        f"<figcaption>{escape(picture.caption)}</figcaption>\n</figure>"
+        f'<div class="picture" tabindex="0">{image}</div>\n'
+        f"<figcaption>{_text(picture.caption)}</figcaption>\n</figure>"
     )

@@ -14,9 +14,10 @@ from rich.table import Table as ScreenTable
 import fabcost
 from fabcost.experiments.reproduction import origin, paper, results, runner
 from fabcost.experiments.reproduction.parts import Part
-from fabcost.experiments.reproduction.report import Report, Section, duration, render
+from fabcost.experiments.reproduction.report import Report, Section, render
 from fabcost.experiments.reproduction.scales import Scale
 from fabcost.experiments.reproduction.units import Store, Unit
+from fabcost.experiments.reproduction.wording import duration
 
 UNITS, FIGURES = "units", "figures"
 

@@ -72,4 +72,4 @@ class DecisionTables(Session):
 
 def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:
     # SQLite has no booleans.
-    return [StoredDecision(*row[:6], bool(row[6]), bool(row[7]), *row[8:]) for row in rows]
+    return [StoredDecision._make((*row[:6], bool(row[6]), bool(row[7]), *row[8:])) for row in rows]

@@ -25,16 +25,18 @@ _DEFAULTS = {
     "keepalives_count": "3",
     "tcp_user_timeout": "15000",
 }
-# A plan made while a table was small must not outlive that; and every join looks up the rows of a
-# batch by their key, whatever the statistics of a table that grows fast say.
+# Every join looks up the rows of a batch by their keys, whatever the statistics of a table that
+# grows fast say.
 _SETTINGS = """
 SET synchronous_commit = on;
 SET lock_timeout = '5s';
 SET statement_timeout = '120s';
 SET idle_in_transaction_session_timeout = '60s';
-SET plan_cache_mode = force_custom_plan;
+SET enable_seqscan = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
+SET enable_material = off;
+SET jit = off;
 """
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
@@ -60,21 +62,24 @@ class Postgres:
 
     def __init__(self, address: str) -> None:
         try:
-            known = conninfo_to_dict(address)
+            known = {name: str(value) for name, value in conninfo_to_dict(address).items()}
         except psycopg.Error:
             raise DatabaseUnusableError(
                 "the address of the database cannot be read; expected "
                 "postgresql://user:password@host:port/database"
             ) from None
         self._conninfo = make_conninfo(**{**_DEFAULTS, **known, "client_encoding": "utf8"})
-        self._secret = str(known.get("password") or "")
+        self._secret = known.get("password", "")
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def connect(self) -> None:
         """Connect, and end the connection that was."""
         self.disconnect()
         with self._errors():
-            self._connection = psycopg.connect(self._conninfo, autocommit=True)
+            # Nothing is prepared: a plan made while a table was small must not outlive that.
+            self._connection = psycopg.connect(
+                self._conninfo, autocommit=True, prepare_threshold=None
+            )
             self._connection.execute(_SETTINGS)
         version = self._connection.info.server_version
         if version < OLDEST:

@@ -72,7 +72,7 @@ class Session:
             self._check_epoch("epoch_for_writing")
             self._latest = 0.0
             yield
-            if self._latest > 0.0:
+            if self._writing and self._latest > 0.0:
                 self._run("set_latest_time", time=self._latest)
 
     def latest_time(self) -> float:

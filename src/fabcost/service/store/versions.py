@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fabcost.service.errors import DatabaseUnusableError
 from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import Migration, migrations, statement
@@ -67,5 +69,5 @@ def _version(connection: Connection) -> int:
     return int(rows[0][1])
 
 
-def _run(connection: Connection, name: str) -> list[tuple[object, ...]]:
+def _run(connection: Connection, name: str) -> list[tuple[Any, ...]]:
     return connection.run(statement(name, connection.dialect), {})

@@ -70,8 +70,7 @@ CREATE TABLE feedback (
     PRIMARY KEY (model, decision, key)
 );
 
-CREATE INDEX feedback_by_status ON feedback (model, status);
-CREATE INDEX feedback_parked ON feedback (received) WHERE status = 'parked';
+CREATE INDEX feedback_by_status ON feedback (status, model);
 
 CREATE TABLE snapshots (
     model TEXT COLLATE "C" NOT NULL REFERENCES models ON DELETE CASCADE,

@@ -1,4 +1,4 @@
--- Unresolved is asked by the outcome, so that no database looks through all unresolved decisions.
+-- CASE hides a condition from planners, which may else start from it and not from the keys.
 UPDATE decisions
 SET
     resolved = batch.resolved,
@@ -10,5 +10,5 @@ FROM batch
 WHERE
     decisions.model = batch.model
     AND decisions.decision = batch.decision
-    AND decisions.outcome IS NULL
+    AND CASE WHEN decisions.outcome IS NULL THEN TRUE ELSE FALSE END
 RETURNING decisions.seq

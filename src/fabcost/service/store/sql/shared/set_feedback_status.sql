@@ -1,7 +1,7 @@
--- LIKE, so that SQLite finds the rows by their decision and not by their status.
+-- CASE hides a condition from planners, which may else start from it and not from the keys.
 UPDATE feedback SET status = batch.status
 FROM batch
 WHERE
     feedback.model = batch.model
     AND feedback.decision = batch.decision
-    AND feedback.status LIKE 'parked'
+    AND CASE WHEN feedback.status = 'parked' THEN TRUE ELSE FALSE END

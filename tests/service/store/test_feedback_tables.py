@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pytest
+
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import CalibrationRow, CountRow, TallyRow
+from tests.service.store.rows import feedback_row, key_row
+
+
+class TestFeedback:
+    def test_is_kept_once_and_in_order(self, store: Store) -> None:
+        first = feedback_row(key="z", value=0.5)
+        with store.transaction():
+            store.insert_feedback([first, feedback_row(key="z", value=9.0)])
+            store.insert_feedback([feedback_row(key="a"), feedback_row("d-2")])
+            store.insert_feedback([feedback_row(key="z", value=8.0)])
+        assert store.find_feedback([("news", "d-1"), ("news", "d-1")]) == [
+            first,
+            feedback_row(key="a"),
+        ]
+        assert store.find_feedback([]) == []
+
+    def test_parked_is_found_and_settled(self, store: Store) -> None:
+        with store.transaction():
+            store.insert_feedback([feedback_row("early", status="parked"), feedback_row("d-1")])
+            store.insert_feedback([feedback_row("early", status="late", key="2")])
+            store.insert_feedback([feedback_row("wait", status="parked", model="shop")])
+        assert store.parked() == {("news", "early"), ("shop", "wait")}
+        with store.transaction():
+            store.set_feedback_status([("news", "early"), ("news", "d-1")], "recorded")
+        assert store.parked() == {("shop", "wait")}
+        assert store.feedback_counts("news") == {"applied": 1, "late": 1, "recorded": 1}
+
+    def test_parked_is_dropped(self, store: Store) -> None:
+        with store.transaction():
+            store.insert_feedback(
+                [feedback_row(f"d-{n}", status="parked", received=float(n)) for n in range(4)]
+            )
+            store.insert_feedback([feedback_row("applied", received=0.0)])
+            assert store.drop_parked(2.0) == 2
+        assert store.parked() == {("news", "d-2"), ("news", "d-3")}
+        assert store.feedback_counts("news") == {"applied": 1, "parked": 2}
+
+
+class TestCounts:
+    def test_are_added(self, store: Store) -> None:
+        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25)
+        with store.transaction():
+            store.add_counts([row, row._replace(arm="baseline"), row])
+            store.add_counts([row._replace(start=0.0), row, row._replace(model="shop")])
+        assert store.counts("news", since=60.0) == [
+            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75),
+            row._replace(arm="baseline"),
+        ]
+        assert store.counts("news", since=0.0)[0] == row._replace(start=0.0)
+
+    def test_calibration_is_added(self, store: Store) -> None:
+        row = CalibrationRow("news", 2, 4, 0.5, 1)
+        with store.transaction():
+            store.add_calibration([row, row._replace(bin=-1)])
+            store.add_calibration([row, row])
+        assert store.calibration("news") == [
+            row._replace(bin=-1),
+            CalibrationRow("news", 2, 12, 1.5, 3),
+        ]
+
+    def test_tallies_are_added(self, store: Store) -> None:
+        rows = [TallyRow("news", name, count, 1, 0) for name, count in [("a", 1), ("b", 3)]]
+        with store.transaction():
+            store.add_tallies([*rows, TallyRow("news", "c", 2, 2, 2)])
+            store.add_tallies(rows)
+        assert store.tallies("news", limit=2) == [
+            TallyRow("news", "b", 6, 2, 0),
+            TallyRow("news", "a", 2, 2, 0),
+        ]
+
+
+class TestKeys:
+    def test_are_kept_and_revoked(self, store: Store) -> None:
+        mine, other = key_row(), key_row("k-2", model="news", created=6.0)
+        store.insert_key(other)
+        store.insert_key(mine)
+        assert store.keys() == [mine, other]
+        assert store.revoke_key("k-1", 9.0)
+        assert not store.revoke_key("k-1", 10.0)
+        assert not store.revoke_key("nothing", 10.0)
+        assert store.keys() == [mine._replace(revoked=9.0), other]
+
+    def test_id_is_taken_once(self, store: Store) -> None:
+        store.insert_key(key_row())
+        with pytest.raises(ValueError, match="refused a row"):
+            store.insert_key(key_row(name="other"))
+        assert store.keys() == [key_row()]

@@ -1,0 +1,62 @@
+"""Over HTTP the service gets the clicks that the library gets in process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fabcost import Recommender
+from fabcost.bandit.streams import Streams
+from fabcost.client import Client
+from fabcost.experiments.adverts.environment import CarAdverts
+from fabcost.experiments.adverts.synthetic import synthetic
+from fabcost.service.model_settings import ModelSettings
+from fabcost.service.settings import Settings
+from tests.service.http.serving import running
+
+VISITORS = 1_000
+SEED = 3
+
+
+def test_the_same_clicks_as_in_process(tmp_path: Path) -> None:
+    rng = np.random.default_rng(SEED)
+    cars = CarAdverts.random(synthetic(200, rng=rng), candidates=20, rng=rng)
+    with running(Settings(database=str(tmp_path / "bandit.db"))) as server:
+        served = _served(cars, server.address)
+    assert served == _in_process(cars)
+    at_random = sum(
+        float(np.mean(list(visitor.probability.values())))
+        for visitor, _ in zip(cars.visitors(np.random.default_rng(SEED)), served, strict=False)
+    )
+    assert sum(clicked for _, clicked in served) > 1.2 * at_random
+
+
+def _served(cars: CarAdverts, address: str) -> list[tuple[str, bool]]:
+    found = []
+    with Client(address) as client:
+        settings = ModelSettings(schema=cars.schema.to_dict(), propensities="none", seed=SEED)
+        client.create_model("cars", settings)
+        client.put_items("cars", cars.items)
+        visitors = cars.visitors(np.random.default_rng(SEED))
+        for k, visitor in zip(range(VISITORS), visitors, strict=False):
+            answer = client.decide(
+                "cars", context=visitor.context, items=list(visitor.items), decision_id=f"visit-{k}"
+            )
+            clicked = visitor.clicked(answer.item)
+            client.feedback("cars", answer.decision_id, float(clicked))
+            found.append((answer.item, clicked))
+    return found
+
+
+def _in_process(cars: CarAdverts) -> list[tuple[str, bool]]:
+    recommender, streams, found = Recommender(cars.schema, seed=0), Streams(SEED), []
+    catalogue = recommender.catalogue(cars.items)
+    visitors = cars.visitors(np.random.default_rng(SEED))
+    for k, visitor in zip(range(VISITORS), visitors, strict=False):
+        recommender.bandit.rng = streams.of(f"visit-{k}")
+        decision = recommender.recommend(visitor.context, catalogue.subset(visitor.items))
+        clicked = visitor.clicked(decision.item)
+        recommender.feedback(decision.id, clicked)
+        found.append((decision.item, clicked))
+    return found
