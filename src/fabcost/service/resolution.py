@@ -167,18 +167,25 @@ class Resolver:
         return self.outcome
 
     def _unpark(self, keys: set[Key]) -> None:
+        """Feedback that came before its decision counts as if it came just after."""
         if not keys:
             return
-        rows = [row for row in self._store.find_feedback(keys) if row.status == "parked"]
         known = self._store.find_decisions(keys)
-        for row in rows:
-            key = (row.model, row.decision)
-            stored = known[key]
-            if stored.resolved is None and stored.active and row.received <= stored.deadline:
-                known[key] = self._resolve(stored, row.received, "feedback", row.value)
-        self._store.set_feedback_status(keys, "applied")
+        waiting = {key for key in keys if self._waits_for_more(known[key])}
+        for row in self._store.find_feedback(keys - waiting):
+            stored = known[row.model, row.decision]
+            if row.status == "parked" and stored.resolved is None:
+                resolved = self._resolve(stored, stored.made, "feedback", row.value)
+                known[row.model, row.decision] = resolved
+        for some, status in ((waiting, "recorded"), (keys - waiting, "applied")):
+            if some:
+                self._store.set_feedback_status(some, status)
         self.outcome.unparked |= keys
         self._apply()
+
+    def _waits_for_more(self, stored: StoredDecision) -> bool:
+        """Whether feedback is only recorded, until the deadline or the activation."""
+        return self._settings(stored.model).aggregation != "earliest" or not stored.active
 
     def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:
         stored = known.get(feed.key)
@@ -190,7 +197,7 @@ class Resolver:
             return "duplicate" if stored.outcome == "feedback" else "late"
         if feed.received > stored.deadline:
             return "late"
-        if self._settings(stored.model).aggregation != "earliest" or not stored.active:
+        if self._waits_for_more(stored):
             return "recorded"
         known[feed.key] = self._resolve(stored, feed.received, "feedback", feed.value)
         return "applied" if stored.learns else "ignored"

@@ -161,6 +161,31 @@ def test_aggregations_wait_for_the_deadline(
     run(store_address, scenario, reward_wait_seconds=10.0, aggregation=aggregation)
 
 
+def test_parked_feedback_is_aggregated_too(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        assert await told(service, "d", 0.5, key="a") == "parked"
+        assert await told(service, "d", 1.0, key="b") == "parked"
+        await shown(service, "d")
+        assert impressions(service) == 0
+        assert await told(service, "d", 2.0, key="c") == "recorded"
+        hands.pass_by(10.5)
+        await until(lambda: _has(service, 1))
+        assert (await service.decision("cars", "d")).value == 3.5
+
+    run(store_address, scenario, reward_wait_seconds=10.0, aggregation="sum")
+
+
+def test_parked_feedback_waits_for_the_activation_too(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        assert await told(service, "d") == "parked"
+        await shown(service, "d", deferred=True)
+        assert impressions(service) == 0
+        assert await service.activate("cars", "d")
+        assert impressions(service) == 1
+
+    run(store_address, scenario)
+
+
 def test_a_reward_is_a_click_if_it_is_above_the_threshold(store_address: str) -> None:
     async def scenario(service: Any, hands: Hands) -> None:
         for decision, value in (("low", 0.5), ("high", 0.51)):

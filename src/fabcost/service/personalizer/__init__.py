@@ -1,0 +1,14 @@
+"""Rank, Reward and Activate as the clients of Azure AI Personalizer speak them."""
+
+from fabcost.service.personalizer.endpoints import routes
+from fabcost.service.personalizer.paths import is_personalizer_path, model_of, role_of
+from fabcost.service.personalizer.refusals import error_body, unauthorised_body
+
+__all__ = [
+    "error_body",
+    "is_personalizer_path",
+    "model_of",
+    "role_of",
+    "routes",
+    "unauthorised_body",
+]

@@ -1,0 +1,190 @@
+"""The service configuration of the contract, and the settings of a model that it stands for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Final, get_args
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fabcost.service.model_settings import Aggregation, Changeable, Mode, Share
+from fabcost.service.personalizer.refusals import RefusedError
+
+LEARNING_MODES: Final[dict[Mode, str]] = {
+    "online": "Online",
+    "apprentice": "Apprentice",
+    "logging-only": "LoggingOnly",
+    "off": "LoggingOnly",
+}
+SHORTEST_WAIT: Final = timedelta(seconds=5)
+LONGEST_WAIT: Final = timedelta(days=2)
+
+#: What cannot be set here: its only value, and why.
+FIXED: Final[dict[str, tuple[Any, str]]] = {
+    "model_export_frequency": (timedelta(minutes=5), "a reward is learnt as soon as it comes"),
+    "log_retention_days": (-1, "the log is kept until the model is deleted"),
+    "model_retrain_days": (0, "a model learns from each event once and is not retrained"),
+    "log_mirror_enabled": (False, "export the log with GET /v1/models/{model}/log?format=dsjson"),
+    "log_mirror_sas_uri": ("", "export the log with GET /v1/models/{model}/log?format=dsjson"),
+    "is_auto_optimization_enabled": (False, "learning has no settings that need a search"),
+    "auto_optimization_frequency": (timedelta(days=7), "learning has no settings to search"),
+    "is_inference_explainability_enabled": (
+        False,
+        "ask GET /v1/models/{model}/explanations/{event id}",
+    ),
+}
+
+
+class ServiceConfiguration(Struct, frozen=True, rename="camel", kw_only=True):
+    """The configuration; dates, and metrics of the apprentice, are taken but not kept.
+
+    Examples
+    --------
+    >>> msgspec.convert(configuration_of(Changeable()), ServiceConfiguration).reward_wait_time
+    datetime.timedelta(seconds=600)
+    """
+
+    reward_wait_time: timedelta
+    default_reward: float
+    reward_aggregation: str
+    exploration_percentage: Share
+    model_export_frequency: timedelta
+    log_retention_days: Annotated[int, Meta(ge=-1)]
+    model_retrain_days: Annotated[int, Meta(ge=0)]
+    learning_mode: str | None = None
+    log_mirror_enabled: bool | None = None
+    log_mirror_sas_uri: str | None = None
+    is_auto_optimization_enabled: bool | None = None
+    auto_optimization_frequency: timedelta | None = None
+    is_inference_explainability_enabled: bool | None = None
+
+
+def configuration_of(settings: Changeable) -> dict[str, Any]:
+    """The configuration that settings stand for, as plain values.
+
+    Examples
+    --------
+    >>> configuration = configuration_of(Changeable(floor=0.1))
+    >>> configuration["rewardWaitTime"], configuration["explorationPercentage"]
+    ('PT10M', 0.1)
+    """
+    own = {
+        "reward_wait_time": timedelta(seconds=settings.reward_wait_seconds),
+        "default_reward": settings.default_reward,
+        "reward_aggregation": settings.aggregation,
+        "exploration_percentage": settings.floor,
+        "learning_mode": LEARNING_MODES[settings.mode],
+    }
+    fixed = {name: value for name, (value, _) in FIXED.items()}
+    return {_camel(name): _plain(value) for name, value in {**own, **fixed}.items()}
+
+
+def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a model that a configuration changes, or a `RefusedError`.
+
+    Examples
+    --------
+    >>> required = {"modelExportFrequency": "PT5M", "logRetentionDays": -1, "modelRetrainDays": 0}
+    >>> rewards = {"rewardWaitTime": "PT1H", "defaultReward": 0, "rewardAggregation": "sum"}
+    >>> changes(Changeable(), {**required, **rewards, "explorationPercentage": 0})
+    {'reward_wait_seconds': 3600.0, 'aggregation': 'sum'}
+    """
+    try:
+        asked = msgspec.convert(given, ServiceConfiguration)
+    except msgspec.ValidationError as error:
+        raise _refusal(str(error)) from error
+    _check_fixed(asked)
+    changed = {**_rewards(settings, asked), **_mode(settings, asked)}
+    if "mode" in changed and len(changed) > 1:
+        raise RefusedError(
+            "InvalidLearningModeServiceConfiguration",
+            "learningMode and reward settings are changed at once but should be one by one",
+        )
+    if asked.exploration_percentage != settings.floor:
+        changed["floor"] = asked.exploration_percentage
+    return changed
+
+
+def duration(seconds: float) -> str:
+    """An ISO 8601 duration, in the largest units.
+
+    Examples
+    --------
+    >>> duration(600), duration(90_000), duration(0.5), duration(0)
+    ('PT10M', 'P1DT1H', 'PT0.5S', 'PT0S')
+    """
+    microseconds = round(seconds * 1e6)
+    sign = "-" if microseconds < 0 else ""
+    minutes, rest = divmod(abs(microseconds), 60_000_000)
+    days, minutes = divmod(minutes, 24 * 60)
+    fraction = f"{rest / 1e6:.6f}".rstrip("0").rstrip(".")
+    parts = ((minutes // 60, "H"), (minutes % 60, "M"), (rest and fraction, "S"))
+    clock = "".join(f"{number}{unit}" for number, unit in parts if number)
+    date = f"{days}D" if days else ""
+    return f"{sign}P{date}T{clock}" if clock else f"{sign}P{date or 'T0S'}"
+
+
+def _rewards(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
+    """Only what changes is checked: the native API may have set more than the contract allows."""
+    changed: dict[str, Any] = {}
+    if asked.reward_wait_time != timedelta(seconds=settings.reward_wait_seconds):
+        changed["reward_wait_seconds"] = _checked_wait(asked.reward_wait_time)
+    if asked.default_reward != settings.default_reward:
+        changed["default_reward"] = _checked_default(asked.default_reward)
+    if asked.reward_aggregation.lower() != settings.aggregation:
+        changed["aggregation"] = _checked_aggregation(asked.reward_aggregation.lower())
+    return changed
+
+
+def _checked_wait(given: timedelta) -> float:
+    if not SHORTEST_WAIT <= given <= LONGEST_WAIT:
+        shown = duration(given.total_seconds())
+        raise _refusal(f"rewardWaitTime is {shown} but must be from PT5S to P2D")
+    return given.total_seconds()
+
+
+def _checked_default(given: float) -> float:
+    if not -1.0 <= given <= 1.0:
+        raise _refusal(f"defaultReward is {given} but must be from -1 to 1")
+    return given
+
+
+def _checked_aggregation(given: str) -> str:
+    known = get_args(Aggregation)
+    if given not in known:
+        raise _refusal(f"rewardAggregation is {given!r} but must be one of {', '.join(known)}")
+    return given
+
+
+def _mode(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
+    """A model that is "off" reads as LoggingOnly, and writing that back leaves it off."""
+    wanted = asked.learning_mode
+    if wanted is None or wanted == LEARNING_MODES[settings.mode]:
+        return {}
+    for mode, name in LEARNING_MODES.items():
+        if name == wanted:
+            return {"mode": mode}
+    raise _refusal(f"learningMode is {wanted!r} but must be Online, Apprentice or LoggingOnly")
+
+
+def _check_fixed(asked: ServiceConfiguration) -> None:
+    for name, (value, reason) in FIXED.items():
+        given = getattr(asked, name)
+        if given is not None and given != value:
+            raise _refusal(
+                f"{_camel(name)} is {_plain(given)!r} but can only be {_plain(value)!r}: {reason}"
+            )
+
+
+def _plain(value: Any) -> Any:
+    return duration(value.total_seconds()) if isinstance(value, timedelta) else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
+
+
+def _refusal(message: str) -> RefusedError:
+    return RefusedError("InvalidServiceConfiguration", message)

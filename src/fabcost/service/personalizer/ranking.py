@@ -1,0 +1,138 @@
+"""Rank: the request as a decision to ask for, the decision as a ranking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from fabcost.service.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
+from fabcost.service.personalizer.bodies import (
+    RankableAction,
+    RankedAction,
+    RankRequest,
+    RankResponse,
+)
+from fabcost.service.personalizer.features import flatten
+from fabcost.service.personalizer.refusals import RefusedError
+
+MOST_ACTIONS: Final = 50
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def decision_request(request: RankRequest) -> DecisionRequest:
+    """The decision that a Rank asks for, or a `RefusedError`.
+
+    Examples
+    --------
+    >>> actions = [RankableAction("tea", [{"hot": True}]), RankableAction("cola", [{"hot": False}])]
+    >>> asked = decision_request(RankRequest(actions=actions, excluded_actions=["cola", "milk"]))
+    >>> asked.candidates, asked.exclude
+    ({'tea': {'action:hot': True}, 'cola': {'action:hot': False}}, ['cola'])
+    """
+    candidates = _candidates(request.actions)
+    return DecisionRequest(
+        decision_id=_checked_event(request.event_id),
+        context=flatten("context", request.context_features or []),
+        candidates=candidates,
+        exclude=_excluded(candidates, request.excluded_actions or []),
+        top_k=MOST_ACTIONS,
+        deferred=bool(request.defer_activation),
+    )
+
+
+def rank_response(request: RankRequest, answer: DecisionAnswer) -> RankResponse:
+    """The ranking, in which excluded actions keep their place with probability 0.
+
+    Where only a baseline was served, the other actions follow as they were given.
+
+    Examples
+    --------
+    >>> actions = [RankableAction(each) for each in ("news", "sports", "culture")]
+    >>> answer = DecisionAnswer(
+    ...     decision_id="e", item="culture", ranking=["culture", "news"], scores=[0.3, 0.1],
+    ...     propensities=[0.8, 0.2], arm="bandit", posterior_version="0", deadline=600.0
+    ... )
+    >>> response = rank_response(RankRequest(actions=actions, excluded_actions=["sports"]), answer)
+    >>> [(each.id, each.probability) for each in response.ranking]
+    [('culture', 0.8), ('sports', 0.0), ('news', 0.2)]
+    """
+    ranked = dict(zip(answer.ranking, _probabilities(answer), strict=True))
+    excluded = set(request.excluded_actions or []).difference(ranked)
+    for action in request.actions:
+        if action.id not in excluded:
+            ranked.setdefault(action.id, 0.0)
+    ranking = [RankedAction(name, probability) for name, probability in ranked.items()]
+    for place, action in enumerate(request.actions):
+        if action.id in excluded:
+            ranking.insert(place, RankedAction(action.id, 0.0))
+    return RankResponse(ranking=ranking, event_id=answer.decision_id, reward_action_id=answer.item)
+
+
+def checked_id(code: str, kind: str, given: str) -> str:
+    """The id, or a `RefusedError` with that code if it cannot be one.
+
+    Examples
+    --------
+    >>> checked_id("InvalidRankRequest", "EventId", "ev/1 x")
+    'ev/1 x'
+    """
+    if not given:
+        raise RefusedError(code, f"{kind} should be non-empty or null")
+    if len(given) > LONGEST_ID:
+        raise RefusedError(
+            code, f"{kind} has {len(given)} characters but may have at most {LONGEST_ID}"
+        )
+    if _CONTROL.search(given):
+        raise RefusedError(code, f"{kind} is {given!r} but may have no control characters")
+    return given
+
+
+def _probabilities(answer: DecisionAnswer) -> Sequence[float | UnsetType]:
+    """A baseline is certain; where a model draws without propensities they are not known."""
+    if answer.propensities is not None:
+        return answer.propensities
+    if answer.arm == "baseline":
+        return [float(item == answer.item) for item in answer.ranking]
+    return [UNSET] * len(answer.ranking)
+
+
+def _checked_event(given: str | None) -> str | None:
+    if given in {".", ".."}:
+        raise _refusal(f"EventId is {given!r}, which clients cannot write into a path")
+    return None if given is None else checked_id("InvalidRankRequest", "EventId", given)
+
+
+def _candidates(actions: Sequence[RankableAction]) -> dict[str, Record]:
+    if not 1 <= len(actions) <= MOST_ACTIONS:
+        raise _refusal(f"Action count should be between 1 and {MOST_ACTIONS}: it is {len(actions)}")
+    candidates: dict[str, Record] = {}
+    for action in actions:
+        name = checked_id("InvalidRankRequest", "The id of an action", action.id)
+        if name in candidates:
+            raise _refusal(f"Action ids should be distinct: {name!r} is given twice")
+        candidates[name] = _record(action)
+    return candidates
+
+
+def _record(action: RankableAction) -> Record:
+    record = flatten("action", action.features or [])
+    if not record:
+        raise _refusal(
+            f"Every action should have at least one non-null action feature: {action.id!r} has none"
+        )
+    return record
+
+
+def _excluded(candidates: Collection[str], given: Sequence[str]) -> list[str]:
+    excluded = [each for each in dict.fromkeys(given) if each in candidates]
+    if len(excluded) == len(candidates):
+        raise _refusal("All actions are excluded but one should remain")
+    return excluded
+
+
+def _refusal(message: str) -> RefusedError:
+    return RefusedError("InvalidRankRequest", message)
