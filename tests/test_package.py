@@ -73,7 +73,8 @@ def test_every_command_is_documented() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for command in application.registered_commands:
         assert command.callback is not None
-        assert f"fabcost {command.callback.__name__}" in readme
+        name = command.name or command.callback.__name__
+        assert f"fabcost {name}" in readme
 
 
 def test_lock_file_names_no_address() -> None:

@@ -13,10 +13,17 @@ import typer
 from rich.console import Console
 
 import fabcost
+from fabcost.client import commands as transfer
+from fabcost.service import commands as service
 
 application = typer.Typer(
     name="fabcost", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+
+
+application.command()(service.serve)
+application.add_typer(service.keys, name="keys")
+transfer.mount(application)
 
 
 @application.callback()
@@ -32,11 +39,32 @@ def version() -> None:
 
 @application.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("fabcost-demo"),
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where the database and the log go.")
+    ] = Path("fabcost-demo"),
+    port: Annotated[int, typer.Option(min=0, help="Of the server; 0 for any.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of adverts, visitors and choices.")] = 1,
+    exit_after: Annotated[
+        float | None, typer.Option(min=0.0, help="Seconds; until Ctrl-C if not given.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the dashboard.")] = False,
+) -> None:
+    """A server with car adverts, and simulated visitors who come by HTTP."""
+    with service.explained():
+        from fabcost.demo import run
+
+        run.run(
+            out, port=port, seed=seed, exit_after=exit_after, browser=browser, console=Console()
+        )
+
+
+@application.command()
+def tour(
+    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("fabcost-tour"),
     seed: Annotated[int, typer.Option(help="Of the data and of the sampler.")] = 1,
     draws: Annotated[int, typer.Option(min=100, help="Reference draws of each chain.")] = 2000,
 ) -> None:
-    """Tour: how accurate each method is on cold-start data, as a table and a picture."""
+    """How accurate each method is on cold-start data, as a table and a picture."""
     from fabcost.experiments import tour
 
     tour.run(out, seed=seed, draws=draws, console=Console())

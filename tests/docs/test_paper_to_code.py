@@ -60,7 +60,16 @@ LABELLED_EQUATIONS = [
     "eq:alphaB",
 ]
 
-WITHOUT_EXAMPLES = ("fabcost.kernels", "fabcost.compilation", "fabcost.cli", "fabcost.experiments")
+# The service is used over HTTP: docs/service.md has the examples, and a test runs them.
+WITHOUT_EXAMPLES = (
+    "fabcost.kernels",
+    "fabcost.compilation",
+    "fabcost.cli",
+    "fabcost.client.commands",
+    "fabcost.demo",
+    "fabcost.experiments",
+    "fabcost.service",
+)
 # Records that only name the fields of a result: the function that returns one has the example.
 RECORDS = {
     "fabcost.bandit.bandit.Choice",

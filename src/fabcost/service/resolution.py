@@ -185,6 +185,8 @@ class Resolver:
 
     def _waits_for_more(self, stored: StoredDecision) -> bool:
         """Whether feedback is only recorded, until the deadline or the activation."""
+        if stored.arm == "imported":
+            return False
         return self._settings(stored.model).aggregation != "earliest" or not stored.active
 
     def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:

@@ -1,0 +1,38 @@
+"""The client of the service: blocking and asynchronous, with retries that are safe."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabcost.client.async_client import AsyncClient
+    from fabcost.client.client import Client
+    from fabcost.client.errors import ClientError
+    from fabcost.client.retries import NEVER, Retries
+    from fabcost.service.messages import FeedbackRequest
+    from fabcost.service.model_settings import ModelSettings
+
+__all__ = [
+    "NEVER",
+    "AsyncClient",
+    "Client",
+    "ClientError",
+    "FeedbackRequest",
+    "ModelSettings",
+    "Retries",
+]
+_HOMES = {
+    "NEVER": "fabcost.client.retries",
+    "AsyncClient": "fabcost.client.async_client",
+    "Client": "fabcost.client.client",
+    "ClientError": "fabcost.client.errors",
+    "FeedbackRequest": "fabcost.service.messages",
+    "ModelSettings": "fabcost.service.model_settings",
+    "Retries": "fabcost.client.retries",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # The command line imports this package without the extra that clients need.
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

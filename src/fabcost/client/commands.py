@@ -1,0 +1,131 @@
+"""The commands `export-log` and `import-log`, which talk to a running server.
+
+Each imports the client only when it runs: the command line works without the extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from fabcost.client.client import Client
+    from fabcost.service.transfer.formats import Format
+
+HERE = "http://127.0.0.1:8000"
+Model = Annotated[str, typer.Argument(help="Its name.")]
+Url = Annotated[str, typer.Option(help="Of the server.", envvar="FABCOST_URL")]
+Key = Annotated[str | None, typer.Option(help="An API key.", envvar="FABCOST_KEY")]
+Form = Annotated[
+    str | None, typer.Option("--format", help="jsonl, parquet or dsjson; else by the file's name.")
+]
+
+
+def export_log(
+    model: Model,
+    out: Annotated[Path, typer.Option(dir_okay=False, help="The file to write.")],
+    form: Form = None,
+    url: Url = HERE,
+    key: Key = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+) -> None:
+    """Write the decisions of a model, with what became of them, to a file."""
+    with _explained():
+        from fabcost.client.client import Client  # noqa: PLC0415
+
+        chosen = _format(form, out)
+        if out.exists() and not force:
+            raise ValueError(f"{out} exists; --force overwrites it")
+        with Client(url, key) as client:
+            size = _write(client.export_log(model, chosen), out)
+    typer.echo(f"{out}: {size:,} bytes")
+
+
+def import_log(
+    model: Model,
+    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The file to read.")],
+    form: Form = None,
+    url: Url = HERE,
+    key: Key = None,
+) -> None:
+    """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
+    with _explained():
+        from fabcost.client.client import Client  # noqa: PLC0415
+        from fabcost.service.transfer.blocks import check  # noqa: PLC0415
+
+        chosen = _format(form, log)
+        many = check(log, chosen)
+        with Client(url, key, timeout=60.0) as client:
+            new = sum(_sent(client, model, log, chosen))
+    typer.echo(f"{log}: {many:,} decisions, {new:,} of them new to {model}")
+
+
+def mount(application: typer.Typer) -> None:
+    """Add the commands to an application.
+
+    Examples
+    --------
+    >>> application = typer.Typer()
+    >>> mount(application)
+    >>> [each.name for each in application.registered_commands]
+    ['export-log', 'import-log']
+    """
+    application.command("export-log")(export_log)
+    application.command("import-log")(import_log)
+
+
+def _sent(client: Client, model: str, log: Path, form: Format) -> Iterator[int]:
+    from fabcost.client.errors import ClientError  # noqa: PLC0415
+    from fabcost.service.transfer.blocks import blocks  # noqa: PLC0415
+
+    for block in blocks(log, form):
+        try:
+            yield client.import_log(model, block.body, form)
+        except ClientError as error:
+            where = f"the part of {log} that begins after line {block.before}"
+            raise ValueError(f"{where}: {error}") from error
+
+
+def _write(pieces: Iterator[bytes], out: Path) -> int:
+    """All of it or no file: a log that broke off looks like one that ended."""
+    begun = out.with_name(out.name + ".part")
+    try:
+        with begun.open("wb") as file:
+            size = sum(file.write(piece) for piece in pieces)
+        begun.replace(out)
+    finally:
+        begun.unlink(missing_ok=True)
+    return size
+
+
+def _format(form: str | None, path: Path) -> Format:
+    from fabcost.service.transfer.formats import WRITERS  # noqa: PLC0415
+
+    name = path.suffix.removeprefix(".") if form is None else form
+    for known in WRITERS:
+        if name == known:
+            return known
+    given = f"the ending of {path.name}" if form is None else "--format"
+    raise ValueError(f"{given} is {name!r} but must be one of {', '.join(WRITERS)}")
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Errors of whoever typed the command, without a traceback."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
+        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
+        raise typer.Exit(2) from error
+    except Exception as error:
+        from fabcost.client.errors import ClientError  # noqa: PLC0415
+
+        if not isinstance(error, ValueError | OSError | ClientError):
+            raise
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error

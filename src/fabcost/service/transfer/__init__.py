@@ -1,0 +1,5 @@
+"""Logs of decisions to files and back: JSON Lines, Parquet, and what Vowpal Wabbit reads."""
+
+from fabcost.service.transfer.pages import export, load
+
+__all__ = ["export", "load"]

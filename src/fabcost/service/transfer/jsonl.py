@@ -1,0 +1,65 @@
+"""JSON Lines: one decision a line, with nothing left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from fabcost.service.transfer.lines import LineError, LogLine
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(LogLine)
+
+
+class JsonLines:
+    """Writes pages of a log.
+
+    Examples
+    --------
+    >>> JsonLines().page([LogLine(decision_id="d-1", candidates={"a": {}}, item="a")])[:41]
+    b'{"decision_id":"d-1","time":null,"context'
+    """
+
+    def page(self, lines: Sequence[LogLine]) -> bytes:
+        """The bytes of some lines."""
+        return _encoder.encode_lines(lines)
+
+    def end(self) -> bytes:
+        """What comes after the last."""
+        return b""
+
+
+def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
+    r"""The lines with their numbers from 1; empty ones are passed over.
+
+    Examples
+    --------
+    >>> [(number, line.item) for number, line in read(b'\n{"candidates": {"a": {}}, "item": "a"}')]
+    [(2, 'a')]
+    >>> list(read(b'{"item": "a"}'))
+    Traceback (most recent call last):
+    fabcost.service.transfer.lines.LineError: line 1: Object missing required field `candidates`
+    """
+    for number, text in numbered(body):
+        try:
+            yield number, _decoder.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise LineError(number, error) from error
+
+
+def numbered(body: bytes) -> Iterator[tuple[int, bytes]]:
+    r"""The lines that are not blank, with their numbers from 1.
+
+    Examples
+    --------
+    >>> list(numbered(b"a\r\n \nb"))
+    [(1, b'a'), (3, b'b')]
+    """
+    return _not_blank(enumerate(body.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1))
+
+
+def _not_blank(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    for number, line in lines:
+        if text := line.strip():
+            yield number, text

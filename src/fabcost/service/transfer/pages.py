@@ -1,0 +1,103 @@
+"""A model's log out of the service and into it, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.messages import LoggedImpression, Record
+from fabcost.service.service import Service
+from fabcost.service.transfer.formats import WRITERS, Format, read_impressions
+from fabcost.service.transfer.lines import Lookup, line_of
+
+#: Decisions that are read and written at once; few, so that others are served in between.
+PAGE = 100
+#: Impressions of one transaction.
+BATCH = 500
+
+
+async def export(service: Service, model: str, form: Format) -> AsyncIterator[bytes]:
+    """The log of a model, oldest decision first, in pieces of a file.
+
+    Features of candidates are those of the request, or those that the catalogue has now; a line
+    says if the catalogue has changed since, and which items have left it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fabcost.service.messages import DecisionRequest
+    >>> from fabcost.service.model_settings import ModelSettings
+    >>> from fabcost.service.store.address import store_at
+    >>> async def moved(path: str) -> int:
+    ...     service = await Service.start(lambda: store_at(path))
+    ...     for name in ("news", "copy"):
+    ...         await service.create_model(name, ModelSettings())
+    ...     await service.decide("news", DecisionRequest(candidates={"a": {"age": 3}}))
+    ...     body = b"".join([piece async for piece in export(service, "news", "jsonl")])
+    ...     many = await load(service, "copy", "jsonl", body)
+    ...     await service.stop()
+    ...     return many
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(moved(f"{folder}/fabcost.db"))
+    1
+    """
+    service.model(model)
+    writer, features, after = WRITERS[form](), _lookup(service, model), 0
+    while rows := await service.export_log(model, after=after, limit=PAGE):
+        version = service.items(model, limit=1, after=None).version
+        lines = [line_of(row, version, features) for row in rows]
+        if piece := await asyncio.to_thread(writer.page, lines):
+            yield piece
+        after = rows[-1].seq
+    if last := await asyncio.to_thread(writer.end):
+        yield last
+
+
+async def load(service: Service, model: str, form: Format, body: bytes) -> int:
+    """Learn a log from elsewhere in the order of its lines; how many impressions were new.
+
+    All lines are read before the first is learnt; one that the model's schema refuses ends it
+    there.  The same body again changes nothing.
+
+    Examples
+    --------
+    >>> load.__name__  # `export` has the example of both
+    'load'
+    """
+    service.model(model)
+    try:
+        numbered = list(read_impressions(body, form))
+    except ValueError as error:
+        raise InvalidRequestError(str(error)) from error
+    new = 0
+    for at in range(0, len(numbered), BATCH):
+        part = numbered[at : at + BATCH]
+        try:
+            new += await service.import_log(model, [impression for _, impression in part])
+        except InvalidRequestError:
+            await _find_fault(service, model, part)
+            raise
+    return new
+
+
+async def _find_fault(
+    service: Service, model: str, part: list[tuple[int, LoggedImpression]]
+) -> None:
+    """One by one, to name the line that was refused; those before it are learnt."""
+    for number, impression in part:
+        try:
+            await service.import_log(model, [impression])
+        except InvalidRequestError as error:
+            why = f"line {number}: {error}; the lines before it are learnt"
+            raise InvalidRequestError(why) from error
+
+
+def _lookup(service: Service, model: str) -> Lookup:
+    def features(item: str) -> Record | None:
+        try:
+            return service.item(model, item)
+        except UnknownItemError:
+            return None
+
+    return features

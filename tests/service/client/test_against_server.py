@@ -1,0 +1,232 @@
+"""Clients and a real server, on connections that lose answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import fabcost
+from fabcost.client import (
+    AsyncClient,
+    Client,
+    ClientError,
+    FeedbackRequest,
+    ModelSettings,
+    Retries,
+)
+from fabcost.service.messages import Between
+from fabcost.service.settings import Settings
+from tests.service.http.serving import Running, process, running
+
+ADVERTS: dict[str, dict[str, Any]] = {
+    "ad-1": {"make": "kia", "age": 3},
+    "ad/2 ü": {"make": "ford", "age": 1.5},
+    "..": {"make": "audi", "age": 7},
+}
+
+
+class Losing(httpx.BaseTransport):
+    """Hands requests on to the server, and loses some before and some answers after."""
+
+    def __init__(self, seed: int, share: float) -> None:
+        self._inner = httpx.HTTPTransport()
+        self._rng = np.random.default_rng(seed)
+        self._share = share
+        self.lost = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        fate = self._rng.random()
+        if fate < self._share / 2:
+            self.lost += 1
+            raise httpx.ConnectError("lost on the way there")
+        response = self._inner.handle_request(request)
+        if fate < self._share:
+            self.lost += 1
+            response.read()
+            response.close()
+            raise httpx.ReadTimeout("lost on the way back")
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[Client]:
+    with Client(server.address) as client:
+        yield client
+
+
+@pytest.fixture
+def model(client: Client, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = "".join(each for each in request.node.name if each.isalnum())[:60]
+    client.create_model(name)
+    yield name
+    client.delete_model(name)
+
+
+def test_models(client: Client) -> None:
+    client.wait_until_ready()
+    made = client.create_model("cars", ModelSettings(holdback=0.25))
+    assert made == client.model("cars")
+    assert "cars" in [each.name for each in client.models()]
+    changed = client.change_model("cars", mode="off", floor=0.1)
+    assert (changed.settings.mode, changed.settings.holdback) == ("off", 0.25)
+    with pytest.raises(ClientError) as caught:
+        client.create_model("cars")
+    assert (caught.value.code, caught.value.status) == ("already_there", 409)
+    assert caught.value.request_id
+    client.delete_model("cars")
+    with pytest.raises(ClientError, match="there is no model 'cars'"):
+        client.model("cars")
+
+
+def test_catalogue(client: Client, model: str) -> None:
+    version = client.put_items(model, ADVERTS)
+    assert client.items(model).version == version
+    assert client.items(model).items == ADVERTS
+    page = client.items(model, limit=2)
+    assert list(page.items) == ["ad-1", "ad/2 ü"]
+    assert list(client.items(model, limit=2, after=page.next).items) == [".."]
+    for item, features in ADVERTS.items():
+        assert client.item(model, item) == features
+    client.delete_item(model, "..")
+    assert client.model(model).items == 2
+    with pytest.raises(ClientError, match="there is no item '..'"):
+        client.delete_item(model, "..")
+
+
+def test_the_loop(client: Client, model: str) -> None:
+    client.put_items(model, ADVERTS)
+    context = {"device": "tv", "hour": np.int64(9)}
+    first = client.decide(model, context=context, top_k=3)
+    assert set(first.ranking) == set(ADVERTS)
+    again = client.decide(model, context=context, top_k=3, decision_id=first.decision_id)
+    assert again == first
+    assert client.feedback(model, first.decision_id, key="k").status == "applied"
+    assert client.feedback(model, first.decision_id, key="k").status == "applied"
+    assert client.feedback(model, first.decision_id).status == "duplicate"
+    some = client.decide(model, items=["ad-1", ".."], exclude=["ad-1"])
+    assert some.item == ".."
+    few = client.decide(model, filter={"age": Between(max=2.0)})
+    assert few.item == "ad/2 ü"
+    own = client.decide(model, candidates={"x": {"make": "vw"}}, deferred=True)
+    assert client.activate(model, own.decision_id)
+    assert not client.activate(model, own.decision_id)
+    bulk = [FeedbackRequest(decision_id=each.decision_id, value=0.0) for each in (some, few, own)]
+    assert [each.status for each in client.feedback_bulk(model, bulk)] == ["applied"] * 3
+    assert client.stats(model).impressions == client.posterior(model).impressions == 4
+    assert client.decision(model, first.decision_id).value == 1.0
+    page = client.decisions(model, limit=3)
+    assert page.decisions[0].decision_id == own.decision_id
+    assert len(client.decisions(model, limit=3, before=page.next).decisions) == 1
+    why = client.explain(model, first.decision_id)
+    assert why.contributions
+    assert 0.0 < why.click_probability < 1.0
+
+
+def test_a_model_moves(client: Client, model: str, tmp_path: Any) -> None:
+    for i in range(20):
+        decision = client.decide(model, candidates=ADVERTS)
+        client.feedback(model, decision.decision_id, float(i % 3 == 0))
+    file = client.export_model(model)
+    (tmp_path / "model.fabcost").write_bytes(file)
+    assert fabcost.Recommender.load(tmp_path / "model.fabcost").schema.width > 1
+    moved = client.import_model("moved", file)
+    assert moved.weights == client.model(model).weights
+    assert client.posterior("moved").weights == client.posterior(model).weights
+    with pytest.raises(ClientError, match="there is a model 'moved' already"):
+        client.import_model("moved", file)
+    client.delete_model("moved")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "dsjson"])
+def test_a_log_moves(client: Client, model: str, form: Any) -> None:
+    for i in range(10):
+        decision = client.decide(model, context={"hour": i}, candidates=ADVERTS)
+        client.feedback(model, decision.decision_id, float(i % 3 == 0))
+    log = b"".join(client.export_log(model, form))
+    client.create_model("copied")
+    try:
+        assert client.import_log("copied", log, form) == 10
+        assert client.import_log("copied", log, form) == 0
+        assert client.posterior("copied").impressions == 10
+    finally:
+        client.delete_model("copied")
+
+
+def test_nothing_is_lost_or_doubled_when_answers_are_lost(server: Running, client: Client) -> None:
+    transport = Losing(seed=11, share=0.4)
+    retries = Retries(attempts=50, first=0.001, longest=0.002)
+    settings = ModelSettings(aggregation="earliest", seed=4)
+    with Client(server.address, retries=retries, transport=transport) as losing:
+        assert losing.create_model("losing", settings).name == "losing"
+        losing.put_items("losing", ADVERTS)
+        made = []
+        for i in range(60):
+            decision = losing.decide("losing", context={"hour": i % 24})
+            made.append(decision)
+            answer = losing.feedback("losing", decision.decision_id, float(i % 2))
+            assert answer.status == "applied"
+        stats = losing.stats("losing")
+        assert transport.lost > 30
+    assert (stats.decisions, stats.impressions) == (60, 60)
+    for i, decision in enumerate(made):
+        view = client.decision("losing", decision.decision_id)
+        assert (view.item, view.value) == (decision.item, float(i % 2))
+    with Client(server.address, retries=retries, transport=Losing(seed=12, share=0.9)) as losing:
+        losing.delete_model("losing")
+    with pytest.raises(ClientError, match="there is no model"):
+        client.model("losing")
+
+
+def test_many_at_once(server: Running, client: Client, model: str) -> None:
+    async def visit(visitor: AsyncClient, number: int) -> str:
+        decision = await visitor.decide(model, context={"hour": number}, candidates=ADVERTS)
+        answer = await visitor.feedback(model, decision.decision_id, float(number % 2))
+        return answer.status
+
+    async def visits() -> list[str]:
+        async with AsyncClient(server.address) as visitor:
+            return await asyncio.gather(*(visit(visitor, number) for number in range(50)))
+
+    assert asyncio.run(visits()) == ["applied"] * 50
+    assert client.posterior(model).impressions == 50
+
+
+def test_the_awaiting_client_moves_a_log(server: Running, client: Client, model: str) -> None:
+    decision = client.decide(model, candidates=ADVERTS)
+    client.feedback(model, decision.decision_id)
+
+    async def move() -> int:
+        async with AsyncClient(server.address) as moving:
+            await moving.wait_until_ready()
+            log = b"".join([piece async for piece in moving.export_log(model)])
+            return await moving.import_log(model, log)
+
+    assert asyncio.run(move()) == 0
+
+
+def test_a_server_that_comes_back_is_waited_for(tmp_path: Any) -> None:
+    settings = Settings(database=str(tmp_path / "bandit.db"))
+    with running(settings) as server, Client(server.address) as client:
+        client.create_model("news")
+        decision = client.decide("news", candidates=ADVERTS)
+    with Client(server.address, retries=Retries(attempts=2, first=0.001)) as client:
+        with pytest.raises(ClientError) as caught:
+            client.models()
+        assert caught.value.code == "unreachable"
+    port = server.address.rsplit(":", 1)[1]
+    patient = Retries(attempts=1_000, longest=0.2, deadline=60.0)
+    with Client(server.address, retries=patient) as client, ThreadPoolExecutor(1) as other:
+        again = other.submit(
+            client.decide, "news", candidates=ADVERTS, decision_id=decision.decision_id
+        )
+        with process(settings.database, "--port", port):
+            assert again.result() == decision

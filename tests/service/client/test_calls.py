@@ -1,0 +1,117 @@
+"""Requests: what the caller gives arrives, whatever it is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabcost.client import FeedbackRequest
+from fabcost.client.call import body, path
+from fabcost.client.decisions import decide, give_feedback_in_bulk
+from fabcost.client.models import LARGEST_BODY, delete_item, put_items
+from fabcost.service.messages import Between, DecisionRequest, Items
+
+IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | IDS
+RECORDS = st.dictionaries(IDS, SCALARS | st.floats(allow_nan=False, allow_infinity=False))
+
+
+@settings(deadline=None)
+@given(parts=st.lists(IDS | st.sampled_from([".", "..", "a/../b", "%2F", "?#"]), min_size=1))
+def test_each_part_of_a_path_arrives_as_it_is(parts: list[str]) -> None:
+    sent = httpx.Request("GET", "http://server:1" + path(*parts)).url.raw_path.decode()
+    assert [unquote(part) for part in sent.split("/")[1:]] == parts
+
+
+def test_an_empty_id_is_refused_before_it_means_something_else() -> None:
+    with pytest.raises(ValueError, match="must have at least one character"):
+        delete_item("news", "")
+
+
+@settings(deadline=None)
+@given(context=RECORDS, candidates=st.dictionaries(IDS, RECORDS, min_size=1), top_k=st.integers(1))
+def test_a_decision_arrives_as_it_is(
+    context: dict[str, Any], candidates: dict[str, dict[str, Any]], top_k: int
+) -> None:
+    call = decide(
+        "news", context=context, candidates=candidates, exclude=("x",), top_k=min(top_k, 10_000)
+    )
+    request = msgspec.json.decode(call.content or b"", type=DecisionRequest)
+    assert request.context == context
+    assert request.candidates == candidates
+    assert (request.exclude, request.top_k) == (["x"], min(top_k, 10_000))
+
+
+def test_a_filter_arrives_as_it_is() -> None:
+    call = decide("news", context={}, filter={"age": Between(min=1.0), "make": ["kia", "ford"]})
+    request = msgspec.json.decode(call.content or b"", type=DecisionRequest)
+    assert request.filter == {"age": Between(min=1.0), "make": ["kia", "ford"]}
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    given = {"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True), "d": np.str_("x")}
+    assert msgspec.json.decode(body(given)) == {"a": 0.1, "b": 3, "c": True, "d": "x"}
+
+
+def test_what_is_no_scalar_is_refused() -> None:
+    with pytest.raises(TypeError, match="is a object but must be text, a number or None"):
+        body({"a": object()})
+
+
+@pytest.mark.parametrize("infinite", [math.inf, -math.inf, np.float64(math.inf)])
+def test_infinity_is_refused_and_not_sent_as_missing(infinite: float) -> None:
+    with pytest.raises(ValueError, match="'age' of the context is -?inf"):
+        decide("news", context={"age": infinite})
+    with pytest.raises(ValueError, match="'age' of candidate 'a' is -?inf"):
+        decide("news", context={}, candidates={"a": {"age": infinite}})
+    with pytest.raises(ValueError, match="'age' of item 'a' is -?inf"):
+        put_items("news", {"a": {"age": infinite}})
+
+
+def test_a_large_catalogue_goes_in_several_bodies() -> None:
+    items = {f"ad-{i}": {"text": "x" * 900, "place": i} for i in range(2_000)}
+    sent = [call.content or b"" for call in put_items("news", items)]
+    assert len(sent) > 1
+    assert max(map(len, sent)) <= LARGEST_BODY + 100
+    found: dict[str, Any] = {}
+    for content in sent:
+        found |= msgspec.json.decode(content, type=Items).items
+    assert list(found.items()) == list(items.items())
+
+
+def test_an_item_larger_than_a_body_goes_alone() -> None:
+    items = {name: {"text": "x" * LARGEST_BODY} for name in "ab"}
+    assert len(put_items("news", items)) == 2
+
+
+def test_no_items_are_refused() -> None:
+    with pytest.raises(ValueError, match="there are no items"):
+        put_items("news", {})
+
+
+def test_bulk_feedback_has_a_key_for_each_and_keeps_given_ones() -> None:
+    given = [FeedbackRequest(decision_id="d", key="mine")] + [
+        FeedbackRequest(decision_id=f"d-{i}", value=i / 10) for i in range(1_000)
+    ]
+    calls = give_feedback_in_bulk("news", given)
+    sent = [
+        each
+        for call in calls
+        for each in msgspec.json.decode(call.content or b"", type=dict[str, list[FeedbackRequest]])[
+            "feedback"
+        ]
+    ]
+    assert [(each.decision_id, each.value) for each in sent] == [
+        (each.decision_id, each.value) for each in given
+    ]
+    assert sent[0].key == "mine"
+    assert len({each.key for each in sent}) == 1_001
+    assert len(calls) == 2

@@ -1,0 +1,120 @@
+"""`fabcost export-log` and `import-log` against a real server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from fabcost.client import Client, commands
+from fabcost.service.settings import Settings
+from tests.service.http.serving import Running, running
+
+ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("service")
+    with running(Settings(database=str(folder / "bandit.db"))) as server:
+        with Client(server.address) as client:
+            client.create_model("news")
+            for i in range(20):
+                decision = client.decide("news", context={"hour": i}, candidates=ADVERTS)
+                client.feedback("news", decision.decision_id, float(i % 3 == 0))
+        yield server
+
+
+def run(server: Running | None, *arguments: str) -> Result:
+    application = typer.Typer()
+    commands.mount(application)
+    url = "http://127.0.0.1:9" if server is None else server.address
+    return CliRunner().invoke(application, arguments, env={"FABCOST_URL": url})
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "dsjson"])
+def test_a_log_goes_to_a_file_and_into_another_model(
+    server: Running, form: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"log.{form}"
+    done = run(server, "export-log", "news", "--out", str(path))
+    assert done.exit_code == 0, done.output
+    assert f"{path.stat().st_size:,} bytes" in done.output
+    assert list(tmp_path.iterdir()) == [path]
+    with Client(server.address) as client:
+        client.create_model(f"from-{form}")
+        for new in (20, 0):
+            done = run(server, "import-log", f"from-{form}", str(path))
+            assert done.exit_code == 0, done.output
+            assert f"20 decisions, {new} of them new to from-{form}" in done.output
+        assert client.posterior(f"from-{form}").impressions == 20
+
+
+def test_the_format_can_be_said(server: Running, tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    done = run(server, "export-log", "news", "--format", "dsjson", "--out", str(path))
+    assert done.exit_code == 0, done.output
+    assert path.read_bytes().startswith(b'{"_label_cost"')
+    done = run(server, "export-log", "news", "--out", str(tmp_path / "other.txt"))
+    assert done.exit_code == 2
+    assert "the ending of other.txt is 'txt' but must be one of jsonl, parquet" in done.output
+
+
+def test_a_file_is_not_overwritten_by_mistake(server: Running, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("precious")
+    done = run(server, "export-log", "news", "--out", str(path))
+    assert done.exit_code == 2
+    assert path.read_text() == "precious"
+    assert run(server, "export-log", "news", "--out", str(path), "--force").exit_code == 0
+    assert path.read_text() != "precious"
+
+
+def test_a_failed_export_leaves_no_file(server: Running, tmp_path: Path) -> None:
+    done = run(server, "export-log", "nowhere", "--out", str(tmp_path / "log.jsonl"))
+    assert done.exit_code == 2
+    assert "there is no model 'nowhere'" in done.output
+    assert "Traceback" not in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_sent_if_a_line_is_wrong(server: Running, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    good = '{"item":"a","candidates":{"a":{"age":1}},"value":1}\n'
+    path.write_text(good * 3 + "{}\n")
+    with Client(server.address) as client:
+        client.create_model("untouched")
+        done = run(server, "import-log", "untouched", str(path))
+        assert done.exit_code == 2
+        assert "line 4: Object missing required field" in done.output
+        assert client.model("untouched").impressions == 0
+
+
+def test_a_missing_extra_is_named() -> None:
+    code = (
+        "import sys, typer; sys.modules['httpx'] = None\n"
+        "from fabcost.client import commands\n"
+        "application = typer.Typer()\n"
+        "commands.mount(application)\n"
+        "application(['export-log', 'news', '--out', 'log.jsonl'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "(httpx is missing): pip install 'fabcost[service]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_the_schema_refuses_is_told(server: Running, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    line = '{"item":"a","candidates":{"a":{"age":%s}},"value":1}\n'
+    path.write_text(line % "1" + line % '"old"')
+    with Client(server.address) as client:
+        client.create_model("strict")
+        done = run(server, "import-log", "strict", str(path))
+    assert done.exit_code == 2
+    assert "line 2: item 'a': item feature 'age' is 'old' but must be a number" in done.output
