@@ -1,0 +1,66 @@
+/** Numbers and times in words. */
+
+const SPACE = "\u00a0";
+const MINUS = "\u2212";
+const grouped = new Intl.NumberFormat("en");
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const second = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+/** 12,345 */
+export const count = (value) => grouped.format(value);
+
+/** 12.3K */
+export const compact = (value) => short.format(value);
+
+/** A number with a true minus sign. */
+export function decimal(value, digits = 2) {
+  const text = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(text) !== 0 ? MINUS + text : text;
+}
+
+/** A tick of an axis: no more digits than it needs. */
+export const tick = (value) => decimal(value, digitsOf(value));
+
+function digitsOf(value) {
+  return String(Number(value.toPrecision(6))).split(".")[1]?.length ?? 0;
+}
+
+/** 4.31 %, with fewer digits where the number is large. */
+export function percent(share, digits = share < 0.0995 ? 2 : 1) {
+  return `${decimal(100 * share, digits)}${SPACE}%`;
+}
+
+/** A tick of an axis of percentages. */
+export const percentTick = (share) => `${tick(Number((100 * share).toPrecision(6)))}${SPACE}%`;
+
+/** 3.9–4.7 % */
+export function percentRange({ lower, upper }) {
+  const digits = upper < 0.0995 ? 2 : 1;
+  return `${decimal(100 * lower, digits)}–${percent(upper, digits)}`;
+}
+
+/** +23 % or −4 % */
+export function signedPercent(share) {
+  const digits = Math.abs(share) < 0.1 ? 1 : 0;
+  return share > 0 ? `+${percent(share, digits)}` : percent(share, digits);
+}
+
+/** 14:03:27 in the time of the reader. */
+export const timeOfDay = (seconds) => second.format(1000 * seconds);
+
+/** 14:03, or with its day where the period is long. */
+export function moment(seconds, span) {
+  const date = 1000 * seconds;
+  return span > 86_400 ? `${day.format(date)} ${clock.format(date)}` : clock.format(date);
+}
+
+/** 850 ms, 12 s, 5 min, 3 h, 2 d */
+export function duration(seconds) {
+  if (seconds < 1) return `${Math.round(1000 * Math.max(seconds, 0))}${SPACE}ms`;
+  if (seconds < 60) return `${Number(seconds.toPrecision(2))}${SPACE}s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)}${SPACE}min`;
+  if (seconds < 129_600) return `${Math.round(seconds / 3600)}${SPACE}h`;
+  return `${Math.round(seconds / 86_400)}${SPACE}d`;
+}

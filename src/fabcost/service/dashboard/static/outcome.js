@@ -1,0 +1,13 @@
+/** What became of a decision, in a word with a sign. */
+
+import { element } from "./elements.js";
+
+/** The word: a reward above the model's threshold is a click. */
+export function outcome({ resolved, outcome: how, value }, threshold) {
+  if (resolved === null) return word("waiting", "… waiting");
+  if (how === "discarded") return word("discarded", "– discarded");
+  if (value !== null && value > threshold) return word("click", "✓ click");
+  return word("no-click", how === "expired" ? "✗ no click in time" : "✗ no click");
+}
+
+const word = (look, text) => element("span", { class: `outcome ${look}` }, text);

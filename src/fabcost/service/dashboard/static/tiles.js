@@ -1,0 +1,53 @@
+/** The figures at the top: what was decided, shown and clicked, and what the bandit gains. */
+
+import { presentArms, swatch } from "./arms.js";
+import { element } from "./elements.js";
+import { count, percent, percentRange, signedPercent } from "./numbers.js";
+import { lift, wilson } from "./statistics.js";
+import { interval, stripScale } from "./strips.js";
+import { total } from "./timeline.js";
+
+/** Show the figures of `stats` for its period. */
+export function showTiles(holder, stats) {
+  const all = total(stats.buckets);
+  const [ours, theirs] = compared(stats.buckets).map((arm) => ({ arm, ...total(stats.buckets, arm) }));
+  holder.replaceChildren(
+    tile(["Decisions"], count(all.decisions), `${count(stats.decisions)} in all`),
+    tile(["Impressions"], count(all.impressions), `${count(stats.impressions)} learnt in all`),
+    tile(["Clicks"], count(all.clicks), `${count(stats.pending)} decisions still open`),
+    ...rates([ours, theirs]),
+    liftTile(ours, theirs));
+}
+
+function compared(buckets) {
+  const [, second = "holdback"] = presentArms(buckets);
+  return ["bandit", second];
+}
+
+function tile(label, value, note, picture = []) {
+  return element("div", { class: "card tile" },
+    element("dt", {}, ...label),
+    element("dd", { class: "value" }, value),
+    ...picture.map((each) => element("dd", { class: "picture" }, each)),
+    element("dd", { class: "note" }, note));
+}
+
+function rates(sums) {
+  const known = sums.map(({ clicks, impressions }) => wilson(clicks, impressions));
+  const scale = stripScale(known.map((rate) => rate?.upper ?? 0), 2);
+  return sums.map((sum, index) => rateTile(sum, known[index], scale));
+}
+
+function rateTile({ arm, decisions }, rate, scale) {
+  const label = [swatch(arm), ` CTR ${arm}`];
+  if (rate === null) return tile(label, "–", decisions > 0 ? "No outcome yet" : "No decisions");
+  return tile(label, percent(rate.estimate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
+}
+
+function liftTile(ours, theirs) {
+  const gain = lift(ours, theirs);
+  const label = `Lift over ${theirs.arm}`;
+  if (gain === null) return tile([label], "–", "Needs clicks of both arms");
+  const range = `${signedPercent(gain.lower)} to ${signedPercent(gain.upper)}`;
+  return tile([label], signedPercent(gain.estimate), range);
+}

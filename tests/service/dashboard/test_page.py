@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.service.dashboard.adverts import Adverts
+from tests.service.dashboard.visitor import Visitor
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def seconds_until_shown(visitor: Visitor, served: Adverts, item: str) -> float:
+    """How long after its making a decision is on the page."""
+    row = visitor.page.locator("#decisions tbody tr", has_text=item)
+    assert row.count() == 0
+    served.decide("cars", candidates={item: {"make": "ford", "age": 1}})
+    made = time.monotonic()
+    expect(row).to_be_visible(timeout=20_000)
+    return time.monotonic() - made
+
+
+def test_a_decision_is_shown_within_two_seconds(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    # A busy machine may be late once; late three times in a row is the page's fault.
+    assert any(seconds_until_shown(visitor, served, f"new-{i}") < 2.0 for i in range(3))
+
+
+def test_tiles_agree_with_the_counts(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    stats = served.ask("GET", "models/cars/stats")
+    sums = {
+        name: sum(bucket[name] for bucket in stats["buckets"])
+        for name in ("decisions", "impressions", "clicks")
+    }
+    assert sums["impressions"] == 20
+    assert sums["clicks"] == 10
+    for name, label in [("decisions", "Decisions"), ("impressions", "Impressions")]:
+        assert visitor.figure(label) == str(sums[name])
+    assert visitor.figure("Clicks") == "10"
+    bandit = [each for each in stats["buckets"] if each["arm"] == "bandit"]
+    clicks, impressions = (sum(each[name] for each in bandit) for name in ("clicks", "impressions"))
+    assert visitor.figure("CTR bandit") == f"{100 * clicks / impressions:.1f} %"
+
+
+def test_charts_have_names_and_their_numbers_as_tables(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    for chart in ("ctr", "calibration", "entropy"):
+        holder = visitor.page.locator(f"#{chart}")
+        assert holder.get_by_role("img").get_attribute("aria-label")
+        assert holder.locator("table thead th[scope=col]").count() >= 3
+    rows = visitor.page.locator("#ctr tbody tr").all_inner_texts()
+    arms = {each["arm"] for each in served.ask("GET", "models/cars/stats")["buckets"]}
+    assert {row.split("\t")[1] for row in rows} <= arms
+    assert sum(int(row.split("\t")[2]) for row in rows) == 20
+
+
+def test_weights_are_filtered_by_name(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    names = [each["name"] for each in served.ask("GET", "models/cars/posterior")["weights"]]
+    wanted = [name for name in names if "make=kia" in name]
+    assert 0 < len(wanted) < len(names)
+    visitor.page.get_by_label("Filter").fill("MAKE=KIA")
+    shown = visitor.page.locator("#weights tbody .name").all_inner_texts()
+    assert sorted(shown) == sorted(wanted)
+    visitor.page.get_by_label("Filter").fill("no such weight")
+    expect(visitor.page.locator("#weights")).to_have_text(
+        "No weight has “no such weight” in its name."
+    )
+
+
+def test_weights_are_the_clearest_first(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    weights = served.ask("GET", "models/cars/posterior")["weights"]
+    weights.sort(key=lambda each: -abs(each["mean"]) / each["sd"])
+    shown = visitor.page.locator("#weights tbody .name").all_inner_texts()
+    assert shown == [each["name"] for each in weights[:20]]
+
+
+def test_why_shows_what_the_explanation_says(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    decision = served.ask("GET", "models/cars/decisions?limit=1")["decisions"][0]
+    told = served.ask("GET", f"models/cars/explanations/{decision['decision_id']}")
+    visitor.page.get_by_role("button", name="Why").first.click()
+    dialog = visitor.page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", level=2)).to_have_text(f"Why {decision['item']}?")
+    expect(dialog.locator("code")).to_have_text(decision["decision_id"])
+    total = sum(each["contribution"] for each in told["contributions"])
+    expect(dialog.locator("tfoot strong")).to_have_text(f"{total:.2f}".replace("-", "−"))
+    names = dialog.locator("table").first.locator("tbody .name").all_inner_texts()
+    assert names == [each["name"] for each in told["contributions"]][:15]
+
+
+def test_names_from_outside_are_only_text(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    served.decide("cars", context={"device": HOSTILE}, candidates={HOSTILE: {"make": HOSTILE}})
+    row = visitor.page.locator("#decisions tbody tr", has_text=HOSTILE)
+    expect(row).to_be_visible(timeout=20_000)
+    row.get_by_role("button").click()
+    expect(visitor.page.locator("#why-title")).to_have_text(f"Why {HOSTILE}?")
+    expect(visitor.page.locator("#why-body tfoot")).to_be_visible()
+    assert visitor.page.locator("img[src=x]").count() == 0
+
+
+def test_a_model_is_picked_and_kept_in_the_address(visitor: Visitor, served: Adverts) -> None:
+    visitor.see_figures()
+    served.make_model("vans", mode="logging-only")
+    expect(visitor.page.locator("#model option")).to_have_count(2, timeout=20_000)
+    visitor.page.get_by_label("Model").select_option("vans")
+    expect(visitor.page.locator("#state")).to_contain_text("Mode: logging-only", timeout=20_000)
+    expect(visitor.page.locator("#decisions")).to_have_text("No decisions yet.")
+    visitor.page.reload()
+    visitor.see_figures()
+    assert visitor.page.get_by_label("Model").input_value() == "vans"
+    served.ask("DELETE", "models/vans")
+    expect(visitor.page.get_by_label("Model")).to_have_value("cars", timeout=20_000)
+    visitor.faults[:] = [each for each in visitor.faults if "404" not in each]
+
+
+def test_a_hidden_page_asks_nothing(visitor: Visitor) -> None:
+    visitor.see_figures()
+    hide = """(hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    visitor.page.evaluate(hide, True)
+    visitor.page.wait_for_timeout(1_500)
+    before = len(visitor.asked)
+    visitor.page.wait_for_timeout(2_500)
+    assert len(visitor.asked) == before
+    with visitor.page.expect_request("**/stats*"):
+        visitor.page.evaluate(hide, False)
+
+
+def test_counts_of_long_periods_are_asked_for_less_often(visitor: Visitor) -> None:
+    visitor.see_figures()
+    with visitor.page.expect_request("**/stats?minutes=10080"):
+        visitor.page.get_by_label("Period").select_option("7 days")
+    visitor.asked.clear()
+    visitor.page.wait_for_timeout(4_000)
+    asked = [each.rpartition("/")[2] for each in visitor.asked]
+    assert "stats?minutes=10080" not in asked
+    assert asked.count("decisions?limit=20") >= 2
+
+
+@pytest.mark.parametrize(
+    ("scheme", "darkest", "brightest"), [("light", 0.9, 1.0), ("dark", 0.0, 0.15)]
+)
+def test_the_page_is_light_or_dark(
+    chromium: Browser, served: Adverts, scheme: str, darkest: float, brightest: float
+) -> None:
+    with Visitor.arriving(chromium, served.url, color_scheme=scheme) as visitor:
+        visitor.see_figures()
+        assert darkest <= visitor.background() <= brightest
+        assert visitor.faults == []
+
+
+def test_a_phone_needs_no_sideways_scrolling(chromium: Browser, served: Adverts) -> None:
+    served.decide(
+        "cars", candidates={"the-longest-name-of-all-adverts": {"make": "ford", "age": 1}}
+    )
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    with Visitor.arriving(chromium, served.url, **phone) as visitor:
+        visitor.see_figures()
+        assert visitor.overflow() == 0
+        visitor.page.get_by_role("button", name="Why").first.tap()
+        expect(visitor.page.locator("#why-body tfoot")).to_be_attached()
+        inside = "why.scrollWidth - why.clientWidth"
+        assert (visitor.page.evaluate(inside), visitor.overflow()) == (0, 0)
+        assert visitor.faults == []
+
+
+def test_nothing_moves_for_those_who_want_no_motion(chromium: Browser, served: Adverts) -> None:
+    with Visitor.arriving(chromium, served.url, reduced_motion="reduce") as visitor:
+        visitor.see_figures()
+        moving = """[...document.querySelectorAll("*")].filter((each) => {
+            const { transitionDuration, animationName } = getComputedStyle(each);
+            return transitionDuration !== "0s" || animationName !== "none";
+        }).length"""
+        assert visitor.page.evaluate(moving) == 0

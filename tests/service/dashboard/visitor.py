@@ -1,0 +1,68 @@
+"""A browser with the dashboard open, and what goes wrong in it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Request, expect
+
+
+class Visitor:
+    """A page; ``faults`` are errors of scripts and console, and requests to elsewhere."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.url = url
+        self.faults: list[str] = []
+        self.asked: list[str] = []
+        page.on("request", self._note_request)
+        page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
+        page.on(
+            "console",
+            lambda said: self.faults.append(said.text) if said.type == "error" else None,
+        )
+
+    @classmethod
+    @contextlib.contextmanager
+    def arriving(cls, browser: Browser, url: str, **screen: Any) -> Iterator[Visitor]:
+        """The page in a new context of the browser."""
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **screen})
+        visitor = cls(context.new_page(), url)
+        visitor.page.goto(url)
+        yield visitor
+        context.close()
+
+    def see_figures(self) -> None:
+        """Wait until the model is shown."""
+        expect(self.page.locator("#connection")).to_have_text("Live", timeout=20_000)
+        expect(self.page.locator("#weights tbody tr").first).to_be_visible(timeout=20_000)
+
+    def figure(self, name: str) -> str:
+        """The value of the tile whose label ends with a name."""
+        tile = self.page.locator(".tile", has=self.page.locator("dt", has_text=name))
+        return tile.locator(".value").inner_text().replace("\u00a0", " ")
+
+    def evaluate(self, module: str, expression: str, *values: Any) -> Any:
+        """What an expression of ``module`` and ``values`` gives, with a module of the page."""
+        script = f"async (values) => {{ const module = await import('{module}'); {expression} }}"
+        return self.page.evaluate(script, list(values))
+
+    def background(self) -> float:
+        """How bright the page is, from 0 to 1."""
+        colour = self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        parts = [float(each) for each in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+        return sum(parts) / (3 * 255)
+
+    def overflow(self) -> int:
+        """How many pixels of the page lie beyond the right edge of the screen."""
+        width: int = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return width
+
+    def _note_request(self, request: Request) -> None:
+        self.asked.append(request.url)
+        if not request.url.startswith(f"{self.url}/"):
+            self.faults.append(f"request to {request.url}")
