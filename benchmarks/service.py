@@ -30,7 +30,7 @@ from fabcost.service.model_settings import ModelSettings, RefreshSettings
 
 SEED = 20_261_116
 ITEMS = 50
-CONNECTIONS = 16
+CONNECTIONS = 64
 BODIES = 200
 REFRESHED = 100_000
 ONE, MANY, BIG, SOAKED = "one-draw", "propensities", "refreshed", "soaked"

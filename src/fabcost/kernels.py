@@ -378,6 +378,21 @@ def first_largest(values):
 
 
 @njit(cache=True, nogil=True)
+def count_wins(scores):
+    """How often each column is the largest of its row; columns that tie share the win."""
+    shares = np.zeros(scores.shape[1])
+    for i in range(scores.shape[0]):
+        first, ties = first_largest(scores[i])
+        if ties == 1:
+            shares[first] += 1.0
+        else:
+            for j in range(first, scores.shape[1]):
+                if scores[i, j] == scores[i, first]:
+                    shares[j] += 1.0 / ties
+    return shares
+
+
+@njit(cache=True, nogil=True)
 def largest_score(rows, positions, theta):
     """The position among ``positions`` of the row of the largest θᵀa, and that score.
 

@@ -28,6 +28,14 @@ def test_first_largest_of_excluded_values() -> None:
 
 
 @settings(deadline=None)
+@given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2), elements=SMALL))
+def test_count_wins(scores: FloatArray) -> None:
+    best = scores == scores.max(axis=1, keepdims=True)
+    expected = (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+    np.testing.assert_allclose(kernels.count_wins(scores), expected, rtol=1e-12)
+
+
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats()), st.floats(0.0, 1e80))
 def test_all_within(values: FloatArray, limit: float) -> None:
     assert kernels.all_within(values, limit) == bool((np.abs(values) <= limit).all())

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from scipy.special import ndtri
 
+from fabcost import kernels
 from fabcost.bandit.rows import Rows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
@@ -80,10 +81,17 @@ class Thompson:
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
-        """How often each row wins over ``draws`` joint draws."""
-        z = rng.standard_normal((draws, belief.dimension))
-        theta = belief.mean + self.scale * (z @ belief.root.T)
-        return wins(rows.dot(theta.T).T) / draws
+        """How often each row wins over ``draws`` joint draws, four of which share their normals.
+
+        With z also −z, and ±z with every second sign changed, are standard normal: each draw has
+        the law of the belief, and drawing normals is what takes longest.
+        """
+        z = rng.standard_normal(((draws + 3) // 4, belief.dimension))
+        changed = z.copy()
+        changed[:, 1::2] *= -1.0
+        centre = rows.dot(belief.mean)
+        away = np.concatenate([z, changed]) @ (self.scale * rows.dot(belief.root)).T
+        return wins(np.concatenate([centre + away, centre - away])[:draws]) / draws
 
 
 @dataclass(frozen=True)
@@ -204,11 +212,8 @@ def wins(scores: FloatArray) -> FloatArray:
     >>> wins(np.array([[1.0, 3.0, 3.0], [5.0, 4.0, 4.0]]))
     array([1. , 0.5, 0.5])
     """
-    best = scores == scores.max(axis=1, keepdims=True)
-    # The search is several times faster along the memory than across it.
-    row, column = best.nonzero() if best.flags.c_contiguous else best.T.nonzero()[::-1]
-    shares = 1.0 / np.bincount(row)[row]
-    return np.asarray(np.bincount(column, shares, scores.shape[1]), dtype=np.float64)
+    shares: FloatArray = kernels.count_wins(np.ascontiguousarray(scores))
+    return shares
 
 
 def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:

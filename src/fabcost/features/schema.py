@@ -222,7 +222,8 @@ class Schema:
         """For reading records without growing yet; see `grow_to`."""
         if self._reader is None:
             self._reader = Reader(self.features, self.openness)
-        return self._reader.copy()
+        # Only an open schema meets new features, which a reader collects.
+        return self._reader if self.openness is None else self._reader.copy()
 
     def grow_to(self, reader: Reader) -> None:
         """Take over the features that ``reader`` met."""

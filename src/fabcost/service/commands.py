@@ -50,7 +50,7 @@ def serve(
     named = {"host": host, "port": port, "database": database}
     switched = {"auth": {None: None, True: "on", False: "off"}[auth]}
     logged = {"log_level": log_level, "log_format": log_format}
-    with _explained():
+    with explained():
         from fabcost.service.settings import load, show  # noqa: PLC0415
 
         flags = {**_assigned(setting), **_given({**named, **switched, **logged})}
@@ -70,7 +70,7 @@ def add(
     config: Config = None,
 ) -> None:
     """Make a key and print it, this once."""
-    with _explained(), _store(database, config) as store:
+    with explained(), _store(database, config) as store:
         from fabcost.service.http.keys import new_key  # noqa: PLC0415
 
         row, text = new_key(name, role, model, now=time.time())
@@ -81,7 +81,7 @@ def add(
 @keys.command("list")
 def list_all(database: Database = None, config: Config = None) -> None:
     """All keys, without their secrets."""
-    with _explained(), _store(database, config) as store:
+    with explained(), _store(database, config) as store:
         rows = store.keys()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
@@ -95,7 +95,7 @@ def revoke(
     config: Config = None,
 ) -> None:
     """Take a key out of force; servers follow within two seconds."""
-    with _explained(), _store(database, config) as store:
+    with explained(), _store(database, config) as store:
         if not store.revoke_key(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
 
@@ -137,8 +137,8 @@ def _assigned(settings: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Errors of whoever typed the command, without a traceback."""
+def explained() -> Iterator[None]:
+    """Tell errors of whoever typed a command without a traceback."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -148,7 +148,7 @@ def _explained() -> Iterator[None]:
     except Exception as error:
         from fabcost.service.errors import ServiceError  # noqa: PLC0415
 
-        if not isinstance(error, ValueError | ServiceError):
+        if not isinstance(error, ValueError | OSError | ServiceError):
             raise
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any, BinaryIO, Literal, TextIO
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
 
 import msgspec
 import structlog
@@ -25,15 +27,14 @@ def logger(level: str, form: Format, stream: TextIO = sys.stderr) -> FilteringBo
     >>> msgspec.json.decode(stream.buffer.getvalue())["port"]
     8000
     """
-    timestamps = structlog.processors.TimeStamper(fmt="iso", utc=True, key="time")
     wrapper = structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()])
-    processors: list[Any] = [structlog.processors.add_log_level, timestamps]
     if form == "console":
-        processors.append(structlog.dev.ConsoleRenderer(colors=stream.isatty()))
         plain: Any = structlog.PrintLogger(stream)
+        renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty())
+        processors: list[Any] = [structlog.processors.add_log_level, _stamp, renderer]
     else:
-        processors += [structlog.processors.format_exc_info, _render]
-        plain = structlog.BytesLogger(_binary(stream))
+        plain = structlog.BytesLogger(stream.buffer)
+        processors = [_render]
     made = structlog.wrap_logger(plain, processors=processors, wrapper_class=wrapper)
     return made.bind()  # type: ignore[no-any-return]
 
@@ -56,12 +57,17 @@ def forward(name: str, log: FilteringBoundLogger) -> None:
     library.setLevel(logging.WARNING)
 
 
-def _binary(stream: TextIO) -> BinaryIO:
-    return stream.buffer
+def _stamp(_logger: object, _level: str, event: Any) -> Any:
+    event["timestamp"] = datetime.now(UTC).strftime("%H:%M:%S")
+    return event
 
 
-def _render(_logger: object, _name: str, event: Any) -> bytes:
-    return _ENCODER.encode(event)
+def _render(logger: object, level: str, event: Any) -> bytes:
+    """All in one step: a line of JSON costs a few microseconds of each request."""
+    line: MutableMapping[str, Any] = {"time": datetime.now(UTC), "level": level, **event}
+    if "exc_info" in line:
+        line = structlog.processors.format_exc_info(logger, level, line)
+    return _ENCODER.encode(line)
 
 
 class _Forwarding(logging.Handler):

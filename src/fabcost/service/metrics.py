@@ -36,6 +36,9 @@ class Metrics:
         self._make_counters()
         self._make_gauges()
         self._make_distributions()
+        # Looking up a child by its labels costs more than counting.
+        self._request_of: dict[tuple[str, str, int], Histogram] = {}
+        self._decision_of: dict[tuple[str, str, bool], tuple[Counter, Summary]] = {}
 
     def _make_counters(self) -> None:
         self._decisions = Counter(
@@ -100,9 +103,14 @@ class Metrics:
 
     def decided(self, model: str, arm: str, durable: bool, entropy: float | None) -> None:
         """Count a decision; ``entropy`` is that of its propensities, if it has any."""
-        self._decisions.labels(model, arm, "true" if durable else "false").inc()
+        key = (model, arm, durable)
+        found = self._decision_of.get(key)
+        if found is None:
+            counter = self._decisions.labels(model, arm, "true" if durable else "false")
+            found = self._decision_of[key] = (counter, self._entropy.labels(model))
+        found[0].inc()
         if entropy is not None:
-            self._entropy.labels(model).observe(entropy)
+            found[1].observe(entropy)
 
     def fed_back(self, model: str, status: str) -> None:
         """Count feedback."""
@@ -137,7 +145,12 @@ class Metrics:
 
     def requested(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request by the template of its route and the class of its status, as ``2xx``."""
-        self._requests.labels(route, method, f"{status // 100}xx").observe(seconds)
+        key = (route, method, status // 100)
+        found = self._request_of.get(key)
+        if found is None:
+            found = self._requests.labels(route, method, f"{status // 100}xx")
+            self._request_of[key] = found
+        found.observe(seconds)
 
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""
@@ -145,6 +158,8 @@ class Metrics:
 
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""
+        for key in [key for key in self._decision_of if key[0] == model]:
+            del self._decision_of[key]
         of_models = (self._decisions, self._feedback, self._version, self._published, self._lag)
         for metric in (*of_models, self._refreshes, self._sweeps, self._entropy):
             metric.remove_by_labels({"model": model})

@@ -61,10 +61,14 @@ class Expire:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Anything else, in a transaction of its own; the answer is what it returns."""
+    """Anything else, in a transaction of its own; the answer is what it returns.
+
+    ``then`` is told that when it is durable, before anything else is written.
+    """
 
     function: Callable[[Store], Any]
     done: asyncio.Future[Any]
+    then: Callable[[Any], object] = id
 
 
 Request = Write | Feed | Activate | Expire | Call

@@ -8,18 +8,26 @@ import ipaddress
 import os
 import signal
 import socket
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 
 import uvicorn
 from structlog.typing import FilteringBoundLogger
+from threadpoolctl import threadpool_limits
 
 from fabcost.service.http.app import application
 from fabcost.service.http.gate import Gate
 from fabcost.service.http.protocol import GuardedProtocol
 from fabcost.service.logs import forward
+from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
+from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.address import store_at
+
+#: How long a thread that comes back from the database waits behind the one that decides.
+_SWITCH_SECONDS = 0.0005
 
 
 class CannotStartError(Exception):
@@ -115,7 +123,12 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
     needed = asks_for_keys(settings, keys_in_force(settings.database))
     if not needed:
         log.warning("no keys are asked for: whoever can reach this address may do everything")
-    with bind(settings.host, settings.port) as bound, asyncio.Runner(loop_factory=_loop) as runner:
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    with (
+        threadpool_limits(1),
+        bind(settings.host, settings.port) as bound,
+        asyncio.Runner(loop_factory=_loop) as runner,
+    ):
         runner.run(_serve(settings, log, bound, announce, needed))
 
 
@@ -145,6 +158,7 @@ async def _serve(
     announce: Callable[[str], object],
     needed: bool,
 ) -> None:
+    await warm_up()
     service = await Service.start(
         lambda: store_at(settings.database),
         tell=lambda message: log.warning("database", message=message),
@@ -166,6 +180,27 @@ async def _serve(
         log.info("stopped")
 
 
+async def warm_up() -> None:
+    """Load or compile the kernels by one round of a service that is thrown away.
+
+    The first decision would otherwise wait for that, for a second or more.
+
+    Examples
+    --------
+    >>> asyncio.run(warm_up())
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        service = await Service.start(lambda: store_at(f"{folder}/warm.db"))
+        try:
+            await service.create_model("warm", ModelSettings())
+            candidates: dict[str, Record] = {"a": {"x": 1}, "b": {"x": 2}}
+            asked = DecisionRequest(context={"y": 1}, candidates=candidates)
+            decision = await service.decide("warm", asked)
+            await service.feedback("warm", [FeedbackRequest(decision_id=decision.decision_id)])
+        finally:
+            await service.stop()
+
+
 async def run(
     gate: Gate, settings: Settings, bound: socket.socket, listening: Callable[[], object]
 ) -> None:
@@ -184,7 +219,7 @@ def configuration(gate: Gate, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
     return uvicorn.Config(
         gate,
-        http=GuardedProtocol,
+        http=GuardedProtocol.within(settings.request_seconds),
         ws="none",
         lifespan="off",
         log_config=None,

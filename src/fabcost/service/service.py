@@ -8,6 +8,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -89,6 +90,8 @@ class Service:
         self._park_seconds = park_seconds
         self._loop = asyncio.get_running_loop()
         self._stopped = False
+        self._own = secrets.token_hex(6)
+        self._numbers = count()
         self._totals: dict[str, looking.Totals] = {}
         self._waiting: deque[tuple[float, asyncio.Future[StoredDecision | bool]]] = deque()
         self._sweeping = asyncio.create_task(self._sweep())
@@ -357,10 +360,9 @@ class Service:
             raise UnknownModelError(name)
         return model
 
-    @staticmethod
-    def _new_id(now: float) -> str:
+    def _new_id(self, now: float) -> str:
         """In the order of time, so that the newest lie together in the database."""
-        return f"{int(now * 1000):012x}{secrets.token_hex(8)}"
+        return f"{int(now * 1000):012x}{next(self._numbers):08x}{self._own}"
 
     def _copied_learner(self, name: str) -> FabCost | None:
         learner = self._writer.keepers[name].learning.learner

@@ -15,7 +15,7 @@ PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
 _OF_TESTS = "REQUIRE_"
-_USER = re.compile(r"(://[^:/@]*:).*@")
+_USER = re.compile(r"(://[^:/@]*:).*@", re.DOTALL)
 _PARAMETER = re.compile(r"(?<=[?&]password=)[^&]*")
 
 Count = Annotated[int, Meta(ge=1)]

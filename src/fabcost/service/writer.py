@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Protocol
 
 from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
@@ -179,6 +180,7 @@ class Writer:
         try:
             with self.store.transaction():
                 result = request.function(self.store)
+            request.then(result)
         except (StoreAwayError, TakenOverError):
             raise
         except Exception as error:  # noqa: BLE001 - whoever asked is told
@@ -257,7 +259,8 @@ class Writer:
         self._answer(answers)
 
     def _put_aside(self, write: Write) -> None:
-        if len(self._backlog) < self._most_in_backlog:
+        # Later steps of a schema mean nothing without the earlier ones; they are few.
+        if len(self._backlog) < self._most_in_backlog or write.steps is not None:
             self._backlog.append(write)
         else:
             self.lost += 1
@@ -279,9 +282,7 @@ class Writer:
                 self.store.reopen()
                 self._catch_up()
                 self._write_backlog()
-            except StoreAwayError:
-                continue
-            except TakenOverError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error)
                 continue
             self.away = None
@@ -297,23 +298,39 @@ class Writer:
     def _catch_up(self) -> None:
         """Learn what a transaction committed whose end was not heard."""
         with self.store.transaction():
-            for row in self.store.models():
-                keeper = self.keepers.get(row.model)
-                if keeper is not None and row.head_lsn > keeper.head:
-                    recovery = self.recoveries[row.model]
-                    keeper.learning.apply(recovery.impressions(keeper.head, row.head_lsn))
-                    keeper.head = row.head_lsn
+            heads = {row.model: row.head_lsn for row in self.store.models()}
+            for model, head in heads.items():
+                if model not in self.keepers:
+                    # Whoever asked for it was told that it is not there.
+                    self.store.delete_model(model)
+                elif head > self.keepers[model].head:
+                    impressions = self.recoveries[model].impressions(self.keepers[model].head, head)
+                    self.keepers[model].head = head
+                    self.keepers[model].learning.apply(impressions)
             self._parked = self.store.parked()
+        for model in self.keepers.keys() - heads.keys():
+            del self.keepers[model], self.recoveries[model]
 
     def _write_backlog(self) -> None:
+        most = _MOST_AT_ONCE
         while self._backlog:
-            group = [self._backlog[i] for i in range(min(_MOST_AT_ONCE, len(self._backlog)))]
-            with self.store.transaction():
-                outcome = self._resolved(list(group))
-            self._learn(outcome)
+            group = list(islice(self._backlog, most))
+            try:
+                self._write_decisions(group)
+            except ValueError as error:
+                if most > 1:
+                    most = 1
+                    continue
+                self._tell(f"a decision could not be written: {error}")
             for _ in group:
                 self._backlog.popleft()
         self._observer.backlog(0)
+
+    def _write_decisions(self, writes: list[Write]) -> None:
+        known = [each for each in writes if each.row.model in self.keepers]
+        with self.store.transaction():
+            outcome = self._resolved(list(known))
+        self._learn(outcome)
 
 
 def _groups(batch: list[Request]) -> list[list[Request]]:

@@ -13,7 +13,7 @@ from scipy import stats
 from fabcost import Recommender, Schema
 from fabcost.bandit.streams import Streams
 from fabcost.service.errors import InvalidRequestError, UnknownItemError, UnknownModelError
-from fabcost.service.messages import Between, DecisionRequest
+from fabcost.service.messages import Between, DecisionRequest, Record
 from fabcost.service.model_settings import ModelSettings
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
@@ -48,7 +48,7 @@ def test_the_same_id_at_the_same_time_is_one_decision(store_address: str) -> Non
     async def main() -> None:
         async with serving(store_address) as service:
             await cars(service)
-            contexts = [{"device": f"device-{k}"} for k in range(20)]
+            contexts: list[Record] = [{"device": f"device-{k}"} for k in range(20)]
             answers = await asyncio.gather(
                 *(
                     service.decide("cars", DecisionRequest(decision_id="d", context=context))
@@ -70,7 +70,8 @@ def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(tmp_path: 
 
     async def scenario(service: Any) -> None:
         for k in range(300):
-            context = {"device": f"device-{rng.integers(4)}", "hour": int(rng.integers(24))}
+            device, hour = f"device-{rng.integers(4)}", int(rng.integers(24))
+            context: Record = {"device": device, "hour": hour}
             request = DecisionRequest(decision_id=f"d{k}", context=context, top_k=3)
             served = await service.decide("cars", request)
             recommender.bandit.rng = streams.of(f"d{k}")

@@ -19,8 +19,11 @@ class DecisionTables(Session):
     def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
         """Insert those that are not there yet; the keys of those."""
         self._note(0.0, *(row.made for row in rows))
-        inserted = self._write_batch("insert_decisions", DecisionRow._fields, rows)
-        return {(model, decision) for model, decision in inserted}
+        keys = [(row.model, row.decision) for row in rows]
+        # RETURNING would hand over row by row, each time waiting for the interpreter's lock.
+        existing = self._run_batch("existing_decisions", KEY, keys)
+        self._write_batch("insert_decisions", DecisionRow._fields, rows)
+        return set(keys).difference(existing)
 
     def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
         """Those of the keys that are there."""

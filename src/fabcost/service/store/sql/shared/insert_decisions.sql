@@ -3,4 +3,3 @@ INSERT INTO decisions
 SELECT model, decision, made, deadline, arm, item, active, learns, features, record
 FROM batch WHERE TRUE ORDER BY place
 ON CONFLICT DO NOTHING
-RETURNING model, decision

@@ -1,0 +1,31 @@
+# The service alone: `docker run -p 8000:8000 -v fabcost:/var/lib/fabcost/data fabcost`.
+# It listens on all addresses and so does not start without API keys; see docs/operations.md.
+
+FROM python:3.12-slim-bookworm AS build
+WORKDIR /build
+COPY pyproject.toml requirements.lock README.md LICENSE ./
+COPY src src
+RUN python -m venv /opt/fabcost \
+ && /opt/fabcost/bin/pip install --no-cache-dir --constraint requirements.lock '.[service]'
+
+FROM python:3.12-slim-bookworm
+RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/fabcost fabcost \
+ && install --directory --owner=fabcost /var/lib/fabcost/data
+COPY --from=build /opt/fabcost /opt/fabcost
+ENV PATH=/opt/fabcost/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    NUMBA_CACHE_DIR=/var/lib/fabcost/kernels \
+    FABCOST_HOST=0.0.0.0 \
+    FABCOST_PORT=8000 \
+    FABCOST_DATABASE=/var/lib/fabcost/data/fabcost.db
+USER fabcost
+# Compiles the kernels now rather than at the first start.
+RUN python -c "import asyncio; from fabcost.service.server import warm_up; asyncio.run(warm_up())"
+WORKDIR /var/lib/fabcost/data
+VOLUME ["/var/lib/fabcost/data"]
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
+ENTRYPOINT ["fabcost"]
+CMD ["serve"]

@@ -1,0 +1,1 @@
+"""The service over HTTP: one ASGI application, its routes and its OpenAPI document."""

@@ -1,0 +1,84 @@
+"""Routes that others wrote for Starlette: the Personalizer contract and the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.routing import Route, Router
+from starlette.types import Message
+
+from fabcost.service import personalizer
+from fabcost.service.http.admission import admit, check_allowed
+from fabcost.service.http.answer import Answer, Header
+from fabcost.service.http.incoming import Incoming
+from fabcost.service.http.problem import RefusedError
+from fabcost.service.http.site import Site
+
+_LENGTH_AND_TYPE = frozenset({b"content-length", b"content-type"})
+_OPERATIONS = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
+
+
+class Pages:
+    """Files of the dashboard, open to all."""
+
+    route = "/dashboard"
+
+    def __init__(self, routes: Sequence[Route], site: Site) -> None:
+        self.seconds = site.settings.request_seconds
+        self._router = Router(routes, redirect_slashes=False)
+
+    async def answer(self, incoming: Incoming) -> Answer:
+        """The file, or 404."""
+        return await collect(self._router, incoming, b"")
+
+
+class Contract:
+    """The Personalizer contract; refusals have its bodies."""
+
+    def __init__(self, routes: Sequence[Route], site: Site) -> None:
+        self.seconds = site.settings.request_seconds
+        self._router = Router(routes, redirect_slashes=False)
+        self._site = site
+
+    def route(self, incoming: Incoming) -> str:
+        """What a request is counted as."""
+        role = personalizer.role_of(incoming.scope["method"], incoming.scope["path"])
+        return _OPERATIONS.get(role, "/personalizer")
+
+    async def answer(self, incoming: Incoming) -> Answer:
+        """What the contract answers."""
+        method, path = incoming.scope["method"], incoming.scope["path"]
+        try:
+            principal = admit(self._site, incoming.headers)
+            role, model = personalizer.role_of(method, path), personalizer.model_of(path)
+            check_allowed(principal, role, model)
+        except RefusedError as error:
+            return _refused(error)
+        body = await incoming.body(self._site.settings.body_bytes)
+        return await collect(self._router, incoming, body)
+
+
+def _refused(error: RefusedError) -> Answer:
+    if error.status == 401:
+        return Answer(401, personalizer.unauthorised_body(), headers=error.headers)
+    code = "InvalidApiAccess"
+    body = personalizer.error_body(code, str(error))
+    return Answer(error.status, body, headers=((b"x-ms-error-code", code.encode()),))
+
+
+async def collect(router: Router, incoming: Incoming, body: bytes) -> Answer:
+    """The whole answer of a Starlette router to a request whose body was read."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await router(incoming.scope, receive, send)
+    headers: list[Header] = sent[0].get("headers", [])
+    kind = next((value for name, value in headers if name == b"content-type"), b"text/plain")
+    others = tuple(each for each in headers if each[0] not in _LENGTH_AND_TYPE)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], content, kind, others)

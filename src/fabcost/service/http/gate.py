@@ -1,0 +1,128 @@
+"""The one layer around all routes: limits, errors, headers, metrics and the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Collection, Iterable
+from time import perf_counter
+
+from starlette.types import Receive, Scope, Send
+
+from fabcost.service import personalizer
+from fabcost.service.http.answer import Answer, Header
+from fabcost.service.http.deadlines import Deadlines
+from fabcost.service.http.foreign import Contract, Pages
+from fabcost.service.http.headers import of_answer, request_id
+from fabcost.service.http.incoming import Incoming
+from fabcost.service.http.native import Native
+from fabcost.service.http.problem import RETRY_SOON, RefusedError, problem, refusal
+from fabcost.service.http.routing import Tree
+from fabcost.service.http.site import Site
+
+_NOWHERE = "(none)"
+#: Answered however busy the server is.
+_ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+_SECONDS_FOR_A_CHUNK = 60.0
+
+
+class Gate:
+    """The ASGI application.
+
+    Parameters
+    ----------
+    site
+        What routes work with.
+    natives
+        The native API, by method and path.
+    contract, pages
+        All other routes.
+    """
+
+    def __init__(
+        self, site: Site, natives: Iterable[Native], contract: Contract, pages: Pages
+    ) -> None:
+        self.site = site
+        self._tree = Tree((each.method, each.route, each) for each in natives)
+        self._contract = contract
+        self._pages = pages
+        self._deadlines = Deadlines()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise ValueError(f"the scope is {scope['type']} but only http is served")
+        started = perf_counter()
+        incoming = Incoming(scope, receive)
+        identity = request_id(incoming.headers.get(b"x-request-id"))
+        self.site.in_flight += 1
+        try:
+            route, answer = await self._answer(incoming, identity)
+            await _deliver(answer, of_answer(answer, identity), scope["method"], send)
+        finally:
+            self.site.in_flight -= 1
+        seconds = perf_counter() - started
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.site.service.metrics.requested(route, method, answer.status, seconds)
+        self.site.log.info(
+            "request",
+            request_id=identity.decode(),
+            method=method,
+            route=route,
+            status=answer.status,
+            ms=round(1e3 * seconds, 3),
+        )
+
+    async def _answer(self, incoming: Incoming, identity: bytes) -> tuple[str, Answer]:
+        route = _NOWHERE
+        try:
+            route, seconds, answering = self._find(incoming)
+            return route, await self._deadlines.within(seconds, incoming, answering)
+        except Exception as error:  # whatever it is, the caller gets an answer
+            refused = refusal(error)
+            if refused.status == 500:
+                told = {"request_id": identity.decode(), "route": route}
+                self.site.log.error("request failed", **told, exc_info=error)
+            return route, problem(refused, identity)
+
+    def _find(self, incoming: Incoming) -> tuple[str, float, Awaitable[Answer]]:
+        """Who answers: the name of the route, how long it may take, and the answer to come."""
+        path = incoming.scope["path"]
+        if self.site.in_flight > self.site.settings.requests_in_flight and path not in _ALWAYS:
+            raise RefusedError(503, "busy", "too many requests are being answered", RETRY_SOON)
+        found = self._tree.find(path)
+        if found is None:
+            return self._find_foreign(incoming, path)
+        method = incoming.scope["method"]
+        native = found.values.get("GET" if method == "HEAD" else method)
+        if native is None:
+            raise _wrong_method(method, found.values)
+        return native.route, native.seconds, native.answer(incoming, found.parameters)
+
+    def _find_foreign(self, incoming: Incoming, path: str) -> tuple[str, float, Awaitable[Answer]]:
+        if personalizer.is_personalizer_path(path):
+            contract = self._contract
+            return contract.route(incoming), contract.seconds, contract.answer(incoming)
+        if path == "/" or path.startswith("/dashboard/"):
+            return self._pages.route, self._pages.seconds, self._pages.answer(incoming)
+        raise RefusedError(404, "not_found", "there is nothing at this path")
+
+
+async def _deliver(answer: Answer, headers: list[Header], method: str, send: Send) -> None:
+    body = answer.body
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if not isinstance(body, bytes) and method != "HEAD":
+        async for chunk in body:
+            await asyncio.wait_for(
+                send({"type": "http.response.body", "body": chunk, "more_body": True}),
+                _SECONDS_FOR_A_CHUNK,
+            )
+    last = body if isinstance(body, bytes) and method != "HEAD" else b""
+    await send({"type": "http.response.body", "body": last})
+
+
+def _wrong_method(method: str, allowed: Collection[str]) -> RefusedError:
+    names = sorted({*allowed, *({"HEAD"} if "GET" in allowed else ())})
+    listed = ", ".join(names)
+    message = f"the method is {method} but must be one of {listed}"
+    return RefusedError(405, "wrong_method", message, (b"allow", listed.encode()))

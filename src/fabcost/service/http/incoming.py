@@ -1,0 +1,111 @@
+"""A request as it comes in."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.types import Receive, Scope
+
+from fabcost.service.http.problem import CLOSE, RefusedError
+
+_MOST_PARAMETERS = 20
+
+
+class Incoming:
+    """A request whose body may not have come yet.
+
+    Parameters
+    ----------
+    scope, receive
+        As the server gave them.
+    """
+
+    __slots__ = ("headers", "receive", "scope", "waits_for_body")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.waits_for_body = False
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body, or an error as soon as it is known to be longer than ``limit``."""
+        announced = self.headers.get(b"content-length", b"0")
+        if len(announced) > 15 or int(announced) > limit:
+            raise _too_large(limit)
+        self.waits_for_body = True
+        message = await self.receive()
+        content: bytes = message.get("body", b"")
+        if message.get("more_body", False):
+            content = await self._rest(bytearray(content), limit)
+        if len(content) > limit:
+            raise _too_large(limit)
+        self.waits_for_body = False
+        return content
+
+    async def _rest(self, content: bytearray, limit: int) -> bytes:
+        more = True
+        while more and len(content) <= limit:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, "disconnected", "the connection ended within the body")
+            content += message.get("body", b"")
+            more = message.get("more_body", False)
+        return bytes(content)
+
+    def check_media_type(self, expected: tuple[str, ...]) -> None:
+        """An error if the body is said to be something else, or nothing is said."""
+        given = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if given.decode("latin-1") not in expected:
+            said = given.decode("latin-1") or "not given"
+            message = f"the content type is {said} but must be {' or '.join(expected)}"
+            raise RefusedError(415, "unsupported_media_type", message, CLOSE)
+
+
+def read_query(query: bytes, kind: Any) -> Any:
+    """The parameters after the question mark, in their types.
+
+    Examples
+    --------
+    >>> class Page(msgspec.Struct, forbid_unknown_fields=True):
+    ...     limit: int = 10
+    >>> read_query(b"limit=5", Page)
+    Page(limit=5)
+    >>> read_query(b"limti=5", Page)
+    Traceback (most recent call last):
+    fabcost.service.http.problem.RefusedError: Object contains unknown field `limti`
+    """
+    try:
+        text = query.decode("latin-1")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        return msgspec.convert(dict(pairs), kind, strict=False)
+    except ValueError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
+
+
+def read_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """The body in its type: 400 if it is no JSON, 422 if it is not what is expected.
+
+    Examples
+    --------
+    >>> read_json(b"[1]", msgspec.json.Decoder(list[int]))
+    [1]
+    >>> read_json(b"[", msgspec.json.Decoder(list[int]))
+    Traceback (most recent call last):
+    fabcost.service.http.problem.RefusedError: the body is not JSON: Input data was truncated
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
+    except RecursionError as error:
+        raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
+
+
+def _too_large(limit: int) -> RefusedError:
+    message = f"the body is larger than {limit} bytes"
+    return RefusedError(413, "body_too_large", message, CLOSE)

@@ -1,0 +1,170 @@
+"""The OpenAPI document, made from the very declarations that route requests."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+import fabcost
+from fabcost.service.http.checks import WITHOUT_CONTROL_CHARACTERS
+from fabcost.service.http.keys import Role
+from fabcost.service.http.operation import Bytes, NoQuery, Operation
+from fabcost.service.http.problem import ErrorAnswer
+from fabcost.service.messages import LONGEST_ID, ModelName
+
+_REFERENCE = "#/components/schemas/{name}"
+_PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
+_ERRORS = {
+    400: "The body is not JSON.",
+    401: "No key in force was shown.",
+    403: "The key does not have the role, or opens another model.",
+    404: "There is no such thing.",
+    408: "The body did not come in time.",
+    409: "There is one already.",
+    413: "The body is too large.",
+    415: "The body is of another media type.",
+    421: "Without keys, only hosts of this machine are served.",
+    422: "The request is not what was expected; the message says in what.",
+    500: "Something went wrong; the server's log has the details.",
+    503: "The server is busy, or its database is away: try again.",
+}
+_ROLES: dict[Role, str] = {
+    "decide": "ask for decisions",
+    "feedback": "say what became of them",
+    "read": "look at everything",
+    "admin": "everything",
+}
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """An OpenAPI 3.1 document.
+
+    Examples
+    --------
+    >>> async def greet(call):
+    ...     '''Say hello.'''
+    >>> made = document([Operation("GET", "/hello/{name}", greet, None, dict[str, str])])
+    >>> made["paths"]["/hello/{name}"]["get"]["summary"]
+    'Say hello.'
+    """
+    types = _types(operations)
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
+    schema_of = dict(zip(map(repr, types), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = paths.setdefault(_PARAMETER.sub(r"{\1}", operation.path), {})
+        path[operation.method.lower()] = _operation(operation, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": _information(),
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": _security_schemes()},
+    }
+
+
+def _types(operations: Sequence[Operation]) -> list[Any]:
+    bodies = [each for operation in operations for each in (operation.body, operation.answer)]
+    plain = [each for each in bodies if each is not None and not isinstance(each, Bytes)]
+    return [ErrorAnswer, ModelName, *plain]
+
+
+def _information() -> dict[str, Any]:
+    roles = "; ".join(f"`{role}`: {meaning}" for role, meaning in _ROLES.items())
+    return {
+        "title": "fabcost",
+        "version": fabcost.__version__,
+        "description": "Decisions that learn from clicks, durably. Roles of keys: " + roles + ".",
+        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+    }
+
+
+def _security_schemes() -> dict[str, Any]:
+    return {
+        "bearer": {"type": "http", "scheme": "bearer"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+    }
+
+
+def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
+    summary, _, rest = inspect.cleandoc(operation.handler.__doc__ or "").partition("\n\n")
+    made: dict[str, Any] = {
+        "operationId": operation.handler.__name__,
+        "summary": summary,
+        "parameters": [*_in_path(operation, schema_of), *_in_query(operation)],
+        "responses": _responses(operation, schema_of),
+        "security": [] if operation.role is None else [{"bearer": []}, {"key": []}],
+    }
+    if operation.body is not None:
+        content = _content(operation.body, schema_of)
+        made["requestBody"] = {"required": True, "content": content}
+    needs = "" if operation.role is None else f"Needs a key with the role `{operation.role}`."
+    made["description"] = "\n\n".join(part for part in (rest, needs) if part)
+    return made
+
+
+def _in_path(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:
+    any_id = {"type": "string", "maxLength": LONGEST_ID, "pattern": WITHOUT_CONTROL_CHARACTERS}
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": schema_of[repr(ModelName)] if name == "model" else any_id,
+        }
+        for name, _ in _PARAMETER.findall(operation.path)
+    ]
+
+
+def _in_query(operation: Operation) -> list[dict[str, Any]]:
+    if operation.query is NoQuery:
+        return []
+    (_,), components = msgspec.json.schema_components([operation.query])
+    (properties,) = (each["properties"] for each in components.values())
+    return [
+        {"name": name, "in": "query", "required": False, "schema": _without_null(schema)}
+        for name, schema in properties.items()
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """A parameter that is left out is not null but absent."""
+    if "anyOf" not in schema:
+        return schema
+    (only,) = (each for each in schema["anyOf"] if each != {"type": "null"})
+    return dict(only)
+
+
+def _responses(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
+    success: dict[str, Any] = {"description": "Done."}
+    if operation.answer is not None:
+        success["content"] = _content(operation.answer, schema_of)
+    error = {"application/json": {"schema": schema_of[repr(ErrorAnswer)]}}
+    return {
+        str(operation.status): success,
+        **{
+            str(status): {"description": _ERRORS[status], "content": error}
+            for status in sorted(_errors(operation))
+        },
+    }
+
+
+def _errors(operation: Operation) -> set[int]:
+    """What can go wrong, by what the operation reads and asks for."""
+    found = {422, 500, 503, *operation.errors}
+    if operation.role is not None:
+        found |= {401, 403, 421}
+    if "{" in operation.path:
+        found.add(404)
+    if operation.body is not None:
+        found |= {400, 408, 413, 415}
+    return found
+
+
+def _content(kind: Any, schema_of: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(kind, Bytes):
+        return {each: {"schema": {"type": "string"}} for each in kind.media_types}
+    return {"application/json": {"schema": schema_of[repr(kind)]}}

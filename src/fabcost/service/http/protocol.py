@@ -1,0 +1,64 @@
+"""HTTP/1.1 as uvicorn speaks it, with a limit on how long and how large a head may be."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_LARGEST_HEAD = 65_536
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Closes connections that send the head of a request too slowly, or without end."""
+
+    seconds_for_a_head = 10.0
+
+    @classmethod
+    def within(cls, seconds: float) -> type[GuardedProtocol]:
+        """The same protocol, with so many seconds for a head."""
+        return type(cls.__name__, (cls,), {"seconds_for_a_head": seconds})
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._head = 0
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a head."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless the head has become too large."""
+        self._head += len(data)
+        if self._waiting is not None and self._head > _LARGEST_HEAD + len(data):
+            self.send_400_response("The head of the request is too large.")
+            return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Wait for the head of the next request of the connection."""
+        super().on_message_begin()
+        if self._waiting is None:
+            self._wait()
+
+    def on_headers_complete(self) -> None:
+        """The head is there."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait(self) -> None:
+        self._head = 0
+        self._waiting = self.loop.call_later(self.seconds_for_a_head, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None

@@ -1,0 +1,64 @@
+"""Models and logs as files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Literal
+
+from msgspec import Struct
+
+from fabcost.service import transfer
+from fabcost.service.http.answer import Answer, answer
+from fabcost.service.http.bodies import Imported
+from fabcost.service.http.checks import check_model_name
+from fabcost.service.http.operation import Call
+
+Format = Literal["jsonl", "parquet", "dsjson"]
+OCTETS = "application/octet-stream"
+_MEDIA_TYPES: dict[Format, bytes] = {
+    "jsonl": b"application/x-ndjson",
+    "parquet": b"application/vnd.apache.parquet",
+    "dsjson": b"application/x-ndjson",
+}
+LOG_TYPES = (OCTETS, "application/x-ndjson", "application/vnd.apache.parquet")
+
+
+class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The format of a log: JSON Lines, Parquet, or what Vowpal Wabbit reads."""
+
+    format: Format = "jsonl"
+
+
+async def export_model(call: Call) -> Answer:
+    """The model as a file that ``fabcost.Recommender.load`` reads."""
+    content = await call.site.service.export_model(call.model)
+    return Answer(200, content, OCTETS.encode())
+
+
+async def import_model(call: Call) -> Answer:
+    """Make a model from a file of ``fabcost.Recommender.save``."""
+    check_model_name(call.model)
+    return answer(await call.site.service.import_model(call.model, call.body, None), 201)
+
+
+async def export_log(call: Call) -> Answer:
+    """All decisions of a model with what became of them, oldest first."""
+    query: LogQuery = call.query
+    call.site.service.model(call.model)
+    chunks = transfer.export(call.site.service, call.model, query.format)
+    first = await anext(chunks, b"")
+    return Answer(200, _joined(first, chunks), _MEDIA_TYPES[query.format])
+
+
+async def import_log(call: Call) -> Answer:
+    """Learn from decisions that were made elsewhere; those without an outcome are not learnt."""
+    query: LogQuery = call.query
+    many = await transfer.load(call.site.service, call.model, query.format, call.body)
+    return answer(Imported(many))
+
+
+async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The first chunk was awaited before the status was sent, so that its errors have one."""
+    yield first
+    async for chunk in rest:
+        yield chunk

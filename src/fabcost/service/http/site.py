@@ -1,0 +1,61 @@
+"""What routes work with."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from structlog.typing import FilteringBoundLogger
+
+from fabcost.service.errors import ServiceError
+from fabcost.service.http.keys import Keys
+from fabcost.service.service import Service
+from fabcost.service.settings import Settings
+
+_REREAD_SECONDS = 2.0
+
+
+class Site:
+    """A service, its settings, its keys and its document.
+
+    Parameters
+    ----------
+    service
+        Running.
+    settings
+        Of the server.
+    log
+        Where requests are logged.
+    asks_for_keys
+        Whether callers must show a key.
+    document
+        The OpenAPI document.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        settings: Settings,
+        log: FilteringBoundLogger,
+        *,
+        asks_for_keys: bool,
+        document: bytes,
+    ) -> None:
+        self.service = service
+        self.settings = settings
+        self.log = log
+        self.asks_for_keys = asks_for_keys
+        self.keys = Keys([])
+        self.in_flight = 0
+        self.document = document
+
+    async def reread_keys(self) -> None:
+        """Read the keys in force; those of before stay while the database is away."""
+        with contextlib.suppress(ServiceError):
+            self.keys = Keys(await self.service.keys())
+
+    async def keep_rereading_keys(self) -> None:
+        """Every two seconds, so that keys added or revoked elsewhere count here."""
+        while True:
+            await self.reread_keys()
+            await asyncio.sleep(_REREAD_SECONDS)

@@ -1,0 +1,121 @@
+"""Server processes that are cheap to start, so that they can be killed often."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.service.faults import nursery
+
+ROOT = Path(__file__).parents[3]
+LONGEST_WAIT = 120.0
+
+
+class Nursery:
+    """The process that forks servers, each with a log of its own in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started = 0
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", nursery.__name__],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_until_warm(self) -> None:
+        assert self._answer() == nursery.READY
+
+    def start(self, database: str, *, user: int | None = None) -> Child:
+        """A server that has begun to start, as another user if one is given."""
+        self._started += 1
+        log = self._folder / f"server-{self._started}.log"
+        settings = {"port": 0, "log_level": "warning", "keep_alive_seconds": 60}
+        flags = ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
+        pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
+        return Child(self, pid, log)
+
+    def wait(self, pid: int) -> int:
+        return int(self._ask({"wait": pid}))
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(LONGEST_WAIT)
+        self._process.stdout.close()
+
+    def _ask(self, request: dict[str, object]) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+class Child:
+    """A server of a nursery."""
+
+    def __init__(self, parent: Nursery, pid: int, log: Path) -> None:
+        self.pid = pid
+        self._parent = parent
+        self._log = log
+
+    def logged(self) -> str:
+        return self._log.read_text(encoding="utf-8") if self._log.exists() else ""
+
+    def address(self) -> str:
+        """Where it listens, as soon as it does."""
+        wait_for(lambda: "listening on " in self.logged(), told=self.logged)
+        return self.logged().partition("listening on ")[2].split()[0]
+
+    def end(self, number: int = signal.SIGKILL) -> int:
+        """Send a signal; the exit status."""
+        os.kill(self.pid, number)
+        return self._parent.wait(self.pid)
+
+
+@contextmanager
+def nursery_in(folder: Path) -> Iterator[Nursery]:
+    made = Nursery(folder)
+    try:
+        made.wait_until_warm()
+        yield made
+    finally:
+        made.close()
+
+
+def wait_for(condition: Callable[[], object], *, told: Callable[[], object] = str) -> None:
+    """Until it holds; a failure says what ``told`` knows."""
+    until = time.monotonic() + LONGEST_WAIT
+    while not condition():
+        assert time.monotonic() < until, told()
+        time.sleep(0.01)
+
+
+def is_ready(address: str) -> bool:
+    return httpx.get(f"{address}/readyz").status_code == 200
+
+
+def store_away(address: str) -> bool:
+    """What the metrics say."""
+    lines = httpx.get(f"{address}/metrics").text.splitlines()
+    return "fabcost_store_away 1.0" in lines

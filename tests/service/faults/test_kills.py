@@ -1,0 +1,66 @@
+"""Servers killed at random moments: nothing acknowledged is lost, nothing is learnt twice."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import numpy as np
+
+from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
+from tests.service.faults.servers import Child, Nursery
+from tests.service.faults.visitors import Told, Visitors, make_model
+
+SEED = 20
+KILLS = 30
+#: Every so often a server is stopped in good order, so that there are snapshots to start from.
+STOPPED_AFTER = 7
+
+
+async def live_and_die(server: Child, visitors: Visitors, rng: np.random.Generator) -> None:
+    """Most are killed while they serve, some while they start."""
+    if rng.random() < 0.2:
+        await asyncio.sleep(rng.uniform(0.0, 0.15))
+    else:
+        visitors.address = await asyncio.to_thread(server.address)
+        await visitors.told.wait_for_answers(int(rng.integers(1, 80)))
+        await asyncio.sleep(rng.uniform(0.0, 0.01))
+    assert server.end() == -signal.SIGKILL
+
+
+async def live_and_stop(server: Child, visitors: Visitors) -> None:
+    visitors.address = await asyncio.to_thread(server.address)
+    await visitors.told.wait_for_answers(20)
+    assert await asyncio.to_thread(server.end, signal.SIGTERM) == 0, server.logged()
+
+
+async def kill_often(nursery: Nursery, database: str, visitors: Visitors) -> Child:
+    """Thirty killed servers, one after the other; the one that is left."""
+    rng = np.random.default_rng(SEED)
+    visiting = asyncio.create_task(visitors.come())
+    for kill in range(KILLS):
+        await live_and_die(nursery.start(database), visitors, rng)
+        if kill % STOPPED_AFTER == STOPPED_AFTER - 1:
+            await live_and_stop(nursery.start(database), visitors)
+    last = nursery.start(database)
+    visitors.address = last.address()
+    await visitors.told.wait_for_answers(100)
+    visitors.leave()
+    await visiting
+    return last
+
+
+def test_killed_thirty_times(nursery: Nursery, store_address: str) -> None:
+    """The visitors' plans and the kills have the seed 20; when they meet is up to the machine."""
+    first = nursery.start(store_address)
+    make_model(first.address())
+    first.end()
+    told = Told()
+    visitors = Visitors(told, seed=SEED)
+    last = asyncio.run(kill_often(nursery, store_address, visitors))
+    address = last.address()
+    wait_until_resolved(address)
+    check_log(store_address, told)
+    check_posterior(address, store_address)
+    assert {"applied", "duplicate"} <= told.statuses().keys()
+    last.end()

@@ -1,0 +1,75 @@
+"""Snapshots that are spoilt: an older one serves, or the log alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from fabcost.service.service import Service
+from fabcost.service.store.address import store_at
+from tests.service.core.running import cars, serving, shown, told
+from tests.service.faults.ledger import reading, rebuilt_digest
+from tests.service.faults.visitors import MODEL
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "other": lambda _: b"a letter to a friend",
+    "cut": lambda content: content[: len(content) // 2],
+    "changed": lambda content: content[:-9] + bytes([content[-9] ^ 4]) + content[-8:],
+    "newer": lambda content: content.replace(b"snapshot 1", b"snapshot 9", 1),
+}
+
+
+async def learn(service: Service, first: int, last: int) -> None:
+    for k in range(first, last):
+        await shown(service, f"d{k}")
+        assert await told(service, f"d{k}", float(k % 3 == 0)) == "applied"
+
+
+def served_twice(address: str) -> tuple[int, str]:
+    """Two lives of a server that each end with a snapshot; the posterior after them."""
+
+    async def main() -> tuple[int, str]:
+        async with serving(address) as service:
+            await cars(service)
+            await learn(service, 0, 25)
+        async with serving(address) as service:
+            await learn(service, 25, 45)
+            posterior = service.posterior(MODEL)
+            return posterior.impressions, posterior.digest
+
+    return asyncio.run(main())
+
+
+def spoil(address: str, kind: str, count: int) -> None:
+    """Spoil the newest snapshots."""
+    store = store_at(address)
+    store.open(take_over=True)
+    snapshots = store.snapshots(MODEL)
+    assert [lsn for lsn, _ in snapshots] == [45, 25]
+    with store.transaction():
+        for lsn, content in snapshots[:count]:
+            store.put_snapshot(MODEL, lsn, 0.0, SPOILT[kind](content))
+    store.close()
+
+
+@pytest.mark.parametrize(("kind", "count"), [*((kind, 1) for kind in SPOILT), ("cut", 2)])
+def test_spoilt_snapshots(store_address: str, kind: str, count: int) -> None:
+    before = served_twice(store_address)
+    spoil(store_address, kind, count)
+    complaints: list[str] = []
+
+    async def main() -> tuple[int, str]:
+        async with serving(store_address, tell=complaints.append) as service:
+            found = service.posterior(MODEL)
+            await learn(service, 45, 50)
+            return found.impressions, found.digest
+
+    assert asyncio.run(main()) == before
+    assert len(complaints) == count
+    assert all("is left out" in each for each in complaints)
+    with reading(store_address) as store:
+        assert store.snapshots(MODEL)[0][0] == 50
+    assert rebuilt_digest(store_address)[0] == 50

@@ -1,0 +1,145 @@
+"""Real servers on free ports: in a thread of the test, or in a process of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+from fabcost.service.http.app import application
+from fabcost.service.http.gate import Gate
+from fabcost.service.logs import logger
+from fabcost.service.server import (
+    Server,
+    address_of,
+    bind,
+    configuration,
+    keys_in_force,
+    warm_up,
+)
+from fabcost.service.service import Service
+from fabcost.service.settings import Settings
+from fabcost.service.store.address import store_at
+
+
+class Running:
+    """A server in a thread: its address, its service, and what it logged."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.log = io.TextIOWrapper(io.BytesIO())
+        self._bound = bind("127.0.0.1", 0)
+        self.address = address_of(self._bound)
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._ready.wait(300)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def client(self, **keywords: object) -> httpx.Client:
+        return httpx.Client(base_url=self.address, timeout=30.0, **keywords)  # type: ignore[arg-type]
+
+    def logged(self) -> str:
+        assert isinstance(self.log.buffer, io.BytesIO)
+        return self.log.buffer.getvalue().decode()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+            self._ready.set()
+            raise
+
+    async def _serve(self) -> None:
+        await warm_up()
+        self.service = await Service.start(lambda: store_at(self.settings.database))
+        try:
+            await self._serve_gate(self._gate())
+        finally:
+            await self.service.stop()
+
+    def _gate(self) -> Gate:
+        needed = keys_in_force(self.settings.database) > 0
+        log = logger(self.settings.log_level, "json", self.log)
+        return application(self.service, self.settings, log, asks_for_keys=needed)
+
+    async def _serve_gate(self, gate: Gate) -> None:
+        rereading = asyncio.create_task(gate.site.keep_rereading_keys())
+        await gate.site.reread_keys()
+        self._server: uvicorn.Server = Server(configuration(gate, self.settings), self._ready.set)
+        try:
+            await self._server.serve(sockets=[self._bound])
+        finally:
+            rereading.cancel()
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[Running]:
+    """A server in a thread, stopped in the end."""
+    server = Running(settings)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class Process:
+    """A server as ``fabcost serve`` starts it."""
+
+    def __init__(self, database: Path | str, *flags: str) -> None:
+        command = [sys.executable, "-m", "fabcost", "serve", "--port", "0"]
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
+        }
+        self.process = subprocess.Popen(
+            [*command, "--database", str(database), *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=inherited,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line.startswith("listening on "):
+            raise RuntimeError(f"the server did not start: {line}{self.process.communicate()[1]}")
+        self.address = line.removeprefix("listening on ").strip()
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal; the exit status, and all that was logged."""
+        self.process.send_signal(number)
+        _, logged = self.process.communicate(timeout=60)
+        return self.process.returncode, logged
+
+
+@contextmanager
+def process(database: Path | str, *flags: str) -> Iterator[Process]:
+    """A server process, killed in the end if it still runs."""
+    server = Process(database, *flags)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.communicate()

@@ -1,0 +1,104 @@
+"""The OpenAPI document is valid, complete, and what the server does."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, seed, settings
+from openapi_spec_validator import validate
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from fabcost.service.http.openapi import document
+from fabcost.service.http.table import table
+from fabcost.service.settings import Settings
+from tests.service.http.serving import Running
+
+DOCUMENT = document(table(Settings()))
+SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+SCHEMA.config.generation.update(
+    modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE], with_security_parameters=False
+)
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+SESSION = requests.Session()
+CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
+
+
+def operations() -> list[tuple[str, str]]:
+    return [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
+
+
+def test_is_valid() -> None:
+    validate(DOCUMENT)
+
+
+def test_is_served(http: httpx.Client) -> None:
+    assert http.get("/openapi.json").json() == DOCUMENT
+
+
+def test_names_are_unique() -> None:
+    names = [DOCUMENT["paths"][path][method]["operationId"] for method, path in operations()]
+    assert len(names) == len(set(names))
+
+
+def test_every_operation_says_what_it_does() -> None:
+    for method, path in operations():
+        assert DOCUMENT["paths"][path][method]["summary"].endswith((".", ";", "ones too."))
+
+
+def test_limits_are_documented() -> None:
+    decision = DOCUMENT["components"]["schemas"]["DecisionRequest"]["properties"]
+    (inline,) = (each for each in decision["candidates"]["anyOf"] if each["type"] == "object")
+    assert inline["maxProperties"] == Settings().candidates
+    assert decision["context"]["maxProperties"] == Settings().features
+
+
+@pytest.mark.parametrize(("method", "path"), operations())
+def test_every_documented_operation_exists(http: httpx.Client, method: str, path: str) -> None:
+    """What is unknown is an unknown thing, not an unknown path."""
+    filled = re.sub(r"\{\w+\}", "absent", path)
+    answer = http.request(method, filled)
+    error = answer.json().get("error", {}) if answer.status_code >= 400 else {}
+    assert error.get("code") not in {"not_found", "wrong_method", "internal"}
+
+
+@pytest.fixture(scope="module")
+def filled(server: Running) -> Running:
+    """Things that generated requests can find."""
+    with server.client() as http:
+        http.post("/v1/models", json={"name": "0"}).raise_for_status()
+        http.put("/v1/models/0/items", json={"items": {"0": {"x": 1}}}).raise_for_status()
+        asked = {"decision_id": "0", "candidates": CANDIDATES}
+        http.post("/v1/models/0/decisions", json=asked).raise_for_status()
+    return server
+
+
+@SCHEMA.exclude(path="/v1/models/{model}", method="DELETE").parametrize()
+@seed(17)
+@settings(
+    max_examples=20,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_generated_requests(case: schemathesis.Case[Any], filled: Running) -> None:
+    if "model" in case.path_parameters:
+        case.path_parameters["model"] = "0"
+    answer = case.call(base_url=filled.address, session=SESSION)
+    case.validate_response(answer, checks=CHECKS)

@@ -1,0 +1,117 @@
+"""Metrics, request ids and the log."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fabcost.service.logs import logger
+from fabcost.service.metrics import Metrics
+from tests.service.http.serving import Running
+
+CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
+
+
+def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def counted_when(http: httpx.Client, line: str) -> dict[tuple[str, frozenset[Any]], float]:
+    """The metrics once a line is among them: an answer may come just before it is counted."""
+    deadline = time.monotonic() + 20.0
+    while line not in (text := http.get("/metrics").text):
+        assert time.monotonic() < deadline, text
+        time.sleep(0.05)
+    return samples(text)
+
+
+def test_the_loop_is_counted(http: httpx.Client, model: str) -> None:
+    for i in range(3):
+        asked = {"decision_id": f"d{i}", "candidates": CANDIDATES}
+        http.post(f"/v1/models/{model}/decisions", json=asked).raise_for_status()
+    http.post(f"/v1/models/{model}/feedback", json={"decision_id": "d0"}).raise_for_status()
+    http.post(f"/v1/models/{model}/feedback", json={"decision_id": "?"}).raise_for_status()
+    counted = counted_when(http, f'fabcost_feedback_total{{model="{model}",status="parked"}} 1.0')
+
+    def count(name: str, **labels: str) -> float:
+        return counted[f"fabcost_{name}", frozenset({"model": model, **labels}.items())]
+
+    assert count("decisions_total", arm="bandit", durable="true") == 3
+    assert count("feedback_total", status="applied") == 1
+    assert count("feedback_total", status="parked") == 1
+    assert count("posterior_version") == 1
+    assert count("selection_entropy_count") == 3
+    route = {"route": "/v1/models/{model}/decisions", "method": "POST", "status": "2xx"}
+    assert counted["fabcost_request_seconds_count", frozenset(route.items())] >= 3
+    assert counted["fabcost_store_away", frozenset()] == 0
+    assert counted["fabcost_requests_in_flight", frozenset()] == 1
+
+
+def test_a_forgotten_model_is_not_counted_on(http: httpx.Client) -> None:
+    http.post("/v1/models", json={"name": "gone"}).raise_for_status()
+    http.post("/v1/models/gone/decisions", json={"candidates": CANDIDATES}).raise_for_status()
+    assert 'model="gone"' in http.get("/metrics").text
+    http.delete("/v1/models/gone").raise_for_status()
+    assert 'model="gone"' not in http.get("/metrics").text
+
+
+def test_paths_of_callers_do_not_become_labels(http: httpx.Client) -> None:
+    for path in ("/v1/models/made-up", "/made-up", "/made-up/personalizer/events/e/reward"):
+        http.post(path)
+    http.request("MKCOL", "/made-up")
+    assert "made-up" not in http.get("/metrics").text
+
+
+def test_every_metric_says_what_it_means() -> None:
+    for family in text_string_to_metric_families(Metrics().render().decode()):
+        assert family.documentation.endswith(".") or "_created" in family.name, family.name
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("trace-17", True), ("a" * 64, True), ("a" * 65, False), ("a b", False), ("<script>", False)],
+)
+def test_request_ids(http: httpx.Client, given: str, kept: bool) -> None:
+    answered = http.get("/healthz", headers={"x-request-id": given}).headers["x-request-id"]
+    assert (answered == given) == kept
+    assert http.get("/healthz").headers["x-request-id"] != answered
+
+
+def test_requests_are_logged_without_what_they_hold(server: Running, http: httpx.Client) -> None:
+    http.get("/v1/models/secret-model/items?after=secret-item", headers={"x-request-id": "look"})
+    (line,) = (each for each in server.logged().splitlines() if '"look"' in each)
+    logged = json.loads(line)
+    assert logged.pop("ms") > 0
+    assert logged.pop("time")
+    assert logged == {
+        "level": "info",
+        "event": "request",
+        "request_id": "look",
+        "method": "GET",
+        "route": "/v1/models/{model}/items",
+        "status": 404,
+    }
+    assert "secret" not in server.logged()
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_levels_and_formats(form: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), write_through=True)
+    log = logger("warning", "json" if form == "json" else "console", stream)
+    log.info("not told")
+    log.warning("told", port=1)
+    assert isinstance(stream.buffer, io.BytesIO)
+    written = stream.buffer.getvalue().decode()
+    assert "not told" not in written
+    assert written.count("\n") == 1
+    assert '"event":"told"' in written if form == "json" else "told" in written
