@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
@@ -93,11 +93,14 @@ def test_any_data_leave_a_sound_belief(
 
 @settings(max_examples=60, deadline=None)
 @given(data=awkward_data())
+@example((1e5 * np.array([[3.0, 8.0], [3.0, 8.0]]), np.array([-1.0, 1.0]), 1e5))
 def test_exact_ep_skips_nothing_and_converges(data: tuple[FloatArray, FloatArray, float]) -> None:
     X, y, variance = data
     result = ep.fit(Gaussian.isotropic(X.shape[1], variance=variance), X, y, max_sweeps=2000)
     assert result.skipped == 0
-    assert result.converged
+    # In posterior sds along a row, the mean is rounded to about ε times the prior's sd along it.
+    reach = np.sqrt(variance) * np.linalg.norm(X, axis=1).max(initial=0.0)
+    assert result.converged or np.finfo(float).eps * reach > ep.TOLERANCE
     assert (result.sites.precision >= 0).all()
     assert (result.sites.precision <= 0.2500001).all()
 

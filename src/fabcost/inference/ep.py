@@ -32,7 +32,8 @@ class EPResult:
     sweeps
         Passes over the data.
     converged
-        Whether the belief stood still, to ``tolerance``.
+        Whether the belief stood still, to ``tolerance``; where a row is so long that rounding is
+        coarser than that, it may not, however good it is.
     log_evidence
         EP's estimate of log p(y | X).
     skipped

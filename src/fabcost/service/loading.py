@@ -66,6 +66,7 @@ def load(store: Store, row: ModelRow, tell: Callable[[str], object], metrics: Me
         prior_variance=settings.prior_variance,
         refreshed=partial(metrics.refreshed, row.model, sweeps=1),
     )
+    metrics.applied(row.model, row.head_lsn)
     schema.regrow(json.loads(step) for step in store.steps(row.model))
     schema.limit_columns(settings.most_weights)
     items = {item.item: json.loads(item.features) for item in store.items(row.model)}

@@ -93,9 +93,11 @@ def bind(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        with contextlib.ExitStack() as unless_bound:
+            bound = unless_bound.enter_context(socket.socket(family, kind, protocol))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            unless_bound.pop_all()
     except OSError as error:
         raise CannotStartError(f"{host}, port {port}: {error.strerror or error}") from error
     return bound

@@ -233,7 +233,6 @@ class Service:
         decision = request.decision_id or self._new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
-            self.metrics.decided(name, made.answer.arm, durable=False, entropy=None)
             return made.answer
         return await self._written(model, made, made.row)
 

@@ -35,6 +35,10 @@ class Observer(Protocol):
         """Impressions up to ``lsn`` were learnt."""
         ...
 
+    def lagged(self, model: str, impressions: int) -> None:
+        """So many impressions wait for a refresh."""
+        ...
+
     def committed(self, rows: int, seconds: float) -> None:
         """A transaction is durable."""
         ...
@@ -241,6 +245,7 @@ class Writer:
             self._observer.fed_back(model, status)
         for model in outcome.learnt:
             self._observer.applied(model, self.keepers[model].head)
+            self._observer.lagged(model, self.keepers[model].learning.lag)
 
     def _answer(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
         if answers:

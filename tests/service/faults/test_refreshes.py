@@ -9,13 +9,13 @@ import httpx
 import numpy as np
 
 from tests.service.faults.ledger import check_posterior
-from tests.service.faults.servers import Nursery
+from tests.service.faults.servers import Child, Nursery
 
 MODEL = "wide"
-LEVELS = [f"level-{k}" for k in range(50)]
+LEVELS = [f"level-{k}" for k in range(70)]
 SIDES = ("context", "item")
-#: With 101 weights a refresh of so many impressions is more than what is done at once.
-POINTS = [600, 700, 800]
+#: With 141 weights a refresh of so many impressions is four times what is done at once.
+POINTS = [800, 900, 1000]
 AFTER = 30
 SEED = 21
 
@@ -39,39 +39,41 @@ def impression(decision: int, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def import_log(address: str, start: int, stop: int) -> None:
+def import_log(http: httpx.Client, start: int, stop: int) -> None:
     """Impressions that were made elsewhere."""
     rng = np.random.default_rng([SEED, start])
     lines = [json.dumps(impression(k, rng)) for k in range(start, stop)]
-    imported = httpx.post(
-        f"{address}/v1/models/{MODEL}/log",
+    imported = http.post(
+        f"/v1/models/{MODEL}/log",
         content="\n".join(lines),
         headers={"content-type": "application/x-ndjson"},
-        timeout=60.0,
     )
     assert imported.json() == {"imported": stop - start}, imported.text
 
 
-def is_refreshing(address: str) -> bool:
-    return bool(httpx.get(f"{address}/v1/models/{MODEL}/stats").json()["refreshing"])
+def killed_in_refresh(server: Child, start: int, stop: int) -> bool:
+    """Import, and kill at once; whether a refresh was running just before."""
+    with httpx.Client(base_url=server.address(), timeout=60.0) as http:
+        import_log(http, start, stop)
+        stats = http.get(f"/v1/models/{MODEL}/stats").json()
+    server.end()
+    return bool(stats["refreshing"])
 
 
 def test_killed_in_refreshes(nursery: Nursery, store_address: str) -> None:
     """Impressions of the seed 21; each refresh has impressions waiting behind it."""
     server = nursery.start(store_address)
-    address = server.address()
-    made = httpx.post(f"{address}/v1/models", json={"name": MODEL, "settings": settings()})
+    named = {"name": MODEL, "settings": settings()}
+    made = httpx.post(f"{server.address()}/v1/models", json=named)
     assert made.status_code == 201, made.text
     learnt, in_refresh = 0, 0
     for point in POINTS:
-        import_log(address, learnt, point + AFTER)
+        in_refresh += killed_in_refresh(server, learnt, point + AFTER)
         learnt = point + AFTER
-        in_refresh += is_refreshing(address)
-        server.end()
         server = nursery.start(store_address)
-        address = server.address()
-        check_posterior(address, store_address, MODEL)
+        check_posterior(server.address(), store_address, MODEL)
     assert in_refresh > 0
-    import_log(address, learnt, learnt + AFTER)
-    check_posterior(address, store_address, MODEL)
+    with httpx.Client(base_url=server.address(), timeout=60.0) as http:
+        import_log(http, learnt, learnt + AFTER)
+    check_posterior(server.address(), store_address, MODEL)
     server.end()

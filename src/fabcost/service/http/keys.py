@@ -88,12 +88,7 @@ class Keys:
 
     def __init__(self, rows: Iterable[KeyRow]) -> None:
         self._known = {
-            row.key_id: (
-                row.digest,
-                Principal(row.key_id, frozenset(row.roles.split(",")), row.model),
-            )
-            for row in rows
-            if row.revoked is None
+            row.key_id: (row.digest, _principal(row)) for row in rows if row.revoked is None
         }
 
     def find(self, text: str) -> Principal | None:
@@ -103,3 +98,7 @@ class Keys:
         expected, principal = self._known.get(key_id, (_OF_NOBODY, None))
         is_right = hmac.compare_digest(digest(secret), expected)
         return principal if is_right and prefix == "fc" else None
+
+
+def _principal(row: KeyRow) -> Principal:
+    return Principal(row.key_id, frozenset(row.roles.split(",")), row.model)

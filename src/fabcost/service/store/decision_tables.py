@@ -18,6 +18,7 @@ class DecisionTables(Session):
 
     def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
         """Insert those that are not there yet; the keys of those."""
+        self._must_write()
         self._note(0.0, *(row.made for row in rows))
         keys = [(row.model, row.decision) for row in rows]
         # RETURNING would hand over row by row, each time waiting for the interpreter's lock.
