@@ -64,7 +64,7 @@ def load(store: Store, row: ModelRow, tell: Callable[[str], object], metrics: Me
         learner,
         row.head_lsn,
         prior_variance=settings.prior_variance,
-        refreshed=partial(metrics.refreshed, row.model, sweeps=1),
+        refreshed=partial(metrics.refreshed, row.model),
     )
     metrics.applied(row.model, row.head_lsn)
     schema.regrow(json.loads(step) for step in store.steps(row.model))

@@ -78,9 +78,6 @@ class Metrics:
             registry=self.registry,
             buckets=_REFRESHES,
         )
-        self._sweeps = Counter(
-            "fabcost_refresh_sweeps", "EP sweeps in all.", ["model"], registry=self.registry
-        )
         self._entropy = Summary(
             "fabcost_selection_entropy",
             "Entropy of the choice in nats.",
@@ -125,10 +122,9 @@ class Metrics:
         """Say how many resolved impressions the posterior lacks."""
         self._lag.labels(model).set(impressions)
 
-    def refreshed(self, model: str, seconds: float, sweeps: int) -> None:
+    def refreshed(self, model: str, seconds: float) -> None:
         """Count an EP refresh."""
         self._refreshes.labels(model).observe(seconds)
-        self._sweeps.labels(model).inc(sweeps)
 
     def committed(self, rows: int, seconds: float) -> None:
         """Count a transaction."""
@@ -161,7 +157,7 @@ class Metrics:
         for key in [key for key in self._decision_of if key[0] == model]:
             del self._decision_of[key]
         of_models = (self._decisions, self._feedback, self._version, self._published, self._lag)
-        for metric in (*of_models, self._refreshes, self._sweeps, self._entropy):
+        for metric in (*of_models, self._refreshes, self._entropy):
             metric.remove_by_labels({"model": model})
 
     def render(self) -> bytes:

@@ -12,9 +12,7 @@ import numpy as np
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.streams import Streams
 from fabcost.features.folded import FoldedRows
-from fabcost.features.items import EncodedItems
-from fabcost.features.kinds import Term
-from fabcost.features.reader import Reader, ReadItems
+from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
@@ -29,7 +27,8 @@ from fabcost.service.messages import (
     Record,
 )
 from fabcost.service.model_settings import DRAWS, ModelSettings
-from fabcost.service.records import DecisionRecord, Impression, encoded
+from fabcost.service.records import DecisionRecord, encoded
+from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
 
 #: An imported decision is followed by its outcome at once.
@@ -93,6 +92,7 @@ class Model:
         self.schema = schema
         self.catalogue = catalogue
         self.learning = learning
+        self._scenes = Scenes(schema, catalogue)
         self._steps_told = schema.steps
         self._wide: tuple[Published, Gaussian] = (learning.published, learning.published.belief)
         self.change(settings, edited)
@@ -107,18 +107,13 @@ class Model:
 
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
-        reader, terms, read = self._read(request)
-        names: tuple[str, ...] = read.names  # type: ignore[assignment]
-        excluded = _excluded(names, request.exclude)
-        self.schema.grow_to(reader)
-        items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
-        rows = self.schema.drawn(terms, items)
+        scene, excluded = self._scenes.of(request)
         published, belief = self._belief()
-        chosen = self._chosen(request, decision, belief, rows, excluded)
-        answer = self._answer(request, decision, chosen, names, published, now)
+        chosen = self._chosen(request, decision, belief, scene.rows, excluded)
+        answer = self._answer(request, decision, chosen, scene.names, published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
-        row = self._row(request, answer, chosen, names, rows.row(chosen.place), now)
+        row = self._row(request, answer, chosen, scene, now)
         return Made(answer, row, _entropy(chosen.propensities))
 
     def logged(self, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
@@ -131,11 +126,8 @@ class Model:
                 f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
             )
         request = DecisionRequest(context=given.context, candidates=given.candidates)
-        reader, terms, read = self._read(request)
-        self.schema.grow_to(reader)
-        items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
+        scene, _ = self._scenes.of(request)
         place = list(given.candidates).index(given.item)
-        row = self.schema.drawn(terms, items).row(place)
         made = now if given.time is None else min(given.time, now)
         answer = DecisionAnswer(
             decision_id=decision,
@@ -165,7 +157,7 @@ class Model:
             item=given.item,
             active=known,
             learns=known,
-            features=encoded(Impression.of(row)),
+            features=scene.features(place),
             record=encoded(record),
         )
 
@@ -183,30 +175,6 @@ class Model:
             return None
         self._steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
-
-    def _read(
-        self, request: DecisionRequest
-    ) -> tuple[Reader, list[Term], ReadItems | EncodedItems]:
-        given = (request.candidates, request.items, request.filter)
-        if sum(each is not None for each in given) > 1:
-            raise InvalidRequestError("give only one of candidates, items and filter")
-        try:
-            # The catalogue before the reader: encoding it may grow the schema.
-            items = self._from_catalogue(request) if request.candidates is None else None
-            reader = self.schema.reader()
-            terms = reader.read(request.context, "context")
-            if items is None:
-                return reader, terms, ReadItems.by(reader, request.candidates or {})
-            return reader, terms, items
-        except ValueError as error:
-            raise InvalidRequestError(str(error)) from error
-
-    def _from_catalogue(self, request: DecisionRequest) -> EncodedItems:
-        if request.items is not None:
-            return self.catalogue.named(request.items)
-        if request.filter is not None:
-            return self.catalogue.matching(request.filter)
-        return self.catalogue.all()
 
     def _belief(self) -> tuple[Published, Gaussian]:
         """The published posterior, with the prior for columns that nothing was learnt about."""
@@ -287,15 +255,14 @@ class Model:
         request: DecisionRequest,
         answer: DecisionAnswer,
         chosen: _Arm,
-        names: tuple[str, ...],
-        row: FloatArray,
+        scene: Scene,
         now: float,
     ) -> DecisionRow:
         mode, shares = self.settings.mode, chosen.propensities
-        would = None if chosen.choice is None else names[chosen.choice.index]
+        would = None if chosen.choice is None else scene.names[chosen.choice.index]
         record = DecisionRecord(
             context=request.context,
-            candidates=list(names),
+            candidates=list(scene.names),
             answer=answer,
             mode=mode,
             features=request.candidates,
@@ -313,7 +280,7 @@ class Model:
             item=answer.item,
             active=not request.deferred,
             learns=mode in ("online", "apprentice"),
-            features=encoded(Impression.of(row)),
+            features=scene.features(chosen.place),
             record=encoded(record),
         )
 
@@ -334,16 +301,6 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     root[:known, :known] = belief.root
     root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
     return Gaussian.from_kernel(mean, root)
-
-
-def _excluded(names: tuple[str, ...], exclude: Sequence[str]) -> list[int]:
-    if not exclude:
-        return []
-    unwanted = set(exclude)
-    positions = [index for index, name in enumerate(names) if name in unwanted]
-    if len(positions) == len(names):
-        raise InvalidRequestError(f"all {len(names)} candidates are excluded but one must be left")
-    return positions
 
 
 def _entropy(shares: FloatArray | None) -> float | None:

@@ -1,0 +1,124 @@
+"""Candidates in a context, as rows; those of the catalogue are remembered for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from fabcost.features.folded import FoldedRows
+from fabcost.features.items import EncodedItems
+from fabcost.features.kinds import Term
+from fabcost.features.reader import Reader, ReadItems
+from fabcost.features.schema import Schema
+from fabcost.service.catalogue import Catalogue
+from fabcost.service.errors import InvalidRequestError
+from fabcost.service.messages import DecisionRequest
+from fabcost.service.records import Impression, encoded
+
+#: Contexts whose rows are remembered.
+REMEMBERED = 1024
+
+_encoder = msgspec.json.Encoder()
+
+
+class Scene(NamedTuple):
+    """The ids of candidates, their rows, and those rows as JSON that were chosen before."""
+
+    names: tuple[str, ...]
+    rows: FoldedRows
+    chosen: dict[int, str]
+
+    def features(self, place: int) -> str:
+        """The row at a place, as it is written down."""
+        text = self.chosen.get(place)
+        if text is None:
+            text = self.chosen[place] = encoded(Impression.of(self.rows.row(place)))
+        return text
+
+
+class Scenes:
+    """Reads requests by a schema, which may grow.
+
+    Parameters
+    ----------
+    schema
+        Of the model.
+    catalogue
+        Its items.
+    """
+
+    def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
+        self._schema = schema
+        self._catalogue = catalogue
+        self._remembered: dict[tuple[EncodedItems, int, bytes], Scene] = {}
+        self._version = catalogue.version
+
+    def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
+        """The scene of a request, and the places that are excluded; errors change nothing."""
+        given = (request.candidates, request.items, request.filter)
+        if sum(each is not None for each in given) > 1:
+            raise InvalidRequestError("give only one of candidates, items and filter")
+        try:
+            if request.candidates is not None:
+                return self._inline(request)
+            return self._of_catalogue(request)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+
+    def _inline(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
+        reader = self._schema.reader()
+        terms = reader.read(request.context, "context")
+        read = ReadItems.by(reader, request.candidates or {})
+        excluded = _excluded(read.names, request.exclude)
+        self._schema.grow_to(reader)
+        items = self._schema.place_items(reader, read)
+        return self._drawn(terms, items), excluded
+
+    def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
+        # The catalogue before the reader: encoding it may grow the schema.
+        items = self._chosen_items(request)
+        excluded = _excluded(items.names, request.exclude)  # type: ignore[arg-type]
+        if request.items is not None:
+            return self._read(request, items), excluded
+        if self._version != self._catalogue.version:
+            self._version = self._catalogue.version
+            self._remembered.clear()
+        key = (items, self._schema.width, _encoder.encode(request.context))
+        scene = self._remembered.get(key)
+        if scene is None:
+            scene = self._read(request, items)
+            self._remember((items, self._schema.width, key[2]), scene)
+        return scene, excluded
+
+    def _read(self, request: DecisionRequest, items: EncodedItems) -> Scene:
+        reader: Reader = self._schema.reader()
+        terms = reader.read(request.context, "context")
+        self._schema.grow_to(reader)
+        return self._drawn(terms, items)
+
+    def _drawn(self, terms: list[Term], items: EncodedItems) -> Scene:
+        return Scene(items.names, self._schema.drawn(terms, items), {})  # type: ignore[arg-type]
+
+    def _remember(self, key: tuple[EncodedItems, int, bytes], scene: Scene) -> None:
+        if len(self._remembered) >= REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[key] = scene
+
+    def _chosen_items(self, request: DecisionRequest) -> EncodedItems:
+        if request.items is not None:
+            return self._catalogue.named(request.items)
+        if request.filter is not None:
+            return self._catalogue.matching(request.filter)
+        return self._catalogue.all()
+
+
+def _excluded(names: tuple[str, ...], exclude: Sequence[str]) -> list[int]:
+    if not exclude:
+        return []
+    unwanted = set(exclude)
+    positions = [index for index, name in enumerate(names) if name in unwanted]
+    if len(positions) == len(names):
+        raise InvalidRequestError(f"all {len(names)} candidates are excluded but one must be left")
+    return positions
