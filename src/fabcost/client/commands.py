@@ -6,11 +6,12 @@ Each imports the client only when it runs: the command line works without the ex
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fabcost.service.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.client.client import Client
@@ -34,7 +35,7 @@ def export_log(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
     """Write the decisions of a model, with what became of them, to a file."""
-    with _explained():
+    with explained():
         from fabcost.client.client import Client  # noqa: PLC0415
 
         chosen = _format(form, out)
@@ -53,7 +54,7 @@ def import_log(
     key: Key = None,
 ) -> None:
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
-    with _explained():
+    with explained():
         from fabcost.client.client import Client  # noqa: PLC0415
         from fabcost.service.transfer.blocks import check  # noqa: PLC0415
 
@@ -111,21 +112,3 @@ def _format(form: str | None, path: Path) -> Format:
             return known
     given = f"the ending of {path.name}" if form is None else "--format"
     raise ValueError(f"{given} is {name!r} but must be one of {', '.join(WRITERS)}")
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Errors of whoever typed the command, without a traceback."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
-        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
-        raise typer.Exit(2) from error
-    except Exception as error:
-        from fabcost.client.errors import ClientError  # noqa: PLC0415
-
-        if not isinstance(error, ValueError | OSError | ClientError):
-            raise
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fabcost.service.errors import ServiceError
 
-class ClientError(Exception):
+
+class ClientError(ServiceError):
     """A call that failed; ``code`` is for programs, the message for people.
 
     Parameters

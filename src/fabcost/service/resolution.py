@@ -276,8 +276,9 @@ def _is_waiting(stored: StoredDecision, received: float) -> bool:
 
 def without_models(requests: Iterable[Any], keepers: Mapping[str, Keeper]) -> list[Any]:
     """Those requests whose model is gone."""
-    return [each for each in requests if _model_of(each) not in keepers]
+    return [each for each in requests if model_of(each) not in keepers]
 
 
-def _model_of(request: Any) -> str:
+def model_of(request: Any) -> str:
+    """The model that a decision, feedback or activation is about."""
     return str(request.row.model if isinstance(request, Write) else request.key[0])

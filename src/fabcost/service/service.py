@@ -145,7 +145,10 @@ class Service:
         """None if requests are served in full, else why not."""
         if self._stopped:
             return "the server is stopping"
-        return None if self._writer.away is None else f"the database is away: {self._writer.away}"
+        if self._writer.away is not None:
+            return f"the database is away: {self._writer.away}"
+        failed = [name for name, each in self._models.items() if each.learning.failure is not None]
+        return f"a refresh of {', '.join(map(repr, failed))} has failed" if failed else None
 
     # Models
 
@@ -190,6 +193,10 @@ class Service:
 
         await self._call(lambda store: store.delete_model(name), forget)
         self._models.pop(name, None)
+        self._totals.pop(name, None)
+        for key in await self.keys():
+            if key.model == name and key.revoked is None:
+                await self.revoke_key(key.key_id)
 
     # Catalogues
 
@@ -324,6 +331,8 @@ class Service:
             learner = await self._call(lambda _: self._copied_learner(name))
             if learner is not None:
                 return moving.to_file(model, learner)
+            if model.learning.failure is not None:
+                raise model.learning.failure
             await asyncio.sleep(_SWEEP_SECONDS)
 
     async def import_model(

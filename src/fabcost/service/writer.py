@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
 from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Call, Expire, Feed, Request, Write
-from fabcost.service.resolution import Keeper, Outcome, Resolver, without_models
+from fabcost.service.resolution import Keeper, Outcome, Resolver, model_of, without_models
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key
 
@@ -198,7 +198,7 @@ class Writer:
             [each for each in group if isinstance(each, Write | Feed | Activate)], self.keepers
         )
         group = [each for each in group if all(each is not one for one in gone)]
-        self._answer([(each.done, UnknownModelError("that was deleted")) for each in gone])
+        self._answer([(each.done, UnknownModelError(model_of(each))) for each in gone])
         with self.store.transaction():
             outcome = self._resolved(group)
         self._learn(outcome)

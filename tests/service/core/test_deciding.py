@@ -15,6 +15,7 @@ from fabcost.bandit.streams import Streams
 from fabcost.service.errors import InvalidRequestError, UnknownItemError, UnknownModelError
 from fabcost.service.messages import Between, DecisionRequest, Record
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.store.rows import KeyRow
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
 
@@ -224,6 +225,47 @@ def test_models_and_catalogues(store_address: str) -> None:
             assert service.items("cars", limit=2).version == 3
 
     asyncio.run(main())
+
+
+def test_a_deleted_model_takes_its_keys_and_counts_along(store_address: str) -> None:
+    async def main() -> None:
+        async with serving(store_address) as service:
+            await cars(service)
+            await shown(service, "d")
+            assert (await service.stats("cars")).decisions == 1
+            for key_id, model in (("own", "cars"), ("others", None)):
+                await service.insert_key(KeyRow(key_id, "digest", "name", "read", model, 1.0, None))
+            await service.delete_model("cars")
+            revoked = {key.key_id: key.revoked is not None for key in await service.keys()}
+            assert revoked == {"own": True, "others": False}
+            await cars(service)
+            assert (await service.stats("cars")).decisions == 0
+
+    asyncio.run(main())
+
+
+def test_feedback_for_a_model_that_is_being_deleted_names_it(tmp_path: Path) -> None:
+    async def scenario(service: Any) -> None:
+        await shown(service, "d")
+        deleted = asyncio.ensure_future(service.delete_model("cars"))
+        await asyncio.sleep(0)
+        with pytest.raises(UnknownModelError, match="no model 'cars'"):
+            await told(service, "d")
+        await deleted
+
+    run(tmp_path, scenario)
+
+
+def test_a_failed_refresh_is_told(tmp_path: Path) -> None:
+    async def scenario(service: Any) -> None:
+        learning = service._models["cars"].learning
+        learning.failure, learning._provisional = ValueError("no"), learning._learner
+        assert service.ready == "a refresh of 'cars' has failed"
+        with pytest.raises(ValueError, match="no"):
+            await service.export_model("cars")
+        learning._provisional = None
+
+    run(tmp_path, scenario)
 
 
 def test_a_model_moves_as_a_file(store_address: str) -> None:
