@@ -22,6 +22,8 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Ids, in the order in which they were considered.
     features
         Of inline candidates; those of the catalogue are known by its version.
+    item_features
+        Of the item of the catalogue that was chosen, as they were; None if they are unknown.
     all_propensities
         One for each candidate.
     would_choose
@@ -33,6 +35,7 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: DecisionAnswer
     mode: Mode
     features: dict[str, Record] | None = None
+    item_features: Record | None = None
     catalogue_version: int = 0
     all_propensities: list[float] | None = None
     would_choose: str | None = None

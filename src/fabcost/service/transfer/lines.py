@@ -21,7 +21,8 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
     missing
         Candidates whose features are unknown, because they had left the catalogue.
     changed
-        Whether the catalogue has changed since: its features are those of the export.
+        Whether the catalogue has changed since: features of candidates that were not chosen are
+        those of the export.
 
     Examples
     --------
@@ -143,6 +144,8 @@ def _candidates(made: DecisionRecord, lookup: Lookup) -> tuple[dict[str, Record]
     if made.features is not None:
         return {item: made.features[item] for item in made.candidates}, []
     found = {item: lookup(item) for item in made.candidates}
+    if made.item_features is not None:
+        found[made.answer.item] = made.item_features
     missing = [item for item, features in found.items() if features is None]
     return {item: features or {} for item, features in found.items()}, missing
 

@@ -20,8 +20,9 @@ BATCH = 500
 async def export(service: Service, model: str, form: Format) -> AsyncIterator[bytes]:
     """The log of a model, oldest decision first, in pieces of a file.
 
-    Features of candidates are those of the request, or those that the catalogue has now; a line
-    says if the catalogue has changed since, and which items have left it.
+    Features of candidates are those of the request.  Of the catalogue, the chosen item has those
+    with which it was chosen, and the others have those of now; a line says if the catalogue has
+    changed since, and which features are unknown because an item has left it.
 
     Examples
     --------
