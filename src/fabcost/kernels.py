@@ -44,6 +44,7 @@ CORRECTION_NODES = 0.5 * CUT * (_abscissae + 1.0)
 CORRECTION_WEIGHTS = 0.5 * CUT * _weights
 CORRECTION_TAIL = 1.0 / (1.0 + np.exp(CORRECTION_NODES))  # σ(−u)
 
+LANES = 64  # draws of normals that are compared at once
 SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
 LARGEST_VARIANCE = 1e250
 
@@ -380,16 +381,132 @@ def first_largest(values):
 @njit(cache=True, nogil=True)
 def count_wins(scores):
     """How often each column is the largest of its row; columns that tie share the win."""
-    shares = np.zeros(scores.shape[1])
+    wins = np.zeros(scores.shape[1])
     for i in range(scores.shape[0]):
         first, ties = first_largest(scores[i])
         if ties == 1:
-            shares[first] += 1.0
+            wins[first] += 1.0
         else:
             for j in range(first, scores.shape[1]):
                 if scores[i, j] == scores[i, first]:
-                    shares[j] += 1.0 / ties
-    return shares
+                    wins[j] += 1.0 / ties
+    return wins
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def _half_scores(coefficients, z, start, sums):
+    """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
+    sums[:] = 0.0
+    for d in range(start, coefficients.size, 2):
+        for i in range(sums.size):
+            sums[i] += coefficients[d] * z[d, i]
+
+
+@njit(cache=True)
+def _challenge(k, centre, a, b, even, odd, best, leader):
+    """Let k lead wherever its score centre + a even + b odd beats the best so far."""
+    for i in range(best.size):
+        score = centre + a * even[i] + b * odd[i]
+        leader[i] = k if score > best[i] else leader[i]
+        best[i] = score if score > best[i] else best[i]
+
+
+@njit(cache=True)
+def _is_equal(a, b):
+    for i in range(a.size):
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _share_among_equals(centre, spread, wins):
+    """Equal rows tie in every draw, which the first of them has won."""
+    for k in range(centre.size):
+        won, equals = wins[k], 1.0
+        if won <= 0.0:
+            continue
+        for j in range(k + 1, centre.size):
+            equals += centre[j] == centre[k] and _is_equal(spread[j], spread[k])
+        if equals == 1.0:
+            continue
+        for j in range(k, centre.size):
+            if centre[j] == centre[k] and _is_equal(spread[j], spread[k]):
+                wins[j] = -won / equals  # negative: has its share already
+    return np.abs(wins)
+
+
+@njit(cache=True)
+def count_drawn_wins(centre, spread, normals, draws):
+    """How often each score is the largest over ``draws`` draws of centre + spread z.
+
+    Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
+    negatives of both, which are all standard normal.  Different rows tie with probability zero.
+    """
+    wins = np.zeros(centre.size)
+    for start in range(0, len(normals), LANES):
+        z = np.ascontiguousarray(normals[start : start + LANES].T)
+        many = z.shape[1]
+        even, odd = np.empty(many), np.empty(many)
+        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        for k in range(centre.size):
+            _half_scores(spread[k], z, 0, even)
+            _half_scores(spread[k], z, 1, odd)
+            _challenge(k, centre[k], 1.0, 1.0, even, odd, best[0], leader[0])
+            _challenge(k, centre[k], 1.0, -1.0, even, odd, best[1], leader[1])
+            _challenge(k, centre[k], -1.0, -1.0, even, odd, best[2], leader[2])
+            _challenge(k, centre[k], -1.0, 1.0, even, odd, best[3], leader[3])
+        for i in range(many):
+            for pattern in range(min(4, draws - 4 * (start + i))):
+                wins[leader[pattern, i]] += 1.0
+    return _share_among_equals(centre, spread, wins)
+
+
+@njit(cache=True)
+def law(rows, mean, root):
+    """Centre Xμ and spread XR of scores; equal rows have the same, bit for bit, wherever they are.
+
+    A product by BLAS does not promise that.
+    """
+    many = root.shape[1]
+    centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
+    for i in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
+            centre[i] += rows[i, d] * mean[d]
+            for j in range(many):
+                spread[i, j] += rows[i, d] * root[d, j]
+    return centre, spread
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def narrow(wide):
+    """A lower triangular L with L Lᵀ = A Aᵀ, for A of fewer rows than columns; A is overwritten.
+
+    By Gram and Schmidt's modified method, whose triangle is as good as that of reflections.
+    """
+    rows, columns = wide.shape
+    low = np.zeros((rows, rows))
+    for j in range(rows):
+        length = math.sqrt(_dot(wide[j], wide[j]))
+        low[j, j] = length
+        if length == 0.0:
+            continue
+        for i in range(j + 1, rows):
+            along = _dot(wide[i], wide[j]) / length
+            low[i, j] = along
+            for d in range(columns):
+                wide[i, d] -= along / length * wide[j, d]
+    return low
+
+
+@njit(cache=True)
+def fold(weights, source, factors, parts):
+    """Sums of f_j times row j of ``weights``, over those j whose part s(j) is each of ``parts``."""
+    folded = np.zeros((parts, weights.shape[1]))
+    for j in range(source.size):
+        for d in range(weights.shape[1]):
+            folded[source[j], d] += factors[j] * weights[j, d]
+    return folded
 
 
 @njit(cache=True, nogil=True)

@@ -36,6 +36,57 @@ def test_count_wins(scores: FloatArray) -> None:
 
 
 @settings(deadline=None)
+@given(st.integers(1, 70), st.integers(1, 9), st.integers(1, 600), st.integers(0, 99))
+def test_count_drawn_wins(many: int, width: int, draws: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    centre, spread = rng.normal(size=many), rng.normal(size=(many, width))
+    equals = [0, many // 3, many // 2, many - 1]
+    centre[equals], spread[equals] = centre[0], spread[0]
+    normals = rng.normal(size=((draws + 3) // 4, width))
+    changed = normals * np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
+    away = np.stack([normals, changed, -normals, -changed], axis=1).reshape(-1, width) @ spread.T
+    scores = centre + away[:draws]
+    scores[:, equals] = scores[:, :1]
+    expected = kernels.count_wins(scores)
+    found = kernels.count_drawn_wins(centre, spread, normals, draws)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 12), st.integers(0, 8), st.booleans(), st.integers(0, 99))
+def test_narrow(rows: int, more: int, dependent: bool, seed: int) -> None:
+    wide = np.random.default_rng(seed).normal(size=(rows, rows + more))
+    if dependent:
+        wide[-1], wide[0] = wide[:-1].sum(axis=0), 0.0
+    low = kernels.narrow(wide.copy())
+    assert (np.triu(low, 1) == 0.0).all()
+    np.testing.assert_allclose(low @ low.T, wide @ wide.T, rtol=1e-10, atol=1e-10)
+
+
+def test_narrow_keeps_directions_that_the_square_would_lose() -> None:
+    """Rows that are equal to nine digits differ by as much afterwards."""
+    wide = np.array([[1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]])
+    low = kernels.narrow(wide.copy())
+    np.testing.assert_allclose(abs(low[1, 1]), 1e-9, rtol=1e-6)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 7), st.integers(1, 5), st.integers(0, 99))
+def test_law_and_fold(items: int, columns: int, parts: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    source, factors = rng.integers(0, parts, columns), rng.normal(size=columns)
+    root, b = rng.normal(size=(columns, columns)), rng.normal(size=(items, parts))
+    picks = np.zeros((parts, columns))
+    picks[source, np.arange(columns)] = factors
+    folded = kernels.fold(root, source, factors, parts)
+    np.testing.assert_allclose(folded, picks @ root, atol=1e-12)
+    mean = rng.normal(size=parts)
+    centre, spread = kernels.law(b, mean, folded)
+    np.testing.assert_allclose(centre, b @ mean, atol=1e-12)
+    np.testing.assert_allclose(spread, b @ folded, atol=1e-12)
+
+
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats()), st.floats(0.0, 1e80))
 def test_all_within(values: FloatArray, limit: float) -> None:
     assert kernels.all_within(values, limit) == bool((np.abs(values) <= limit).all())

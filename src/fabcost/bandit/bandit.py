@@ -154,7 +154,7 @@ def choose(
         return Choice(int(ranking[0]), ranking, scores)
     shares = _shares(belief, policy, rows, excluded, draws, floor, rng)
     chosen = _drawn(shares, rng)
-    others = ranking[ranking != chosen]
+    others = ranking[ranking != chosen] if ranking.size > 1 else ranking[:0]
     ranking = np.concatenate([[chosen], others])[: ranking.size]
     return Choice(chosen, ranking, scores, shares)
 
@@ -168,11 +168,18 @@ def _shares(
     floor: float,
     rng: np.random.Generator,
 ) -> FloatArray:
+    if not excluded:
+        return _mixed(policy.shares(belief, rows, rng, draws), floor)
     shares = np.zeros(len(rows))
     allowed = np.delete(np.arange(len(rows)), excluded)
-    among = policy.shares(belief, rows[allowed], rng, draws)
-    shares[allowed] = (1.0 - floor) * among + floor / among.size
-    return np.asarray(shares / shares.sum())
+    shares[allowed] = _mixed(policy.shares(belief, rows[allowed], rng, draws), floor)
+    return shares
+
+
+def _mixed(shares: FloatArray, floor: float) -> FloatArray:
+    mixed = (1.0 - floor) * shares + floor / shares.size
+    mixed /= mixed.sum()
+    return mixed
 
 
 def _drawn(shares: FloatArray, rng: np.random.Generator) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from fabcost import kernels
-from fabcost.bandit.rows import Rows
+from fabcost.bandit.rows import Rows, law
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
@@ -86,12 +86,13 @@ class Thompson:
         With z also −z, and ±z with every second sign changed, are standard normal: each draw has
         the law of the belief, and drawing normals is what takes longest.
         """
-        z = rng.standard_normal(((draws + 3) // 4, belief.dimension))
-        changed = z.copy()
-        changed[:, 1::2] *= -1.0
-        centre = rows.dot(belief.mean)
-        away = np.concatenate([z, changed]) @ (self.scale * rows.dot(belief.root)).T
-        return wins(np.concatenate([centre + away, centre - away])[:draws]) / draws
+        centre, spread = law(rows, belief.mean, belief.root)
+        if self.scale != 1.0:
+            spread *= self.scale
+        normals = rng.standard_normal(((draws + 3) // 4, spread.shape[1]))
+        won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws)
+        won /= draws
+        return won
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.features.layout import Places
 from fabcost.impressions import FloatArray
 
@@ -72,9 +73,16 @@ class FoldedRows:
         if weights.ndim == 1:
             sums = np.bincount(self._source, weights * self._factors, many)
             return np.asarray(sums, dtype=np.float64)
-        spread = np.zeros((many, self._source.size))
-        spread[self._source, np.arange(self._source.size)] = self._factors
-        return np.asarray(spread @ weights)
+        folded: FloatArray = kernels.fold(weights, self._source, self._factors, many)
+        return folded
+
+    def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As `fabcost.bandit.rows.law`: a draw needs no more normals than there are parts."""
+        folded = self.fold(root)
+        if folded.shape[0] < folded.shape[1]:
+            folded = kernels.narrow(folded)
+        centre, spread = kernels.law(self._parts, self.fold(mean), folded)
+        return centre, spread
 
     def row(self, index: int) -> FloatArray:
         """One row, written out."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.streams import Streams
@@ -306,5 +307,4 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
 def _entropy(shares: FloatArray | None) -> float | None:
     if shares is None:
         return None
-    positive = shares[shares > 0.0]
-    return float(-(positive * np.log(positive)).sum())
+    return float(entr(shares).sum())

@@ -135,6 +135,7 @@ class Service:
         self._sweeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._sweeping
+        self._writer.hand_over()
         await asyncio.to_thread(self._writer.stop)
         self._reading.shutdown()
         self._writer.store.close()

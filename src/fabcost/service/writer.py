@@ -93,7 +93,8 @@ class Writer:
         self._loop = loop
         self._observer = observer
         self._tell = tell
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self._gathered: list[Request] = []
         self._backlog: deque[Write] = deque()
         self._most_in_backlog = backlog
         self._parked: set[Key] = store.parked()
@@ -119,11 +120,20 @@ class Writer:
                 request.done.set_exception(StoreAwayError(self.away))
                 return
             request.done.set_result(False)
-        self._queue.put(request)
+        # What comes in the same turn of the loop goes together: the thread is woken once.
+        if not self._gathered:
+            self._loop.call_soon(self.hand_over)
+        self._gathered.append(request)
+
+    def hand_over(self) -> None:
+        """Give the thread what was submitted; the loop does so at the end of each turn."""
+        if self._gathered:
+            self._queue.put(self._gathered)
+            self._gathered = []
 
     def stop(self) -> None:
-        """Write what is waiting and end; blocks."""
-        self._queue.put(_STOP)
+        """Write what was handed over and end; blocks."""
+        self._queue.put([_STOP])
         self._thread.join()
 
     def _run(self) -> None:
@@ -146,10 +156,10 @@ class Writer:
             self._tell(f"{len(self._backlog)} decisions could not be written: {error}")
 
     def _take(self) -> list[Request]:
-        batch = [self._queue.get()]
+        batch = list(self._queue.get())
         while len(batch) < _MOST_AT_ONCE:
             try:
-                batch.append(self._queue.get_nowait())
+                batch += self._queue.get_nowait()
             except queue.Empty:
                 break
         if _STOP in batch:
