@@ -16,6 +16,17 @@ from fabcost.service.http.site import Site
 
 _LENGTH_AND_TYPE = frozenset({b"content-length", b"content-type"})
 _OPERATIONS = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
+_BUG = (500, "InternalServerError")
+# Clients repeat 503 as if nothing was done, so an answer that came too late has another status.
+_TERMS = {
+    "disconnected": (400, "BadRequest"),
+    "body_too_large": (400, "PayloadSizeExceeded"),
+    "forbidden": (403, "InvalidApiAccess"),
+    "too_slow": (408, "RequestTimeout"),
+    "timeout": (408, "RequestTimeout"),
+    "wrong_host": (421, "InvalidApiAccess"),
+    "busy": (503, "OperationNotAllowed"),
+}
 
 
 class Pages:
@@ -48,22 +59,19 @@ class Contract:
     async def answer(self, incoming: Incoming) -> Answer:
         """What the contract answers."""
         method, path = incoming.scope["method"], incoming.scope["path"]
-        try:
-            principal = admit(self._site, incoming.headers)
-            role, model = personalizer.role_of(method, path), personalizer.model_of(path)
-            check_allowed(principal, role, model)
-        except RefusedError as error:
-            return _refused(error)
+        principal = admit(self._site, incoming.headers)
+        role, model = personalizer.role_of(method, path), personalizer.model_of(path)
+        check_allowed(principal, role, model)
         body = await incoming.body(self._site.settings.body_bytes)
         return await collect(self._router, incoming, body)
 
-
-def _refused(error: RefusedError) -> Answer:
-    if error.status == 401:
-        return Answer(401, personalizer.unauthorised_body(), headers=error.headers)
-    code = "InvalidApiAccess"
-    body = personalizer.error_body(code, str(error))
-    return Answer(error.status, body, headers=((b"x-ms-error-code", code.encode()),))
+    def refused(self, error: RefusedError) -> Answer:
+        """A refusal in the terms of the contract."""
+        if error.code == "not_authenticated":
+            return Answer(401, personalizer.unauthorised_body(), headers=error.headers)
+        status, code = _TERMS.get(error.code, _BUG)
+        headers = ((b"x-ms-error-code", code.encode()), *error.headers)
+        return Answer(status, personalizer.error_body(code, str(error)), headers=headers)
 
 
 async def collect(router: Router, incoming: Incoming, body: bytes) -> Answer:

@@ -83,6 +83,8 @@ class Gate:
             if refused.status == 500:
                 told = {"request_id": identity.decode(), "route": route}
                 self.site.log.error("request failed", **told, exc_info=error)
+            if personalizer.is_personalizer_path(incoming.scope["path"]):
+                return route, self._contract.refused(refused)
             return route, problem(refused, identity)
 
     def _find(self, incoming: Incoming) -> tuple[str, float, Awaitable[Answer]]:
