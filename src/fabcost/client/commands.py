@@ -5,12 +5,13 @@ Each imports the client only when it runs: the command line works without the ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabcost.client.progress import shown
 from fabcost.service.commands import explained
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def export_log(
         chosen = _format(form, out)
         if out.exists() and not force:
             raise ValueError(f"{out} exists; --force overwrites it")
-        with Client(url, key) as client:
-            size = _write(client.export_log(model, chosen), out)
+        with Client(url, key) as client, shown("received", None) as advance:
+            size = _write(client.export_log(model, chosen), out, advance)
     typer.echo(f"{out}: {size:,} bytes")
 
 
@@ -59,9 +60,11 @@ def import_log(
         from fabcost.service.transfer.blocks import check  # noqa: PLC0415
 
         chosen = _format(form, log)
-        many = check(log, chosen)
-        with Client(url, key, timeout=60.0) as client:
-            new = sum(_sent(client, model, log, chosen))
+        size = log.stat().st_size
+        with shown("checked", size) as advance:
+            many = check(log, chosen, advance)
+        with Client(url, key, timeout=60.0) as client, shown("sent", size) as advance:
+            new = sum(_sent(client, model, log, chosen, advance))
     typer.echo(f"{log}: {many:,} decisions, {new:,} of them new to {model}")
 
 
@@ -79,7 +82,9 @@ def mount(application: typer.Typer) -> None:
     application.command("import-log")(import_log)
 
 
-def _sent(client: Client, model: str, log: Path, form: Format) -> Iterator[int]:
+def _sent(
+    client: Client, model: str, log: Path, form: Format, advance: Callable[[int], object]
+) -> Iterator[int]:
     from fabcost.client.errors import ClientError  # noqa: PLC0415
     from fabcost.service.transfer.blocks import blocks  # noqa: PLC0415
 
@@ -89,14 +94,18 @@ def _sent(client: Client, model: str, log: Path, form: Format) -> Iterator[int]:
         except ClientError as error:
             where = f"the part of {log} that begins after line {block.before}"
             raise ValueError(f"{where}: {error}") from error
+        advance(block.size)
 
 
-def _write(pieces: Iterator[bytes], out: Path) -> int:
+def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object]) -> int:
     """All of it or no file: a log that broke off looks like one that ended."""
     begun = out.with_name(out.name + ".part")
+    size = 0
     try:
         with begun.open("wb") as file:
-            size = sum(file.write(piece) for piece in pieces)
+            for piece in pieces:
+                size += file.write(piece)
+                advance(len(piece))
         begun.replace(out)
     finally:
         begun.unlink(missing_ok=True)

@@ -27,7 +27,10 @@ def test_a_large_file_goes_in_blocks(tmp_path: Path) -> None:
         path.write_bytes(written([lines], form))
         parts = list(blocks(path, form))
         assert len(parts) > 1
-        assert check(path, form) == 3_000
+        assert sum(part.size for part in parts) == path.stat().st_size
+        read: list[int] = []
+        assert check(path, form, read.append) == 3_000
+        assert read == [part.size for part in parts]
         found = [each for part in parts for _, each in read_impressions(part.body, form)]
         assert [each.decision_id for each in found] == [line.decision_id for line in lines]
 

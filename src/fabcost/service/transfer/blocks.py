@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +19,17 @@ ROWS = 500
 
 
 class Block(NamedTuple):
-    """Some lines of a file, after ``before`` others.
+    """Some lines of a file, after ``before`` others; they are ``size`` of its bytes.
 
     Examples
     --------
-    >>> Block(0, b"{}").before
+    >>> Block(0, b"{}", 2).before
     0
     """
 
     before: int
     body: bytes
+    size: int
 
 
 def blocks(path: Path, form: Format) -> Iterator[Block]:
@@ -41,13 +42,15 @@ def blocks(path: Path, form: Format) -> Iterator[Block]:
     ...     path = Path(folder) / "log.jsonl"
     ...     _ = path.write_bytes(b"{}")
     ...     list(blocks(path, "jsonl"))
-    [Block(before=0, body=b'{}')]
+    [Block(before=0, body=b'{}', size=2)]
     """
     return _row_blocks(path) if form == "parquet" else _line_blocks(path)
 
 
-def check(path: Path, form: Format) -> int:
+def check(path: Path, form: Format, advance: Callable[[int], object] = int) -> int:
     """How many impressions a file has, or a ValueError that names the line which is wrong.
+
+    ``advance`` is told of the bytes that were read.
 
     Examples
     --------
@@ -64,6 +67,7 @@ def check(path: Path, form: Format) -> int:
             many += sum(1 for _ in read_impressions(block.body, form))
         except LineError as error:
             raise LineError(block.before + error.number, error.why) from error
+        advance(block.size)
     return many
 
 
@@ -71,18 +75,20 @@ def _line_blocks(path: Path) -> Iterator[Block]:
     with path.open("rb") as file:
         before = 0
         while lines := file.readlines(BYTES):
-            yield Block(before, b"".join(lines))
+            body = b"".join(lines)
+            yield Block(before, body, len(body))
             before += len(lines)
 
 
 def _row_blocks(path: Path) -> Iterator[Block]:
     try:
         with pq.ParquetFile(path) as file:
-            before = 0
+            before, rows, size = 0, file.metadata.num_rows, path.stat().st_size
             for batch in file.iter_batches(ROWS):
                 sink = io.BytesIO()
                 pq.write_table(pa.Table.from_batches([batch]), sink)
-                yield Block(before, sink.getvalue())
-                before += batch.num_rows
+                after = before + batch.num_rows
+                yield Block(before, sink.getvalue(), size * after // rows - size * before // rows)
+                before = after
     except pa.ArrowException as error:
         raise ValueError(f"{path} is not Parquet: {error}") from error
