@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fabcost.features.schema import Schema
-from fabcost.service.errors import AlreadyThereError, InvalidRequestError, UnknownModelError
+from fabcost.service.errors import (
+    AlreadyThereError,
+    InvalidRequestError,
+    StoreAwayError,
+    UnknownModelError,
+)
 from fabcost.service.messages import (
     LONGEST_ID,
     DecisionAnswer,
@@ -22,6 +26,7 @@ from fabcost.service.messages import (
     ModelName,
 )
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.personalizer.apprentice import latest_metrics, written
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.configuration import changes, configuration_of
 from fabcost.service.personalizer.ranking import checked_id, decision_request, rank_response
@@ -84,7 +89,7 @@ class Operations:
 
     async def configuration(self, request: Request) -> Response:
         """The configuration of a model."""
-        return _configuration(self._service.model(_model(request)))
+        return await self._configuration(self._service.model(_model(request)))
 
     async def replace_configuration(self, request: Request) -> Response:
         """Set all of the configuration."""
@@ -118,12 +123,23 @@ class Operations:
     async def _configured(self, name: str, given: dict[str, Any]) -> Response:
         changed = changes(self._settings(name), given)
         try:
+            model = self._service.model(name)
             if changed:
-                return _configuration(await self._service.change_model(name, changed))
-            return _configuration(self._service.model(name))
+                model = await self._service.change_model(name, changed)
         except UnknownModelError:
             settings = msgspec.structs.replace(NEW_MODEL, **changed)
-            return _configuration(await self._service.create_model(_checked_name(name), settings))
+            model = await self._service.create_model(_checked_name(name), settings)
+        return await self._configuration(model)
+
+    async def _configuration(self, model: ModelAnswer) -> Response:
+        """Without metrics while the database cannot be read."""
+        configuration = configuration_of(model.settings)
+        configuration["lastConfigurationEditDate"] = written(model.edited)
+        if model.settings.mode == "apprentice":
+            with contextlib.suppress(StoreAwayError):
+                if metrics := await latest_metrics(self._service, model.name):
+                    configuration["latestApprenticeModeMetrics"] = metrics
+        return _json(configuration)
 
     def _settings(self, name: str) -> ModelSettings:
         """Of the model, or of the one that would be made."""
@@ -133,11 +149,6 @@ class Operations:
             if not self._create_models:
                 raise
             return NEW_MODEL
-
-
-def _configuration(model: ModelAnswer) -> Response:
-    edited = datetime.fromtimestamp(model.edited, UTC).isoformat().replace("+00:00", "Z")
-    return _json({**configuration_of(model.settings), "lastConfigurationEditDate": edited})
 
 
 def _json(body: Any, status: int = 200) -> Response:
