@@ -413,10 +413,10 @@ def _challenge(k, centre, a, b, even, odd, best, leader):
 
 @njit(cache=True)
 def _is_equal(a, b):
+    equal = True
     for i in range(a.size):
-        if a[i] != b[i]:
-            return False
-    return True
+        equal &= a[i] == b[i]
+    return equal
 
 
 @njit(cache=True)
@@ -497,6 +497,17 @@ def narrow(wide):
             for d in range(columns):
                 wide[i, d] -= along / length * wide[j, d]
     return low
+
+
+@njit(cache=True, fastmath=FAST_MATH)
+def folded_scores(parts, source, factors, mean, root, z):
+    """Scores of folded rows under the weights mean + root z."""
+    folded, scores = np.zeros(parts.shape[1]), np.zeros(parts.shape[0])
+    for j in range(source.size):
+        folded[source[j]] += factors[j] * (mean[j] + _dot(root[j], z))
+    for i in range(scores.size):
+        scores[i] = _dot(parts[i], folded)
+    return scores
 
 
 @njit(cache=True)

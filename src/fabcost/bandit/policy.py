@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from fabcost import kernels
-from fabcost.bandit.rows import Rows, law
+from fabcost.bandit.rows import Rows, is_checked, law
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
@@ -75,8 +75,10 @@ class Thompson:
 
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
-        scores: FloatArray = rows.dot(self.weights(belief, rng))
-        return scores
+        if is_checked(rows):
+            z = rng.standard_normal(belief.dimension)
+            return rows.drawn(belief.mean, belief.root, z if self.scale == 1.0 else self.scale * z)
+        return rows.dot(self.weights(belief, rng))
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int

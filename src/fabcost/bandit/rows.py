@@ -39,6 +39,10 @@ class CheckedRows(Rows, Protocol):
         """The rows as an array."""
         ...
 
+    def drawn(self, mean: FloatArray, root: FloatArray, z: FloatArray, /) -> FloatArray:
+        """Scores under the weights mean + root z."""
+        ...
+
     def law(self, mean: FloatArray, root: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """As the function of this name."""
         ...

@@ -66,9 +66,7 @@ class FoldedRows:
     def fold(self, weights: FloatArray) -> FloatArray:
         """w, the weights of the parts in this context."""
         if len(weights) != self._factors.size:
-            raise ValueError(
-                f"there are {len(weights)} weights but the rows have {self._factors.size} columns"
-            )
+            raise _wrong_width(len(weights), self._factors.size)
         many = self._parts.shape[1]
         if weights.ndim == 1:
             sums = np.bincount(self._source, weights * self._factors, many)
@@ -83,6 +81,15 @@ class FoldedRows:
             folded = kernels.narrow(folded)
         centre, spread = kernels.law(self._parts, self.fold(mean), folded)
         return centre, spread
+
+    def drawn(self, mean: FloatArray, root: FloatArray, z: FloatArray) -> FloatArray:
+        """Scores under the weights mean + root z, in one go."""
+        if len(mean) != self._factors.size:
+            raise _wrong_width(len(mean), self._factors.size)
+        scores: FloatArray = kernels.folded_scores(
+            self._parts, self._source, self._factors, mean, root, z
+        )
+        return scores
 
     def row(self, index: int) -> FloatArray:
         """One row, written out."""
@@ -107,3 +114,7 @@ class FoldedRows:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"FoldedRows({rows} rows of {columns} columns, {self._parts.shape[1]} parts)"
+
+
+def _wrong_width(weights: int, columns: int) -> ValueError:
+    return ValueError(f"there are {weights} weights but the rows have {columns} columns")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Summary
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from fabcost.service.frequent import DecisionCounts, RequestTimes
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENCIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -36,17 +38,12 @@ class Metrics:
         self._make_counters()
         self._make_gauges()
         self._make_distributions()
-        # Looking up a child by its labels costs more than counting.
-        self._request_of: dict[tuple[str, str, int], Histogram] = {}
-        self._decision_of: dict[tuple[str, str, bool], tuple[Counter, Summary]] = {}
+        self._requests = RequestTimes(_LATENCIES)
+        self._decisions = DecisionCounts()
+        self.registry.register(self._requests)
+        self.registry.register(self._decisions)
 
     def _make_counters(self) -> None:
-        self._decisions = Counter(
-            "fabcost_decisions",
-            "Decisions by arm; durable is false for those answered from memory.",
-            ["model", "arm", "durable"],
-            registry=self.registry,
-        )
         self._feedback = Counter(
             "fabcost_feedback",
             "Feedback by what became of it: applied, duplicate, late, parked and so on.",
@@ -78,36 +75,16 @@ class Metrics:
             registry=self.registry,
             buckets=_REFRESHES,
         )
-        self._entropy = Summary(
-            "fabcost_selection_entropy",
-            "Entropy of the choice in nats.",
-            ["model"],
-            registry=self.registry,
-        )
         self._commits = Histogram(
             "fabcost_commit_seconds",
             "Time of a transaction.",
             registry=self.registry,
             buckets=_LATENCIES,
         )
-        self._requests = Histogram(
-            "fabcost_request_seconds",
-            "Time from the first byte of a request to the last of its answer.",
-            ["route", "method", "status"],
-            registry=self.registry,
-            buckets=_LATENCIES,
-        )
 
     def decided(self, model: str, arm: str, durable: bool, entropy: float | None) -> None:
         """Count a decision; ``entropy`` is that of its propensities, if it has any."""
-        key = (model, arm, durable)
-        found = self._decision_of.get(key)
-        if found is None:
-            counter = self._decisions.labels(model, arm, "true" if durable else "false")
-            found = self._decision_of[key] = (counter, self._entropy.labels(model))
-        found[0].inc()
-        if entropy is not None:
-            found[1].observe(entropy)
+        self._decisions.add(model, arm, durable, entropy)
 
     def fed_back(self, model: str, status: str) -> None:
         """Count feedback."""
@@ -141,12 +118,7 @@ class Metrics:
 
     def requested(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request by the template of its route and the class of its status, as ``2xx``."""
-        key = (route, method, status // 100)
-        found = self._request_of.get(key)
-        if found is None:
-            found = self._requests.labels(route, method, f"{status // 100}xx")
-            self._request_of[key] = found
-        found.observe(seconds)
+        self._requests.add(route, method, status, seconds)
 
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""
@@ -154,10 +126,8 @@ class Metrics:
 
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""
-        for key in [key for key in self._decision_of if key[0] == model]:
-            del self._decision_of[key]
-        of_models = (self._decisions, self._feedback, self._version, self._published, self._lag)
-        for metric in (*of_models, self._refreshes, self._entropy):
+        self._decisions.forget(model)
+        for metric in (self._feedback, self._version, self._published, self._lag, self._refreshes):
             metric.remove_by_labels({"model": model})
 
     def render(self) -> bytes:

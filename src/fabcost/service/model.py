@@ -28,7 +28,7 @@ from fabcost.service.messages import (
     Record,
 )
 from fabcost.service.model_settings import DRAWS, ModelSettings
-from fabcost.service.records import DecisionRecord, encoded
+from fabcost.service.records import DecisionRecord, NewRecord, encoded
 from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
 
@@ -158,7 +158,7 @@ class Model:
             item=given.item,
             active=known,
             learns=known,
-            features=scene.features(place),
+            features=scene.at(place).row,
             record=encoded(record),
         )
 
@@ -195,9 +195,8 @@ class Model:
     ) -> _Arm:
         mode, holdback = self.settings.mode, self.settings.holdback
         allowed = len(rows) - len(excluded)
-        baseline = next(i for i in range(len(rows)) if i not in excluded)
         if mode in ("off", "logging-only"):
-            return _Arm(baseline, "baseline", None, None)
+            return _Arm(_first(rows, excluded), "baseline", None, None)
         rng = self._streams.of(decision)
         choice = choose(
             belief,
@@ -210,7 +209,7 @@ class Model:
             floor=self.settings.floor,
         )
         if mode == "apprentice":
-            return _Arm(baseline, "baseline", choice, None)
+            return _Arm(_first(rows, excluded), "baseline", choice, None)
         shares = choice.propensities
         if holdback == 0.0:
             return _Arm(choice.index, "bandit", choice, shares)
@@ -259,14 +258,15 @@ class Model:
         scene: Scene,
         now: float,
     ) -> DecisionRow:
-        mode, shares = self.settings.mode, chosen.propensities
+        mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
         would = None if chosen.choice is None else scene.names[chosen.choice.index]
-        record = DecisionRecord(
-            context=request.context,
-            candidates=list(scene.names),
+        record = NewRecord(
+            context=scene.context,
+            candidates=scene.candidates,
             answer=answer,
             mode=mode,
             features=request.candidates,
+            item_features=served.features,
             catalogue_version=self.catalogue.version if request.candidates is None else 0,
             all_propensities=None if shares is None else shares.tolist(),
             would_choose=would if chosen.arm == "baseline" else None,
@@ -281,7 +281,7 @@ class Model:
             item=answer.item,
             active=not request.deferred,
             learns=mode in ("online", "apprentice"),
-            features=scene.features(chosen.place),
+            features=served.row,
             record=encoded(record),
         )
 
@@ -302,6 +302,10 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     root[:known, :known] = belief.root
     root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
     return Gaussian.from_kernel(mean, root)
+
+
+def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
+    return next(place for place in range(len(rows)) if place not in excluded)
 
 
 def _entropy(shares: FloatArray | None) -> float | None:

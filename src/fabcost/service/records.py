@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
 from fabcost.service.messages import DecisionAnswer, DecisionView, Record
@@ -42,6 +42,27 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     deferred: bool = False
 
 
+class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A `DecisionRecord` to be written, with parts that were encoded before.
+
+    Examples
+    --------
+    >>> NewRecord.__struct_fields__ == DecisionRecord.__struct_fields__
+    True
+    """
+
+    context: Raw
+    candidates: Raw
+    answer: DecisionAnswer
+    mode: Mode
+    features: dict[str, Record] | None = None
+    item_features: Raw | None = None
+    catalogue_version: int = 0
+    all_propensities: list[float] | None = None
+    would_choose: str | None = None
+    deferred: bool = False
+
+
 class Impression(Struct, frozen=True, array_like=True):
     """The numbers of a row that are not zero, and their columns."""
 
@@ -71,7 +92,7 @@ _records = msgspec.json.Decoder(DecisionRecord)
 _impressions = msgspec.json.Decoder(Impression)
 
 
-def encoded(value: DecisionRecord | Impression) -> str:
+def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
     """As JSON.
 
     Examples

@@ -5,12 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from fabcost.service.messages import FeedbackStatus
 from fabcost.service.model import Steps
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import DecisionRow, Key, StoredDecision
+from fabcost.service.store.rows import DecisionRow, Key
+
+
+class Awaiting(Protocol):
+    """Who waits for the writer: an `asyncio.Future`, or what can be told like one."""
+
+    def done(self) -> bool:
+        """Whether it was told already."""
+        ...
+
+    def set_result(self, result: Any, /) -> None:
+        """What became of the request."""
+        ...
+
+    def set_exception(self, exception: Any, /) -> None:
+        """Why nothing became of it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +40,7 @@ class Write:
     row: DecisionRow
     steps: Steps | None
     entropy: float | None
-    done: asyncio.Future[StoredDecision | bool]
+    done: Awaiting
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,18 +81,27 @@ class Resolver:
         for each in writes:
             if each.steps is not None:
                 self._store.insert_steps(each.row.model, each.steps.first, each.steps.steps)
-        first = {(each.row.model, each.row.decision): each for each in reversed(writes)}
-        new = self._store.insert_decisions([each.row for each in reversed(first.values())])
+        first: dict[Key, Write] = {}
+        for each in writes:
+            first.setdefault(_key(each), each)
+        new = self._store.insert_decisions([each.row for each in first.values()])
         self.outcome.written += len(new)
         for key in new:
             self._counts.decision(first[key].row, first[key].entropy)
+        if len(new) == len(writes):
+            self.outcome.answers += [(each.done, True) for each in writes]
+        else:
+            self._answer_repeats(writes, first, new)
+        self._unpark(new & self._parked)
+
+    def _answer_repeats(
+        self, writes: Sequence[Write], first: Mapping[Key, Write], new: set[Key]
+    ) -> None:
         taken = {_key(each) for each in writes if first[_key(each)] is not each}
-        taken |= first.keys() - new
-        found = self._store.find_decisions(taken) if taken else {}
+        found = self._store.find_decisions(taken | (first.keys() - new))
         for each in writes:
             is_new = _key(each) in new and first[_key(each)] is each
             self.outcome.answers.append((each.done, True if is_new else found[_key(each)]))
-        self._unpark(new & self._parked)
 
     def activate(self, activations: Sequence[Activate]) -> None:
         """Let deferred decisions count, and feedback that came before."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Raw
 
 from fabcost.features.folded import FoldedRows
 from fabcost.features.items import EncodedItems
@@ -14,7 +15,7 @@ from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionRequest
+from fabcost.service.messages import DecisionRequest, Record
 from fabcost.service.records import Impression, encoded
 
 #: Contexts whose rows are remembered.
@@ -23,19 +24,34 @@ REMEMBERED = 1024
 _encoder = msgspec.json.Encoder()
 
 
+class Chosen(NamedTuple):
+    """What is written down of a chosen item, as JSON: its row, and its features in a catalogue."""
+
+    row: str
+    features: Raw | None
+
+
 class Scene(NamedTuple):
-    """The ids of candidates, their rows, and those rows as JSON that were chosen before."""
+    """Candidates in a context: ids and rows, and both sides as JSON.
+
+    ``items`` are the features of a catalogue, ``chosen`` what was written down before.
+    """
 
     names: tuple[str, ...]
     rows: FoldedRows
-    chosen: dict[int, str]
+    context: Raw
+    candidates: Raw
+    items: Mapping[str, Record] | None
+    chosen: dict[int, Chosen]
 
-    def features(self, place: int) -> str:
-        """The row at a place, as it is written down."""
-        text = self.chosen.get(place)
-        if text is None:
-            text = self.chosen[place] = encoded(Impression.of(self.rows.row(place)))
-        return text
+    def at(self, place: int) -> Chosen:
+        """The candidate at a place, as it is written down."""
+        found = self.chosen.get(place)
+        if found is None:
+            row = encoded(Impression.of(self.rows.row(place)))
+            features = None if self.items is None else _raw(self.items[self.names[place]])
+            found = self.chosen[place] = Chosen(row, features)
+        return found
 
 
 class Scenes:
@@ -54,6 +70,7 @@ class Scenes:
         self._catalogue = catalogue
         self._remembered: dict[tuple[EncodedItems, int, bytes], Scene] = {}
         self._version = catalogue.version
+        self._names: tuple[EncodedItems | None, Raw] = (None, Raw())
 
     def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         """The scene of a request, and the places that are excluded; errors change nothing."""
@@ -74,32 +91,42 @@ class Scenes:
         excluded = _excluded(read.names, request.exclude)
         self._schema.grow_to(reader)
         items = self._schema.place_items(reader, read)
-        return self._drawn(terms, items), excluded
+        return self._drawn(terms, items, _raw(request.context), None), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
         items = self._chosen_items(request)
         excluded = _excluded(items.names, request.exclude)  # type: ignore[arg-type]
+        context = _encoder.encode(request.context)
         if request.items is not None:
-            return self._read(request, items), excluded
+            return self._read(request, items, Raw(context)), excluded
         if self._version != self._catalogue.version:
             self._version = self._catalogue.version
             self._remembered.clear()
-        key = (items, self._schema.width, _encoder.encode(request.context))
-        scene = self._remembered.get(key)
+        scene = self._remembered.get((items, self._schema.width, context))
         if scene is None:
-            scene = self._read(request, items)
-            self._remember((items, self._schema.width, key[2]), scene)
+            scene = self._read(request, items, Raw(context))
+            self._remember((items, self._schema.width, context), scene)
         return scene, excluded
 
-    def _read(self, request: DecisionRequest, items: EncodedItems) -> Scene:
+    def _read(self, request: DecisionRequest, items: EncodedItems, context: Raw) -> Scene:
         reader: Reader = self._schema.reader()
         terms = reader.read(request.context, "context")
         self._schema.grow_to(reader)
-        return self._drawn(terms, items)
+        return self._drawn(terms, items, context, self._catalogue.items)
 
-    def _drawn(self, terms: list[Term], items: EncodedItems) -> Scene:
-        return Scene(items.names, self._schema.drawn(terms, items), {})  # type: ignore[arg-type]
+    def _drawn(
+        self,
+        terms: list[Term],
+        items: EncodedItems,
+        context: Raw,
+        features: Mapping[str, Record] | None,
+    ) -> Scene:
+        names: tuple[str, ...] = items.names  # type: ignore[assignment]
+        if self._names[0] is not items:
+            self._names = (items, _raw(names))
+        rows = self._schema.drawn(terms, items)
+        return Scene(names, rows, context, self._names[1], features, {})
 
     def _remember(self, key: tuple[EncodedItems, int, bytes], scene: Scene) -> None:
         if len(self._remembered) >= REMEMBERED:
@@ -112,6 +139,10 @@ class Scenes:
         if request.filter is not None:
             return self._catalogue.matching(request.filter)
         return self._catalogue.all()
+
+
+def _raw(value: Any) -> Raw:
+    return Raw(_encoder.encode(value))
 
 
 def _excluded(names: tuple[str, ...], exclude: Sequence[str]) -> list[int]:

@@ -17,8 +17,8 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost.service.http.app import application
+from fabcost.service.http.direct import DirectProtocol
 from fabcost.service.http.gate import Gate
-from fabcost.service.http.protocol import GuardedProtocol
 from fabcost.service.logs import forward
 from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.service.model_settings import ModelSettings
@@ -221,7 +221,7 @@ def configuration(gate: Gate, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
     return uvicorn.Config(
         gate,
-        http=GuardedProtocol.within(settings.request_seconds),
+        http=DirectProtocol.over(gate.shortcut, seconds_for_a_head=settings.request_seconds),
         ws="none",
         lifespan="off",
         log_config=None,

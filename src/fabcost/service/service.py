@@ -8,6 +8,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ from fabcost.service.messages import (
     ExplanationAnswer,
     FeedbackAnswer,
     FeedbackRequest,
+    FeedbackStatus,
     ItemsAnswer,
     LoggedImpression,
     ModelAnswer,
@@ -39,12 +41,13 @@ from fabcost.service.messages import (
     StatsAnswer,
 )
 from fabcost.service.metrics import Metrics
-from fabcost.service.model import Made, Model
+from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings, changed
-from fabcost.service.records import record, view
+from fabcost.service.pending import Finish, PendingDecision
+from fabcost.service.records import view
 from fabcost.service.requests import Activate, Call, Expire, Feed, Write
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import DecisionRow, ItemRow, KeyRow, StoredDecision
+from fabcost.service.store.rows import ItemRow, KeyRow, StoredDecision
 from fabcost.service.writer import Writer
 
 T = TypeVar("T")
@@ -93,7 +96,7 @@ class Service:
         self._own = secrets.token_hex(6)
         self._numbers = count()
         self._totals: dict[str, looking.Totals] = {}
-        self._waiting: deque[tuple[float, asyncio.Future[StoredDecision | bool]]] = deque()
+        self._waiting: deque[PendingDecision] = deque()
         self._sweeping = asyncio.create_task(self._sweep())
 
     @classmethod
@@ -237,12 +240,24 @@ class Service:
 
     async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
         """Choose an item, and answer when that is durable; see `DecisionRequest`."""
+        done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
+        self.begin_to_decide(name, request, partial(_settle, done))
+        return await done
+
+    def begin_to_decide(self, name: str, request: DecisionRequest, finish: Finish) -> None:
+        """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
         model, now = self._model(name), self.clock.now()
         decision = request.decision_id or self._new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
-            return made.answer
-        return await self._written(model, made, made.row)
+            finish(made.answer)
+            return
+        pending = PendingDecision(name, made, finish, metrics=self.metrics, since=self._loop.time())
+        # Those that were answered go now, while their memory is still in the processor's cache.
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft()
+        self._waiting.append(pending)
+        self._writer.submit(Write(made.row, model.new_steps(), made.entropy, pending))
 
     async def feedback(
         self, name: str, requests: Sequence[FeedbackRequest]
@@ -311,16 +326,16 @@ class Service:
         ids = [each.decision_id or self._new_id(now) for each in impressions]
         pairs = list(zip(impressions, ids, strict=True))
         rows = [model.logged(each, decision, now) for each, decision in pairs]
-        writes, feeds = [], []
+        writes: list[asyncio.Future[StoredDecision | bool]] = []
+        feeds: list[asyncio.Future[FeedbackStatus]] = []
         for row, (each, decision) in zip(rows, pairs, strict=True):
-            writes.append(Write(row, model.new_steps(), None, self._loop.create_future()))
-            self._writer.submit(writes[-1])
+            writes.append(self._loop.create_future())
+            self._writer.submit(Write(row, model.new_steps(), None, writes[-1]))
             if each.value is not None:
-                done = self._loop.create_future()
-                feeds.append(Feed((name, decision), each.value, "imported", now, done))
-                self._writer.submit(feeds[-1])
-        written = await asyncio.gather(*(each.done for each in writes))
-        await asyncio.gather(*(each.done for each in feeds))
+                feeds.append(self._loop.create_future())
+                self._writer.submit(Feed((name, decision), each.value, "imported", now, feeds[-1]))
+        written = await asyncio.gather(*writes)
+        await asyncio.gather(*feeds)
         if False in written:
             raise StoreAwayError("the decisions are in memory only")
         return sum(each is True for each in written)
@@ -396,23 +411,13 @@ class Service:
         self._models[name] = loaded.model
         return looking.model(loaded.model)
 
-    async def _written(self, model: Model, made: Made, row: DecisionRow) -> DecisionAnswer:
-        done: asyncio.Future[StoredDecision | bool] = self._loop.create_future()
-        self._waiting.append((self._loop.time(), done))
-        self._writer.submit(Write(row, model.new_steps(), made.entropy, done))
-        written = await done
-        if not isinstance(written, bool):
-            return record(written.record).answer
-        self.metrics.decided(model.name, made.answer.arm, durable=written, entropy=made.entropy)
-        return made.answer if written else msgspec.structs.replace(made.answer, durable=False)
-
     def _stop_waiting(self) -> None:
         """Answer decisions from memory that the database has kept waiting for too long."""
         latest = self._loop.time() - _DURABLE_WITHIN_SECONDS
-        while self._waiting and (self._waiting[0][1].done() or self._waiting[0][0] < latest):
-            _, done = self._waiting.popleft()
-            if not done.done():
-                done.set_result(False)
+        while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
+            pending = self._waiting.popleft()
+            if not pending.done():
+                pending.set_result(False)
 
     async def _stored(self, name: str, decision_id: str) -> StoredDecision:
         self._model(name)
@@ -447,6 +452,16 @@ class Service:
                 expired.add_done_callback(_forget)
                 now = self.clock.now()
                 self._writer.submit(Expire(now, now - self._park_seconds, expired))
+
+
+def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:
+    """Tell whoever still waits."""
+    if done.done():
+        return
+    if isinstance(result, Exception):
+        done.set_exception(result)
+    else:
+        done.set_result(result)
 
 
 def _forget(done: asyncio.Future[int]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
 from fabcost.service.recovery import Recovery
-from fabcost.service.requests import Activate, Call, Expire, Feed, Request, Write
+from fabcost.service.requests import Activate, Awaiting, Call, Expire, Feed, Request, Write
 from fabcost.service.resolution import Keeper, Outcome, Resolver, model_of, without_models
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key
@@ -207,8 +207,9 @@ class Writer:
         gone = without_models(
             [each for each in group if isinstance(each, Write | Feed | Activate)], self.keepers
         )
-        group = [each for each in group if all(each is not one for one in gone)]
-        self._answer([(each.done, UnknownModelError(model_of(each))) for each in gone])
+        if gone:
+            group = [each for each in group if all(each is not one for one in gone)]
+            self._answer([(each.done, UnknownModelError(model_of(each))) for each in gone])
         with self.store.transaction():
             outcome = self._resolved(group)
         self._learn(outcome)
@@ -257,13 +258,26 @@ class Writer:
             self._observer.applied(model, self.keepers[model].head)
             self._observer.lagged(model, self.keepers[model].learning.lag)
 
-    def _answer(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    def _answer(self, answers: list[tuple[Awaiting, Any]]) -> None:
         if answers:
-            self._loop.call_soon_threadsafe(_settle, answers)
+            self._loop.call_soon_threadsafe(self._settle, answers)
+
+    def _settle(self, answers: list[tuple[Awaiting, Any]]) -> None:
+        for done, result in answers:
+            if done.done():
+                continue
+            try:
+                if isinstance(result, Exception):
+                    done.set_exception(result)
+                else:
+                    done.set_result(result)
+            except Exception as error:  # noqa: BLE001 - the others wait for their answers too
+                told = {"message": "an answer could not be given", "exception": error}
+                self._loop.call_exception_handler(told)
 
     def _keep(self, group: list[Request], error: ServiceError) -> None:
         """Decisions wait for the database; everything else may be repeated by whoever asked."""
-        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        answers: list[tuple[Awaiting, Any]] = []
         for each in group:
             if isinstance(each, Write):
                 self._put_aside(each)
@@ -359,12 +373,3 @@ def _groups(batch: list[Request]) -> list[list[Request]]:
             groups[-1].append(each)
         together = not isinstance(each, Call)
     return groups
-
-
-def _settle(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    for done, result in answers:
-        if not done.done():
-            if isinstance(result, Exception):
-                done.set_exception(result)
-            else:
-                done.set_result(result)

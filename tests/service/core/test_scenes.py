@@ -40,7 +40,7 @@ def test_scenes_are_those_of_a_schema_that_remembers_nothing(taken: list[Any]) -
         expected = schema.rows(step, schema.encode_items(catalogue.items))
         np.testing.assert_array_equal(_padded(scene.rows.dense(), expected.shape[1]), expected)
         for place in range(len(scene.names)):
-            row = impression(scene.features(place))
+            row = impression(scene.at(place).row)
             np.testing.assert_array_equal(np.flatnonzero(expected[place]), row.columns)
 
 

@@ -184,11 +184,11 @@ def test_head_is_get_without_the_body(http: httpx.Client) -> None:
 def test_what_goes_wrong_inside_is_logged_and_not_told(
     small: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise RuntimeError("the password is hunter2")
 
     with small.client() as http, monkeypatch.context() as patch:
-        patch.setattr(small.service, "decide", fail)
+        patch.setattr(small.service, "begin_to_decide", fail)
         answer = http.post(DECISIONS, json={"candidates": {"a": {"x": 1}}})
     assert code(answer) == (500, "internal")
     assert "hunter2" not in answer.text

@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fabcost.service.messages import DecisionAnswer, DecisionRequest
+from fabcost.service.messages import DecisionRequest
+from fabcost.service.pending import Finish
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
 
@@ -39,7 +40,7 @@ def test_a_body_that_does_not_come(hasty: Running) -> None:
     head = b"POST /v1/models HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with raw(hasty) as connection:
         connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
-        answer = connection.recv(65_536)
+        answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b"the body did not come within 0.5 s" in answer
 
@@ -77,20 +78,20 @@ class Slow:
     """A model's decisions, held back until they are let go."""
 
     def __init__(self, server: Running) -> None:
-        self._decide = server.service.decide
-        self._go = asyncio.Event()
+        self._begin = server.service.begin_to_decide
+        self._held: list[tuple[str, DecisionRequest, Finish]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self.waiting = threading.Semaphore(0)
 
-    async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
+    def begin_to_decide(self, name: str, request: DecisionRequest, finish: Finish) -> None:
         self._loop = asyncio.get_running_loop()
+        self._held.append((name, request, finish))
         self.waiting.release()
-        await self._go.wait()
-        return await self._decide(name, request)
 
     def let_go(self) -> None:
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(self._go.set)
+        for each in self._held:
+            self._loop.call_soon_threadsafe(self._begin, *each)
 
 
 def test_more_requests_than_may_be_in_flight(
@@ -100,7 +101,7 @@ def test_more_requests_than_may_be_in_flight(
     with running(settings) as server, server.client() as http:
         http.post("/v1/models", json={"name": "news"}).raise_for_status()
         slow = Slow(server)
-        monkeypatch.setattr(server.service, "decide", slow.decide)
+        monkeypatch.setattr(server.service, "begin_to_decide", slow.begin_to_decide)
         answers: list[int] = []
 
         def ask() -> None:
@@ -124,8 +125,8 @@ def test_more_requests_than_may_be_in_flight(
 
 
 def test_an_answer_that_takes_too_long(hasty: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hasty.service, "decide", Slow(hasty).decide)
+    monkeypatch.setattr(hasty.service, "begin_to_decide", lambda *_: None)
     with hasty.client() as http:
-        late = http.post(DECISIONS, json={"candidates": {"a": {"x": 1}}})
+        late = http.post(DECISIONS + "?", json={"candidates": {"a": {"x": 1}}})
         assert code(late) == (503, "timeout")
         assert http.get("/v1/models").status_code == 200

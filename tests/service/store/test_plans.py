@@ -13,6 +13,7 @@ from tests.service.store.rows import decision_row, feedback_row
 
 KEY = ("model", "decision")
 BATCHES = {
+    "existing_decisions": KEY,
     "find_decisions": KEY,
     "activate": KEY,
     "resolve": Resolution._fields,
@@ -30,8 +31,8 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
         return str(connection._execute(query, {"batch": "[]"}))
     assert isinstance(connection, sqlite.Sqlite)
-    query = f"EXPLAIN QUERY PLAN {sqlite._batch(tuple(columns), 2)} {text}"
-    return str(connection._open().execute(query, [None] * 2 * len(columns)).fetchall())
+    query = f"EXPLAIN QUERY PLAN {sqlite._over_batch(text, tuple(columns), 2)}"
+    return str(connection._open().execute(query, [None] * (2 * len(columns) + 1)).fetchall())
 
 
 def test_batches_are_found_by_key(store: Store) -> None:

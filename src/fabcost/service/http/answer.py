@@ -10,7 +10,8 @@ import msgspec
 Header = tuple[bytes, bytes]
 
 JSON = b"application/json"
-_ENCODER = msgspec.json.Encoder()
+#: To JSON.
+encode = msgspec.json.Encoder().encode
 
 
 class Answer(NamedTuple):
@@ -30,7 +31,7 @@ def answer(value: Any, status: int = 200) -> Answer:
     >>> answer({"models": []})
     Answer(status=200, body=b'{"models":[]}', content_type=b'application/json', headers=())
     """
-    return Answer(status, _ENCODER.encode(value))
+    return Answer(status, encode(value))
 
 
 def nothing() -> Answer:

@@ -47,8 +47,9 @@ class Deadlines:
                 raise
             raise self._overdue[task] from None
         finally:
-            self._underway.pop(task)
-            self._overdue.pop(task, None)
+            del self._underway[task]
+            if self._overdue:
+                self._overdue.pop(task, None)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()

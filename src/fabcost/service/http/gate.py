@@ -9,14 +9,16 @@ from time import perf_counter
 from starlette.types import Receive, Scope, Send
 
 from fabcost.service import personalizer
-from fabcost.service.http.answer import Answer, Header
+from fabcost.service.http.answer import JSON, Answer, Header
 from fabcost.service.http.deadlines import Deadlines
+from fabcost.service.http.direct import WHOLE_ANSWER
 from fabcost.service.http.foreign import Contract, Pages
-from fabcost.service.http.headers import of_answer, request_id
+from fabcost.service.http.headers import head_of_json, of_answer, request_id
 from fabcost.service.http.incoming import Incoming
 from fabcost.service.http.native import Native
 from fabcost.service.http.problem import RETRY_SOON, RefusedError, problem, refusal
 from fabcost.service.http.routing import Tree
+from fabcost.service.http.shortcut import Shortcut
 from fabcost.service.http.site import Site
 
 _NOWHERE = "(none)"
@@ -47,6 +49,7 @@ class Gate:
         self._contract = contract
         self._pages = pages
         self._deadlines = Deadlines()
+        self.shortcut = Shortcut(site, self._tree)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -58,20 +61,12 @@ class Gate:
         self.site.in_flight += 1
         try:
             route, answer = await self._answer(incoming, identity)
-            await _deliver(answer, of_answer(answer, identity), scope["method"], send)
+            if not _sent_whole(answer, identity, scope):
+                await _deliver(answer, of_answer(answer, identity), scope["method"], send)
         finally:
             self.site.in_flight -= 1
-        seconds = perf_counter() - started
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        self.site.service.metrics.requested(route, method, answer.status, seconds)
-        self.site.log.info(
-            "request",
-            request_id=identity.decode(),
-            method=method,
-            route=route,
-            status=answer.status,
-            ms=round(1e3 * seconds, 3),
-        )
+        self.site.told(identity, method, route, answer.status, perf_counter() - started)
 
     async def _answer(self, incoming: Incoming, identity: bytes) -> tuple[str, Answer]:
         route = _NOWHERE
@@ -108,6 +103,18 @@ class Gate:
         if path == "/" or path.startswith("/dashboard/"):
             return self._pages.route, self._pages.seconds, self._pages.answer(incoming)
         raise RefusedError(404, "not_found", "there is nothing at this path")
+
+
+def _sent_whole(answer: Answer, identity: bytes, scope: Scope) -> bool:
+    """Send an answer in one piece, if it is in one piece and the server knows how to."""
+    send = scope.get("extensions", {}).get(WHOLE_ANSWER)
+    body = answer.body
+    if send is None or scope["method"] == "HEAD" or not isinstance(body, bytes):
+        return False
+    if answer.content_type is not JSON or answer.headers or answer.status == 204:
+        return False
+    send(head_of_json(answer.status, identity, len(body)), body)
+    return True
 
 
 async def _deliver(answer: Answer, headers: list[Header], method: str, send: Send) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import cache
+from http import HTTPStatus
 from itertools import count
 
 from fabcost.service.http.answer import JSON, Answer, Header
@@ -57,3 +59,23 @@ def of_answer(answer: Answer, identity: bytes) -> list[Header]:
     if has_body:
         headers.append((b"content-type", answer.content_type))
     return [*_SECURITY, *headers]
+
+
+def head_of_json(
+    status: int, identity: bytes, length: int, headers: tuple[Header, ...] = ()
+) -> bytes:
+    """The head of an answer in JSON as it goes over the wire, but for its end.
+
+    Examples
+    --------
+    >>> head_of_json(200, b"trace-17", 2).splitlines()[-2:]
+    [b'x-request-id: trace-17', b'content-length: 2']
+    """
+    head = b"%bx-request-id: %b\r\ncontent-length: %d" % (_beginning(status), identity, length)
+    return head + b"".join(b"\r\n%b: %b" % header for header in headers) if headers else head
+
+
+@cache
+def _beginning(status: int) -> bytes:
+    line = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
+    return line + b"".join(b"%b: %b\r\n" % header for header in _OF_JSON)

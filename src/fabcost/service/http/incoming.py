@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -34,14 +35,14 @@ class Incoming:
         """The whole body, or an error as soon as it is known to be longer than ``limit``."""
         announced = self.headers.get(b"content-length", b"0")
         if len(announced) > 15 or int(announced) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         self.waits_for_body = True
         message = await self.receive()
         content: bytes = message.get("body", b"")
         if message.get("more_body", False):
             content = await self._rest(bytearray(content), limit)
         if len(content) > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         self.waits_for_body = False
         return content
 
@@ -55,13 +56,21 @@ class Incoming:
             more = message.get("more_body", False)
         return bytes(content)
 
-    def check_media_type(self, expected: tuple[str, ...]) -> None:
-        """An error if the body is said to be something else, or nothing is said."""
-        given = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if given.decode("latin-1") not in expected:
-            said = given.decode("latin-1") or "not given"
-            message = f"the content type is {said} but must be {' or '.join(expected)}"
-            raise RefusedError(415, "unsupported_media_type", message, CLOSE)
+
+def check_media_type(headers: Mapping[bytes, bytes], expected: tuple[str, ...]) -> None:
+    """An error if the body is said to be something else, or nothing is said.
+
+    Examples
+    --------
+    >>> check_media_type({b"content-type": b"text/csv; charset=utf-8"}, ("text/csv",))
+    """
+    header = headers.get(b"content-type", b"").decode("latin-1")
+    if header in expected:
+        return
+    given = header.partition(";")[0].strip().lower()
+    if given not in expected:
+        said = f"the content type is {given or 'not given'} but must be {' or '.join(expected)}"
+        raise RefusedError(415, "unsupported_media_type", said, CLOSE)
 
 
 def read_query(query: bytes, kind: Any) -> Any:
@@ -106,6 +115,13 @@ def read_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
 
 
-def _too_large(limit: int) -> RefusedError:
+def too_large(limit: int) -> RefusedError:
+    """What is said of a body beyond the limit.
+
+    Examples
+    --------
+    >>> too_large(10).status
+    413
+    """
     message = f"the body is larger than {limit} bytes"
     return RefusedError(413, "body_too_large", message, CLOSE)

@@ -57,6 +57,7 @@ class Bytes(NamedTuple):
 
 
 Handler = Callable[[Call], Awaitable[Answer]]
+Finish = Callable[[Any], object]
 JSON_TYPES = ("application/json",)
 
 
@@ -83,6 +84,9 @@ class Operation(NamedTuple):
         Statuses of errors that not every route has.
     of_any_model
         Whether a key of one model is let in though the path names no model.
+    begin
+        Does what the handler does without waiting: it is given who to tell the value that is to be
+        answered with status 200, or an error.
     transfer
         Whether bodies may be as large, and answers as slow, as those of whole models and logs.
     """
@@ -98,6 +102,7 @@ class Operation(NamedTuple):
     errors: tuple[int, ...] = ()
     of_any_model: bool = False
     transfer: bool = False
+    begin: Callable[[Call, Finish], None] | None = None
 
     @property
     def media_types(self) -> tuple[str, ...]:

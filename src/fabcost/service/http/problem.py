@@ -14,7 +14,7 @@ from fabcost.service.errors import (
     UnknownItemError,
     UnknownModelError,
 )
-from fabcost.service.http.answer import Answer, Header, answer
+from fabcost.service.http.answer import Answer, Header, encode
 
 RETRY_SOON: Header = (b"retry-after", b"1")
 CLOSE: Header = (b"connection", b"close")
@@ -68,8 +68,18 @@ def problem(error: RefusedError, identity: bytes) -> Answer:
     >>> problem(RefusedError(404, "not_found", "there is nothing here"), b"trace-17").body
     b'{"error":{"code":"not_found","message":"there is nothing here","request_id":"trace-17"}}'
     """
-    body = ErrorAnswer(Problem(error.code, str(error), identity.decode()))
-    return answer(body, error.status)._replace(headers=error.headers)
+    return Answer(error.status, problem_body(error, identity), headers=error.headers)
+
+
+def problem_body(error: RefusedError, identity: bytes) -> bytes:
+    """Its body.
+
+    Examples
+    --------
+    >>> problem_body(RefusedError(404, "not_found", "nothing"), b"trace-17")
+    b'{"error":{"code":"not_found","message":"nothing","request_id":"trace-17"}}'
+    """
+    return encode(ErrorAnswer(Problem(error.code, str(error), identity.decode())))
 
 
 def refusal(error: Exception) -> RefusedError:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, with a limit on how long and how large a head may be."""
+"""HTTP/1.1 as uvicorn speaks it, with limits on the time and the size of a head."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     seconds_for_a_head = 10.0
 
-    @classmethod
-    def within(cls, seconds: float) -> type[GuardedProtocol]:
-        """The same protocol, with so many seconds for a head."""
-        return type(cls.__name__, (cls,), {"seconds_for_a_head": seconds})
-
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._head = 0
+        self._in_head = False
         self._waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -36,26 +32,30 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless the head has become too large."""
-        self._head += len(data)
-        if self._waiting is not None and self._head > _LARGEST_HEAD + len(data):
-            self.send_400_response("The head of the request is too large.")
-            return
+        """Read on, unless the head has become too large; only a head in parts needs a timer."""
+        if self._in_head:
+            if self._head > _LARGEST_HEAD:
+                self.send_400_response("The head of the request is too large.")
+                return
+            self._head += len(data)
         super().data_received(data)
+        if self._in_head and self._waiting is None:
+            self._wait()
 
     def on_message_begin(self) -> None:
-        """Wait for the head of the next request of the connection."""
+        """A head begins."""
         super().on_message_begin()
-        if self._waiting is None:
-            self._wait()
+        self._in_head = True
+        self._head = 0
 
     def on_headers_complete(self) -> None:
         """The head is there."""
-        self._stop_waiting()
+        self._in_head = False
+        if self._waiting is not None:
+            self._stop_waiting()
         super().on_headers_complete()
 
     def _wait(self) -> None:
-        self._head = 0
         self._waiting = self.loop.call_later(self.seconds_for_a_head, self.transport.close)
 
     def _stop_waiting(self) -> None:

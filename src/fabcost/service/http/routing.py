@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
+_MOST_REMEMBERED = 1024
+_LONGEST_REMEMBERED = 256
 
 
 class Found(NamedTuple, Generic[T]):
@@ -57,9 +60,13 @@ class Tree(Generic[T]):
             for segment in path.split("/")[1:]:
                 node = node.at(segment)
             node.values[method] = value
+        self._remembered = lru_cache(maxsize=_MOST_REMEMBERED)(self._find)
 
     def find(self, path: str) -> Found[T] | None:
-        """What is at a path, if anything is."""
+        """What is at a path, if anything is; not to be changed."""
+        return self._remembered(path) if len(path) <= _LONGEST_REMEMBERED else self._find(path)
+
+    def _find(self, path: str) -> Found[T] | None:
         node, parameters = self._root, dict[str, str]()
         segments = path.split("/")
         for place in range(1, len(segments)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 
 from structlog.typing import FilteringBoundLogger
 
@@ -48,6 +49,20 @@ class Site:
         self.keys = Keys([])
         self.in_flight = 0
         self.document = document
+        self._logs_requests = log.is_enabled_for(logging.INFO)
+
+    def told(self, identity: bytes, method: str, route: str, status: int, seconds: float) -> None:
+        """Count and log a request that was answered."""
+        self.service.metrics.requested(route, method, status, seconds)
+        if self._logs_requests:
+            self.log.info(
+                "request",
+                request_id=identity.decode(),
+                method=method,
+                route=route,
+                status=status,
+                ms=round(1e3 * seconds, 3),
+            )
 
     async def reread_keys(self) -> None:
         """Read the keys in force; those of before stay while the database is away."""

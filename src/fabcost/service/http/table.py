@@ -120,7 +120,15 @@ def _of_decisions(settings: Settings) -> list[Operation]:
     one = path + "/{decision:path}"
     query = decisions.DecisionsQuery
     return [
-        Operation("POST", path, decisions.decide, "decide", DecisionAnswer, body=bodies.decision),
+        Operation(
+            "POST",
+            path,
+            decisions.decide,
+            "decide",
+            DecisionAnswer,
+            body=bodies.decision,
+            begin=decisions.begin_to_decide,
+        ),
         Operation("GET", path, decisions.list_decisions, "read", DecisionsAnswer, query=query),
         Operation("GET", one, decisions.get_decision, "read", DecisionView),
         Operation(

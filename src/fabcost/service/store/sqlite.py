@@ -13,8 +13,9 @@ from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
 
 OLDEST = (3, 37, 0)
-_MOST_ROWS = 1_000
+_MOST_ROWS = 512
 _BUSY_SECONDS = 2.0
+_STATEMENTS = 256
 # SQLITE_ERROR is a table or column that is not as we made it.
 _UNUSABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR}
 _UNUSABLE_AT_FIRST = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
@@ -55,7 +56,11 @@ class Sqlite:
         self.disconnect()
         with _errors(self._path, at_first=True):
             self._connection = sqlite3.connect(
-                self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                self._path,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=_STATEMENTS,
             )
             self._prepare(self._connection)
 
@@ -74,15 +79,19 @@ class Sqlite:
     def run_batch(
         self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> list[tuple[Any, ...]]:
-        """Run one statement on rows; more than a thousand are run by the thousand."""
+        """Run one statement on rows; more than 512 are run by so many at a time."""
         found = []
         for start in range(0, len(rows), _MOST_ROWS):
             part = rows[start : start + _MOST_ROWS]
+            # Sizes are rounded up, so that few statements are ever compiled.
+            size = 1 << (len(part) - 1).bit_length()
             values = list(chain.from_iterable(part))
             refuse_nul(values)
+            values += [None] * ((size - len(part)) * len(columns))
+            values.append(len(part))
             with _errors(self._path):
-                cursor = self._open().execute(_batch(tuple(columns), len(part)) + statement, values)
-                found += cursor.fetchall()
+                text = _over_batch(statement, tuple(columns), size)
+                found += self._open().execute(text, values).fetchall()
         return found
 
     def roll_back(self) -> None:
@@ -107,11 +116,14 @@ class Sqlite:
         connection.execute("PRAGMA foreign_keys = ON")
 
 
-@lru_cache(maxsize=512)
-def _batch(columns: tuple[str, ...], count: int) -> str:
+@lru_cache(maxsize=_STATEMENTS)
+def _over_batch(statement: str, columns: tuple[str, ...], size: int) -> str:
     marks = ", ?" * len(columns)
-    values = ", ".join(f"({place}{marks})" for place in range(1, count + 1))
-    return f"WITH batch (place, {', '.join(columns)}) AS (VALUES {values}) "
+    values = ", ".join(f"({place}{marks})" for place in range(1, size + 1))
+    return (
+        f"WITH given (place, {', '.join(columns)}) AS (VALUES {values}), "
+        f"batch AS (SELECT * FROM given WHERE place <= ?) {statement}"
+    )
 
 
 @contextmanager

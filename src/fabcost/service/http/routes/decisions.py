@@ -15,7 +15,7 @@ from fabcost.service.http.bodies import (
     DecisionsAnswer,
 )
 from fabcost.service.http.checks import check_path_id
-from fabcost.service.http.operation import Call
+from fabcost.service.http.operation import Call, Finish
 from fabcost.service.messages import DecisionRequest, FeedbackRequest
 
 
@@ -34,10 +34,12 @@ async def decide(call: Call) -> Answer:
     ``durable`` false it was given from memory while the database was away. A request with the id
     of an earlier decision is answered with that decision.
     """
-    request: DecisionRequest = call.body
-    named = (request.candidates or (), request.items or (), request.exclude)
-    call.check_ids([request.decision_id or ""], *named)
-    return answer(await call.site.service.decide(call.model, request))
+    return answer(await call.site.service.decide(call.model, _checked(call)))
+
+
+def begin_to_decide(call: Call, finish: Finish) -> None:
+    """`decide` without waiting: ``finish`` is told the answer or an error."""
+    call.site.service.begin_to_decide(call.model, _checked(call), finish)
 
 
 async def list_decisions(call: Call) -> Answer:
@@ -83,3 +85,10 @@ async def give_bulk_feedback(call: Call) -> Answer:
     call.check_ids(*((each.decision_id, each.key) for each in request.feedback))
     given = await call.site.service.feedback(call.model, request.feedback)
     return answer(BulkFeedbackAnswer(given))
+
+
+def _checked(call: Call) -> DecisionRequest:
+    request: DecisionRequest = call.body
+    named = (request.candidates or (), request.items or (), request.exclude)
+    call.check_ids([request.decision_id or ""], *named)
+    return request

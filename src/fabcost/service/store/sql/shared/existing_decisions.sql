@@ -1,4 +1,3 @@
-SELECT decisions.model, decisions.decision
-FROM batch
-INNER JOIN decisions
-    ON decisions.model = batch.model AND decisions.decision = batch.decision
+SELECT d.model, d.decision
+FROM batch CROSS JOIN decisions AS d
+WHERE d.model = batch.model AND d.decision = batch.decision

@@ -1,0 +1,163 @@
+"""A short way for requests that come in one piece: no task, no ASGI messages.
+
+What is asked most often would otherwise spend more time on being passed on than on being answered.
+Whatever is not plain (a body in parts, an error, too many requests) goes the long way, which knows
+how to refuse; there too an answer in one piece is sent in one piece.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Protocol
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from fabcost.service.http.protocol import GuardedProtocol
+
+#: The extension of the scope by which an answer in one piece is sent; it is a `Send`.
+WHOLE_ANSWER = "fabcost.whole_answer"
+
+
+class Send(Protocol):
+    """How an answer is sent: its head as it goes over the wire but for the end, and its body."""
+
+    def __call__(self, head: bytes, body: bytes) -> None:
+        """Send."""
+        ...
+
+
+class Way(Protocol):
+    """What answers on the short way, `fabcost.service.http.shortcut.Shortcut`."""
+
+    def knows(self, method: bytes, url: bytes) -> bool:
+        """Whether such requests can be answered."""
+        ...
+
+    def begin(
+        self, url: bytes, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
+    ) -> bool:
+        """Begin to answer, or change nothing and return False."""
+        ...
+
+
+class DirectProtocol(GuardedProtocol):
+    """Tries the short way with each request that comes in one piece."""
+
+    way: Way
+
+    @classmethod
+    def over(cls, way: Way, *, seconds_for_a_head: float) -> type[DirectProtocol]:
+        """The protocol for a way."""
+        given = {"way": way, "seconds_for_a_head": seconds_for_a_head}
+        return type(cls.__name__, (cls,), given)
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._held: bytes | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Read; a request of which more is to come goes the long way."""
+        super().data_received(data)
+        if self._held is not None and not self.transport.is_closing():
+            self._go_the_long_way()
+
+    def on_headers_complete(self) -> None:
+        """Hold a request that might go the short way until its body is there."""
+        if not self._is_plain():
+            self._begin_the_long_way()
+            return
+        self._in_head = False
+        if self._waiting is not None:
+            self._stop_waiting()
+        self._held = b""
+
+    def on_body(self, body: bytes) -> None:
+        """Keep, or pass on."""
+        if self._held is None:
+            super().on_body(body)
+        else:
+            self._held += body
+
+    def on_message_complete(self) -> None:
+        """Go the short way, if it goes anywhere."""
+        content = self._held
+        if content is None:
+            super().on_message_complete()
+            return
+        before, exchange = self.cycle, Exchange(keep_alive=self.parser.should_keep_alive())
+        self.cycle = exchange  # type: ignore[assignment]
+        send = partial(send_whole, self, exchange)
+        if self.way.begin(self.url, self.headers, content, send):
+            self._held = None
+            return
+        self.cycle = before
+        self._go_the_long_way()
+        super().on_message_complete()
+
+    def _is_plain(self) -> bool:
+        parser = self.parser
+        return (
+            self.way.knows(parser.get_method(), self.url)
+            and getattr(self.cycle, "response_complete", True)
+            and parser.get_http_version() == "1.1"
+            and not self.expect_100_continue
+            and not parser.should_upgrade()
+        )
+
+    def _begin_the_long_way(self) -> None:
+        super().on_headers_complete()
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None:
+            send = partial(send_whole, self, cycle)
+            cycle.scope["extensions"] = {WHOLE_ANSWER: send}  # type: ignore[dict-item]
+
+    def _go_the_long_way(self) -> None:
+        content, self._held = self._held, None
+        self._begin_the_long_way()
+        if content:
+            super().on_body(content)
+
+
+class Exchange:
+    """One request on the short way; to uvicorn it is a cycle as any other."""
+
+    __slots__ = ("disconnected", "keep_alive", "response_complete", "response_started")
+
+    def __init__(self, *, keep_alive: bool) -> None:
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.response_started = False
+        self.response_complete = False
+
+    @property
+    def message_event(self) -> _Nobody:
+        """Who waits for messages."""
+        return _NOBODY
+
+
+class _Nobody:
+    def set(self) -> None:
+        """Nobody is told."""
+
+
+_NOBODY = _Nobody()
+
+
+def send_whole(
+    protocol: HttpToolsProtocol, cycle: Exchange | RequestResponseCycle, head: bytes, body: bytes
+) -> None:
+    """Send an answer whose head is as it goes over the wire, but for what the server adds.
+
+    It does what uvicorn does with an answer in two messages, without looking at each header.
+    """
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    if cycle.disconnected:
+        return
+    more = [b"\r\n%b: %b" % header for header in protocol.server_state.default_headers]
+    if not cycle.keep_alive:
+        more.append(b"\r\nconnection: close")
+    protocol.transport.write(b"".join((head, *more, b"\r\n\r\n", body)))
+    if not cycle.keep_alive:
+        protocol.transport.close()
+    protocol.on_response_complete()

@@ -1,0 +1,65 @@
+"""A decision that waits for the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from fabcost.service.messages import DecisionAnswer
+from fabcost.service.metrics import Metrics
+from fabcost.service.model import Made
+from fabcost.service.records import record
+from fabcost.service.store.rows import StoredDecision
+
+#: Told the answer to a decision, or an error.
+Finish = Callable[[DecisionAnswer | Exception], object]
+
+
+class PendingDecision:
+    """Answers a decision as soon as it is told what became of writing it.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    made
+        The decision.
+    finish
+        Told the answer, once.
+    metrics
+        Counts it.
+    since
+        When it began to wait.
+    """
+
+    __slots__ = ("_done", "_finish", "_made", "_metrics", "_model", "since")
+
+    def __init__(
+        self, model: str, made: Made, finish: Finish, *, metrics: Metrics, since: float
+    ) -> None:
+        self._model = model
+        self._made = made
+        self._finish = finish
+        self._metrics = metrics
+        self._done = False
+        self.since = since
+
+    def done(self) -> bool:
+        """Whether it was answered."""
+        return self._done
+
+    def set_result(self, written: StoredDecision | bool, /) -> None:
+        """Answer, from memory if it is not durable, or as the decision that has its id."""
+        self._done = True
+        if not isinstance(written, bool):
+            self._finish(record(written.record).answer)
+            return
+        answer, entropy = self._made.answer, self._made.entropy
+        self._metrics.decided(self._model, answer.arm, durable=written, entropy=entropy)
+        self._finish(answer if written else msgspec.structs.replace(answer, durable=False))
+
+    def set_exception(self, exception: Exception, /) -> None:
+        """Answer that it could not be written."""
+        self._done = True
+        self._finish(exception)
