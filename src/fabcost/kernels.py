@@ -397,26 +397,31 @@ def count_wins(scores):
 def _half_scores(coefficients, z, start, sums):
     """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
     sums[:] = 0.0
-    for d in range(start, coefficients.size, 2):
+    d = start
+    while d + 2 < coefficients.size:
+        for i in range(sums.size):
+            sums[i] += coefficients[d] * z[d, i] + coefficients[d + 2] * z[d + 2, i]
+        d += 4
+    if d < coefficients.size:
         for i in range(sums.size):
             sums[i] += coefficients[d] * z[d, i]
 
 
 @njit(cache=True)
-def _challenge(k, centre, a, b, even, odd, best, leader):
-    """Let k lead wherever its score centre + a even + b odd beats the best so far."""
+def _challenge(k, centre, sign, away, best, leader):
+    """Let k lead wherever its score, centre ± away, beats the best so far."""
     for i in range(best.size):
-        score = centre + a * even[i] + b * odd[i]
+        score = centre + sign * away[i]
         leader[i] = k if score > best[i] else leader[i]
         best[i] = score if score > best[i] else best[i]
 
 
 @njit(cache=True)
 def _is_equal(a, b):
-    equal = True
-    for i in range(a.size):
-        equal &= a[i] == b[i]
-    return equal
+    i = 0
+    while i < a.size and a[i] == b[i]:
+        i += 1
+    return i == a.size
 
 
 @njit(cache=True)
@@ -448,14 +453,17 @@ def count_drawn_wins(centre, spread, normals, draws):
         z = np.ascontiguousarray(normals[start : start + LANES].T)
         many = z.shape[1]
         even, odd = np.empty(many), np.empty(many)
+        away, changed = np.empty(many), np.empty(many)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
         for k in range(centre.size):
             _half_scores(spread[k], z, 0, even)
             _half_scores(spread[k], z, 1, odd)
-            _challenge(k, centre[k], 1.0, 1.0, even, odd, best[0], leader[0])
-            _challenge(k, centre[k], 1.0, -1.0, even, odd, best[1], leader[1])
-            _challenge(k, centre[k], -1.0, -1.0, even, odd, best[2], leader[2])
-            _challenge(k, centre[k], -1.0, 1.0, even, odd, best[3], leader[3])
+            for i in range(many):
+                away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+            _challenge(k, centre[k], 1.0, away, best[0], leader[0])
+            _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
+            _challenge(k, centre[k], -1.0, away, best[2], leader[2])
+            _challenge(k, centre[k], -1.0, changed, best[3], leader[3])
         for i in range(many):
             for pattern in range(min(4, draws - 4 * (start + i))):
                 wins[leader[pattern, i]] += 1.0
@@ -497,6 +505,53 @@ def narrow(wide):
             for d in range(columns):
                 wide[i, d] -= along / length * wide[j, d]
     return low
+
+
+@njit(cache=True)
+def mix(shares, floor):
+    """shares ← (1 − floor) shares + floor / K, then divided by their sum."""
+    total = 0.0
+    for k in range(shares.size):
+        shares[k] = (1.0 - floor) * shares[k] + floor / shares.size
+        total += shares[k]
+    for k in range(shares.size):
+        shares[k] /= total
+
+
+@njit(cache=True)
+def place_of(u, shares):
+    """The first place where the sum of ``shares`` so far exceeds u of the whole."""
+    rest = u * shares.sum()
+    last = 0
+    for k in range(shares.size):
+        if shares[k] > 0.0:
+            last = k
+            rest -= shares[k]
+            if rest < 0.0:
+                break
+    return last
+
+
+@njit(cache=True)
+def entropy(shares):
+    """−Σ p log p."""
+    total = 0.0
+    for p in shares:
+        if p > 0.0:
+            total -= p * math.log(p)
+    return total
+
+
+@njit(cache=True)
+def folded_law(parts, source, factors, mean, root):
+    """`law` of folded rows; a spread wider than the parts are many is made narrower."""
+    centre = np.zeros(parts.shape[1])
+    for j in range(source.size):
+        centre[source[j]] += factors[j] * mean[j]
+    folded = fold(root, source, factors, parts.shape[1])
+    if folded.shape[0] < folded.shape[1]:
+        folded = narrow(folded)
+    return law(parts, centre, folded)
 
 
 @njit(cache=True, fastmath=FAST_MATH)

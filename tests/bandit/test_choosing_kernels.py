@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.special import entr
 
 from fabcost import Gaussian, kernels
 from fabcost.bandit.pool import Pool
@@ -171,3 +172,25 @@ def test_features_beyond_single_precision_are_scanned() -> None:
     for _ in range(50):
         theta = belief.sample(rng)
         assert pool.best(theta, belief) == (rows @ theta).argmax()
+
+
+SHARES = hnp.arrays(np.float64, st.integers(1, 30), elements=st.sampled_from([0.0, 0.25, 1.0]))
+
+
+@settings(deadline=None)
+@given(SHARES.filter(lambda shares: shares.sum() > 0.0), st.floats(0.0, 1.0))
+def test_mix_and_entropy(shares: FloatArray, floor: float) -> None:
+    mixed = (1.0 - floor) * shares + floor / shares.size
+    expected = mixed / mixed.sum()
+    kernels.mix(shares, floor)
+    np.testing.assert_allclose(shares, expected, rtol=1e-12)
+    np.testing.assert_allclose(kernels.entropy(shares), entr(expected).sum(), rtol=1e-9, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(SHARES.filter(lambda shares: shares.sum() > 0.0), st.floats(0.0, 1.0, exclude_max=True))
+def test_place_of(shares: FloatArray, u: float) -> None:
+    place = kernels.place_of(u, shares)
+    assert shares[place] > 0.0
+    assert shares[:place].sum() <= u * shares.sum() + 1e-12
+    assert u * shares.sum() <= shares[: place + 1].sum() + 1e-12

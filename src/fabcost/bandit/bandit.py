@@ -153,10 +153,14 @@ def choose(
     if draws is None:
         return Choice(int(ranking[0]), ranking, scores)
     shares = _shares(belief, policy, rows, excluded, draws, floor, rng)
-    chosen = _drawn(shares, rng)
-    others = ranking[ranking != chosen] if ranking.size > 1 else ranking[:0]
-    ranking = np.concatenate([[chosen], others])[: ranking.size]
-    return Choice(chosen, ranking, scores, shares)
+    chosen = int(kernels.place_of(rng.random(), shares))
+    return Choice(chosen, _led_by(chosen, ranking), scores, shares)
+
+
+def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    if ranking.size == 1:
+        return np.array([chosen])
+    return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 
 def _shares(
@@ -177,16 +181,9 @@ def _shares(
 
 
 def _mixed(shares: FloatArray, floor: float) -> FloatArray:
-    mixed = (1.0 - floor) * shares + floor / shares.size
-    mixed /= mixed.sum()
+    mixed = np.array(shares, dtype=np.float64)
+    kernels.mix(mixed, floor)
     return mixed
-
-
-def _drawn(shares: FloatArray, rng: np.random.Generator) -> int:
-    """What ``rng.choice`` would draw, without its checks."""
-    below = shares.cumsum()
-    below /= below[-1]
-    return int(below.searchsorted(rng.random(), side="right"))
 
 
 def _checked(

@@ -65,8 +65,7 @@ class FoldedRows:
 
     def fold(self, weights: FloatArray) -> FloatArray:
         """w, the weights of the parts in this context."""
-        if len(weights) != self._factors.size:
-            raise _wrong_width(len(weights), self._factors.size)
+        self._check(weights)
         many = self._parts.shape[1]
         if weights.ndim == 1:
             sums = np.bincount(self._source, weights * self._factors, many)
@@ -76,16 +75,13 @@ class FoldedRows:
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As `fabcost.bandit.rows.law`: a draw needs no more normals than there are parts."""
-        folded = self.fold(root)
-        if folded.shape[0] < folded.shape[1]:
-            folded = kernels.narrow(folded)
-        centre, spread = kernels.law(self._parts, self.fold(mean), folded)
+        self._check(mean)
+        centre, spread = kernels.folded_law(self._parts, self._source, self._factors, mean, root)
         return centre, spread
 
     def drawn(self, mean: FloatArray, root: FloatArray, z: FloatArray) -> FloatArray:
         """Scores under the weights mean + root z, in one go."""
-        if len(mean) != self._factors.size:
-            raise _wrong_width(len(mean), self._factors.size)
+        self._check(mean)
         scores: FloatArray = kernels.folded_scores(
             self._parts, self._source, self._factors, mean, root, z
         )
@@ -115,6 +111,8 @@ class FoldedRows:
         rows, columns = self.shape
         return f"FoldedRows({rows} rows of {columns} columns, {self._parts.shape[1]} parts)"
 
-
-def _wrong_width(weights: int, columns: int) -> ValueError:
-    return ValueError(f"there are {weights} weights but the rows have {columns} columns")
+    def _check(self, weights: FloatArray) -> None:
+        if len(weights) != self._factors.size:
+            raise ValueError(
+                f"there are {len(weights)} weights but the rows have {self._factors.size} columns"
+            )

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.service.learning import Learnt, Published
+from fabcost.service.records import record
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import CalibrationRow, CountRow, DecisionRow, TallyRow
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    DecisionRow,
+    StoredDecision,
+    TallyRow,
+)
 from fabcost.tilted import tilted
 
 _MINUTE = 60.0
@@ -33,7 +42,24 @@ class Counts:
         self._tallies: dict[tuple[str, str], list[int]] = {}
         self._bins: dict[tuple[str, int], list[float]] = {}
 
-    def decision(self, row: DecisionRow, entropy: float | None) -> None:
+    def __bool__(self) -> bool:
+        return bool(self._sums or self._tallies or self._bins)
+
+    def add(self, other: Counts) -> None:
+        """All that the other counted, too."""
+        for mine, theirs in (
+            (self._sums, other._sums),
+            (self._tallies, other._tallies),
+            (self._bins, other._bins),
+        ):
+            _add(mine, theirs)
+
+    def forget(self, model: str) -> None:
+        """Nothing of a model."""
+        for sums in (self._sums, self._tallies, self._bins):
+            _drop(sums, model)
+
+    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
         """A decision was made."""
         sums = self._minute(row.model, row.made, row.arm)
         sums[0] += 1
@@ -90,6 +116,39 @@ class Counts:
 
     def _tally(self, model: str, item: str) -> list[int]:
         return self._tallies.setdefault((model, item), [0, 0, 0])
+
+
+def recounted(decisions: Iterable[StoredDecision]) -> Counts:
+    """The counts of decisions that were written but not counted yet."""
+    counts = Counts()
+    for each in decisions:
+        shares = None if each.arm == "imported" else record(each.record).all_propensities
+        counts.decision(each, None if shares is None else entropy(np.array(shares)))
+    return counts
+
+
+def entropy(shares: FloatArray) -> float:
+    """The entropy of a choice in nats.
+
+    Examples
+    --------
+    >>> entropy(np.array([0.5, 0.5, 0.0])) == math.log(2)
+    True
+    """
+    return float(kernels.entropy(shares))
+
+
+def _drop(sums: dict[Any, list[Any]], model: str) -> None:
+    for key in [key for key in sums if key[0] == model]:
+        del sums[key]
+
+
+def _add(mine: dict[Any, list[Any]], theirs: Mapping[Any, list[Any]]) -> None:
+    for key, sums in theirs.items():
+        before = mine.get(key)
+        mine[key] = (
+            list(sums) if before is None else [a + b for a, b in zip(before, sums, strict=True)]
+        )
 
 
 def predicted(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import entr
 
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.streams import Streams
@@ -18,6 +17,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.service.catalogue import Catalogue
+from fabcost.service.counting import entropy
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.learning import Learning, Published
 from fabcost.service.messages import (
@@ -115,7 +115,8 @@ class Model:
         if self.settings.mode == "off":
             return Made(answer, None, None)
         row = self._row(request, answer, chosen, scene, now)
-        return Made(answer, row, _entropy(chosen.propensities))
+        shares = chosen.propensities
+        return Made(answer, row, None if shares is None else entropy(shares))
 
     def logged(self, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
         """A decision of the past as a row; without an outcome it will not be learnt."""
@@ -236,14 +237,14 @@ class Model:
             ranked = chosen.choice.ranking.tolist()
             others = [index for index in ranked if index != chosen.place]
             order = [chosen.place, *others][: request.top_k]
-            scores = chosen.choice.scores[order].tolist()
+            scores = [chosen.choice.scores.item(index) for index in order]
         shares = chosen.propensities
         return DecisionAnswer(
             decision_id=decision,
             item=names[chosen.place],
             ranking=[names[index] for index in order],
             scores=scores,
-            propensities=None if shares is None else shares[order].tolist(),
+            propensities=None if shares is None else [shares.item(index) for index in order],
             arm=chosen.arm,
             posterior_version=published.version,
             deadline=now + self.settings.reward_wait_seconds,
@@ -306,9 +307,3 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
 
 def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
     return next(place for place in range(len(rows)) if place not in excluded)
-
-
-def _entropy(shares: FloatArray | None) -> float | None:
-    if shares is None:
-        return None
-    return float(entr(shares).sum())

@@ -76,6 +76,13 @@ class Expire:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """Decisions that were written are counted, too; the answer is None."""
+
+    done: asyncio.Future[None]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """Anything else, in a transaction of its own; the answer is what it returns.
 
@@ -87,4 +94,4 @@ class Call:
     then: Callable[[Any], object] = id
 
 
-Request = Write | Feed | Activate | Expire | Call
+Request = Write | Feed | Activate | Expire | Count | Call

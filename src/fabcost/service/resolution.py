@@ -64,13 +64,19 @@ class Resolver:
         The models by name.
     parked
         Decisions that do not exist yet but have feedback.
+    uncounted
+        Of decisions that were written before, and are counted with this transaction.
     """
 
-    def __init__(self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key]) -> None:
+    def __init__(
+        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Counts
+    ) -> None:
         self._store = store
         self._keepers = keepers
         self._parked = parked
         self._counts = Counts()
+        self._counts.add(uncounted)
+        self._has_decisions = bool(uncounted)
         self._resolutions: list[StoredDecision] = []
         self._fresh: dict[str, list[tuple[StoredDecision, Learnt, float]]] = {}
         self._heads = {name: keeper.head for name, keeper in keepers.items()}
@@ -86,6 +92,7 @@ class Resolver:
             first.setdefault(_key(each), each)
         new = self._store.insert_decisions([each.row for each in first.values()])
         self.outcome.written += len(new)
+        self._has_decisions |= bool(new)
         for key in new:
             self._counts.decision(first[key].row, first[key].entropy)
         if len(new) == len(writes):
@@ -173,6 +180,8 @@ class Resolver:
             self._predict(model, fresh)
             self.outcome.learnt[model] = [learnt for _, learnt, _ in fresh]
         self._counts.write(self._store)
+        if self._has_decisions:
+            self._store.mark_counted()
         return self.outcome
 
     def _unpark(self, keys: set[Key]) -> None:

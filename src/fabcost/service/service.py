@@ -45,7 +45,7 @@ from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings, changed
 from fabcost.service.pending import Finish, PendingDecision
 from fabcost.service.records import view
-from fabcost.service.requests import Activate, Call, Expire, Feed, Write
+from fabcost.service.requests import Activate, Call, Count, Expire, Feed, Write
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow, StoredDecision
 from fabcost.service.writer import Writer
@@ -191,11 +191,9 @@ class Service:
         """Forget a model, its catalogue and its log, and revoke its API keys."""
         self._model(name)
 
-        def forget(_: None) -> None:
-            self._writer.keepers.pop(name, None)
-            self._writer.recoveries.pop(name, None)
-
-        await self._call(lambda store: store.delete_model(name), forget)
+        await self._call(
+            lambda store: store.delete_model(name), lambda _: self._writer.forget(name)
+        )
         self._models.pop(name, None)
         self._totals.pop(name, None)
         for key in await self.keys():
@@ -292,6 +290,8 @@ class Service:
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         model, now = self._model(name), self.clock.now()
+        if self._writer.has_uncounted:
+            await self._count()
         since, totals = now - 60.0 * minutes, self._totals.get(name)
         read = await self._read(lambda store: looking.read_stats(store, name, since, totals))
         self._totals[name] = read.totals
@@ -424,6 +424,13 @@ class Service:
         key = (name, decision_id)
         found = await self._read(lambda store: store.find_decisions([key]))
         return looking.found(found, key)
+
+    async def _count(self) -> None:
+        """See to it that the counts have all decisions that were answered, if the database can."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._writer.submit(Count(done))
+        with contextlib.suppress(StoreAwayError):
+            await done
 
     async def _call(self, function: Callable[[Store], T], then: Callable[[T], object] = id) -> T:
         """Do it in a transaction; ``then`` may change what the writer knows, as it is durable."""

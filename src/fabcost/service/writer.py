@@ -11,9 +11,19 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Protocol
 
+from fabcost.service.counting import Counts, recounted
 from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
 from fabcost.service.recovery import Recovery
-from fabcost.service.requests import Activate, Awaiting, Call, Expire, Feed, Request, Write
+from fabcost.service.requests import (
+    Activate,
+    Awaiting,
+    Call,
+    Count,
+    Expire,
+    Feed,
+    Request,
+    Write,
+)
 from fabcost.service.resolution import Keeper, Outcome, Resolver, model_of, without_models
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key
@@ -98,6 +108,8 @@ class Writer:
         self._backlog: deque[Write] = deque()
         self._most_in_backlog = backlog
         self._parked: set[Key] = store.parked()
+        # None if they must be read from the database.
+        self._uncounted: Counts | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -105,6 +117,11 @@ class Writer:
     def unwritten(self) -> int:
         """Decisions that were answered but not written yet."""
         return len(self._backlog)
+
+    @property
+    def has_uncounted(self) -> bool:
+        """Whether decisions were written that the counts do not have yet."""
+        return self._uncounted is None or bool(self._uncounted)
 
     def start(self) -> None:
         """Begin."""
@@ -124,6 +141,13 @@ class Writer:
         if not self._gathered:
             self._loop.call_soon(self.hand_over)
         self._gathered.append(request)
+
+    def forget(self, model: str) -> None:
+        """Know nothing of a model that was deleted; for the thread itself, in a `Call`."""
+        self.keepers.pop(model, None)
+        self.recoveries.pop(model, None)
+        if self._uncounted is not None:
+            self._uncounted.forget(model)
 
     def hand_over(self) -> None:
         """Give the thread what was submitted; the loop does so at the end of each turn."""
@@ -149,6 +173,8 @@ class Writer:
         try:
             if self._backlog:
                 self._write_backlog()
+            if self.has_uncounted:
+                self._write_decisions([])
             for model, keeper in self.keepers.items():
                 keeper.learning.wait()
                 self._snapshot(model, at_least=1)
@@ -174,7 +200,7 @@ class Writer:
         try:
             if isinstance(group[0], Call):
                 self._call(group[0])
-            else:
+            elif not self._appended(group):
                 self._transact(group)
         except (StoreAwayError, TakenOverError) as error:
             self._go_away(error)
@@ -202,6 +228,30 @@ class Writer:
             return
         self._answer([(request.done, result)])
 
+    def _appended(self, group: list[Request]) -> bool:
+        """Write decisions by a single statement, if there is nothing else and all are new.
+
+        They are counted with a later transaction: each statement waits for the loop to let go of
+        the interpreter.
+        """
+        started = time.monotonic()
+        writes = [each for each in group if isinstance(each, Write) and self._is_plain(each)]
+        if self._uncounted is None or len(writes) < len(group):
+            return False
+        if not self.store.append_decisions([each.row for each in writes]):
+            self._uncounted = None
+            return False
+        self._answer([(each.done, True) for each in writes])
+        for each in writes:
+            self._uncounted.decision(each.row, each.entropy)
+        self._observer.committed(len(writes), time.monotonic() - started)
+        return True
+
+    def _is_plain(self, write: Write) -> bool:
+        row = write.row
+        known = row.model in self.keepers and write.steps is None
+        return known and (not self._parked or (row.model, row.decision) not in self._parked)
+
     def _transact(self, group: list[Request]) -> None:
         started = time.monotonic()
         gone = without_models(
@@ -219,7 +269,10 @@ class Writer:
             self._snapshot(model)
 
     def _resolved(self, group: list[Request]) -> Outcome:
-        resolver = Resolver(self.store, self.keepers, self._parked)
+        uncounted = self._uncounted
+        if uncounted is None:
+            uncounted = recounted(self.store.uncounted())
+        resolver = Resolver(self.store, self.keepers, self._parked, uncounted)
         if writes := [each for each in group if isinstance(each, Write)]:
             resolver.write(writes)
         if activations := [each for each in group if isinstance(each, Activate)]:
@@ -229,9 +282,12 @@ class Writer:
         for each in group:
             if isinstance(each, Expire):
                 resolver.expire(each)
+            elif isinstance(each, Count):
+                resolver.outcome.answers.append((each.done, None))
         return resolver.finish()
 
     def _learn(self, outcome: Outcome) -> None:
+        self._uncounted = Counts()
         self._parked |= outcome.parked
         self._parked -= outcome.unparked
         for model, learnt in outcome.learnt.items():
@@ -326,6 +382,7 @@ class Writer:
 
     def _catch_up(self) -> None:
         """Learn what a transaction committed whose end was not heard."""
+        self._uncounted = None
         with self.store.transaction():
             heads = {row.model: row.head_lsn for row in self.store.models()}
             for model, head in heads.items():

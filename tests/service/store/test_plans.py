@@ -29,7 +29,7 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
     connection, text = store._connection, statement(name, store._connection.dialect)
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
-        return str(connection._execute(query, {"batch": "[]"}))
+        return str(connection._execute(query, {"batch": "[]"}).fetchall())
     assert isinstance(connection, sqlite.Sqlite)
     query = f"EXPLAIN QUERY PLAN {sqlite._over_batch(text, tuple(columns), 2)}"
     return str(connection._open().execute(query, [None] * (2 * len(columns) + 1)).fetchall())

@@ -35,6 +35,12 @@ class Connection(Protocol):
         """Run one statement on a table ``batch`` of these rows, numbered by ``place`` from 1."""
         ...
 
+    def insert_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> int:
+        """Like `run_batch`, for a statement that returns nothing; how many rows it inserted."""
+        ...
+
     def roll_back(self) -> None:
         """Undo what was begun, as well as the state of the connection lets it."""
         ...
@@ -51,5 +57,5 @@ def refuse_nul(values: Sequence[Any]) -> None:
     ValueError: 'a\x00b' holds a NUL character, which the database cannot keep
     """
     for value in values:
-        if isinstance(value, str) and "\0" in value:
+        if type(value) is str and "\0" in value:
             raise ValueError(f"{value!r} holds a NUL character, which the database cannot keep")

@@ -26,6 +26,22 @@ class DecisionTables(Session):
         self._write_batch("insert_decisions", DecisionRow._fields, rows)
         return set(keys).difference(existing)
 
+    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
+        """Insert decisions in a transaction of their own; whether all of them were new."""
+        if not rows:
+            return True
+        inserted = self._append("append_decisions", DecisionRow._fields, rows)
+        self._appended = max(self._appended, *(row.made for row in rows))
+        return inserted == len(rows)
+
+    def uncounted(self) -> list[StoredDecision]:
+        """Decisions that were written since the last `mark_counted`."""
+        return _stored(self._run("uncounted"))
+
+    def mark_counted(self) -> None:
+        """All decisions so far are in the counts."""
+        self._write("mark_counted")
+
     def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
         """Those of the keys that are there."""
         found = _stored(self._run_batch("find_decisions", KEY, list(keys)))

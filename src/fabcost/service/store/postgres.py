@@ -41,7 +41,7 @@ SET jit = off;
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
 _SUMS = ("value", "log_loss", "entropy", "predicted")
-_INTEGERS = ("seq", "label", "lsn", "bin", "decisions", "impressions", "clicks")
+_INTEGERS = ("epoch", "seq", "label", "lsn", "bin", "decisions", "impressions", "clicks")
 _TYPES = {
     **dict.fromkeys(_TIMES + _SUMS, "double precision"),
     **dict.fromkeys(_INTEGERS, "bigint"),
@@ -97,12 +97,23 @@ class Postgres:
     def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Run one statement."""
         refuse_nul(list(parameters.values()))
-        return self._execute(_translated(statement), parameters or None)
+        return _rows(self._execute(_translated(statement), parameters or None))
 
     def run_batch(
         self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> list[tuple[Any, ...]]:
         """Run one statement on rows, in one round trip."""
+        return _rows(self._over_batch(statement, columns, rows))
+
+    def insert_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> int:
+        """Run one statement on rows, and say how many it inserted."""
+        return self._over_batch(statement, columns, rows).rowcount
+
+    def _over_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
         content = msgspec.json.encode([dict(zip(columns, row, strict=True)) for row in rows])
         if b"\\u0000" in content:
             for row in rows:
@@ -116,12 +127,13 @@ class Postgres:
             with suppress(psycopg.Error):
                 self._connection.execute("ROLLBACK")
 
-    def _execute(self, text: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
+    def _execute(
+        self, text: str, parameters: Mapping[str, Any] | None
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
         if self._connection is None:
             raise StoreAwayError("the database is not open")
         with self._errors():
-            cursor = self._connection.execute(text.encode(), parameters)
-            return cursor.fetchall() if cursor.description else []
+            return self._connection.execute(text.encode(), parameters)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -141,6 +153,11 @@ class Postgres:
         if self._secret:
             said = said.replace(quote(self._secret, safe=""), "…").replace(self._secret, "…")
         return said
+
+
+def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    # All of them came with the answer to the statement.
+    return cursor.fetchall() if cursor.description else []
 
 
 @cache

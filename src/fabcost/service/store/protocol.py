@@ -111,6 +111,22 @@ class Store(Protocol):
         """Insert those that are not there yet; the keys of those."""
         ...
 
+    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
+        """Insert decisions by one statement, a transaction of its own; whether all were new.
+
+        If not, some may have been inserted.  Nothing is inserted once another server has taken
+        over.
+        """
+        ...
+
+    def uncounted(self) -> list[StoredDecision]:
+        """Decisions that were written since the last `mark_counted`, in order."""
+        ...
+
+    def mark_counted(self) -> None:
+        """Note that all decisions so far are in the counts."""
+        ...
+
     def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
         """Those of the keys that are there."""
         ...

@@ -38,6 +38,7 @@ class Session:
         self._epoch: int | None = None
         self._writing = False
         self._latest = 0.0
+        self._appended = 0.0
 
     def open(self, *, take_over: bool) -> None:
         """Connect and migrate; with ``take_over`` begin a new epoch."""
@@ -64,16 +65,26 @@ class Session:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing; only for the server of the latest epoch."""
-        if self._epoch is None:
-            raise TakenOverError(
-                "this connection has not taken over the database: it may only read"
-            )
+        self._own_epoch()
         with self._begun():
             self._check_epoch("epoch_for_writing")
-            self._latest = 0.0
+            self._latest = self._appended
             yield
             if self._writing and self._latest > 0.0:
                 self._run("set_latest_time", time=self._latest)
+        self._appended = 0.0
+
+    def _append(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+        """Insert rows by one statement that is a transaction of its own; how many it inserted.
+
+        It inserts nothing for a server of an earlier epoch.
+        """
+        epoch = self._own_epoch()
+        if self._writing:
+            raise RuntimeError("a transaction has begun already: they cannot be nested")
+        text = statement(name, self._connection.dialect)
+        own = [(*row, epoch) for row in rows]
+        return self._connection.insert_batch(text, (*columns, "epoch"), own)
 
     def latest_time(self) -> float:
         """The latest time that was written, 0.0 for a new database."""
@@ -96,6 +107,13 @@ class Session:
             raise
         finally:
             self._writing = False
+
+    def _own_epoch(self) -> int:
+        if self._epoch is None:
+            raise TakenOverError(
+                "this connection has not taken over the database: it may only read"
+            )
+        return self._epoch
 
     def _check_epoch(self, name: str) -> None:
         ((epoch,),) = self._run(name)

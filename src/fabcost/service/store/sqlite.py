@@ -81,18 +81,21 @@ class Sqlite:
     ) -> list[tuple[Any, ...]]:
         """Run one statement on rows; more than 512 are run by so many at a time."""
         found = []
-        for start in range(0, len(rows), _MOST_ROWS):
-            part = rows[start : start + _MOST_ROWS]
-            # Sizes are rounded up, so that few statements are ever compiled.
-            size = 1 << (len(part) - 1).bit_length()
-            values = list(chain.from_iterable(part))
-            refuse_nul(values)
-            values += [None] * ((size - len(part)) * len(columns))
-            values.append(len(part))
+        for text, values in _over_batches(statement, columns, rows):
             with _errors(self._path):
-                text = _over_batch(statement, tuple(columns), size)
                 found += self._open().execute(text, values).fetchall()
         return found
+
+    def insert_batch(
+        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> int:
+        """Run one statement on rows, and say how many it inserted."""
+        connection = self._open()
+        before = connection.total_changes
+        for text, values in _over_batches(statement, columns, rows):
+            with _errors(self._path):
+                connection.execute(text, values)
+        return connection.total_changes - before
 
     def roll_back(self) -> None:
         """Undo what was begun; some errors have done so already."""
@@ -116,12 +119,26 @@ class Sqlite:
         connection.execute("PRAGMA foreign_keys = ON")
 
 
+def _over_batches(
+    statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> Iterator[tuple[str, list[Any]]]:
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = rows[start : start + _MOST_ROWS]
+        # Sizes are rounded up, so that few statements are ever compiled.
+        size = 1 << (len(part) - 1).bit_length()
+        values = list(chain.from_iterable(part))
+        refuse_nul(values)
+        values += [None] * ((size - len(part)) * len(columns))
+        values.append(len(part))
+        yield _over_batch(statement, tuple(columns), size), values
+
+
 @lru_cache(maxsize=_STATEMENTS)
 def _over_batch(statement: str, columns: tuple[str, ...], size: int) -> str:
     marks = ", ?" * len(columns)
     values = ", ".join(f"({place}{marks})" for place in range(1, size + 1))
     return (
-        f"WITH given (place, {', '.join(columns)}) AS (VALUES {values}), "
+        f"WITH given (place, {', '.join(columns)}) AS (VALUES {values}), "  # noqa: S608
         f"batch AS (SELECT * FROM given WHERE place <= ?) {statement}"
     )
 

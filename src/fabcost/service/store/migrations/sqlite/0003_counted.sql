@@ -1,0 +1,3 @@
+ALTER TABLE server ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;
+
+UPDATE server SET counted = (SELECT COALESCE(MAX(seq), 0) FROM decisions);
