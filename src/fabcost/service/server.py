@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import os
 import signal
@@ -171,6 +172,10 @@ async def _serve(
         gate = application(service, settings, log, asks_for_keys=needed)
         await gate.site.reread_keys()
         address, database = address_of(bound), without_password(settings.database)
+
+        # What is there now stays: looking through it again and again for garbage is in vain.
+        gc.collect()
+        gc.freeze()
 
         def say() -> None:
             log.info("listening", address=address, database=database, asks_for_keys=needed)

@@ -1,12 +1,13 @@
-"""A short way for requests that come in one piece: no task, no ASGI messages.
+"""A short way for small requests: no task, no ASGI messages.
 
 What is asked most often would otherwise spend more time on being passed on than on being answered.
-Whatever is not plain (a body in parts, an error, too many requests) goes the long way, which knows
-how to refuse; there too an answer in one piece is sent in one piece.
+Whatever is not plain (a large or slow body, an error, too many requests) goes the long way, which
+knows how to refuse; there too an answer in one piece is sent in one piece.
 """
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,6 +15,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from fabcost.service.http.protocol import GuardedProtocol
 
+_MOST_HELD = 65_536
+_HELD_SECONDS = 1.0
 #: The extension of the scope by which an answer in one piece is sent; it is a `Send`.
 WHOLE_ANSWER = "fabcost.whole_answer"
 
@@ -41,7 +44,7 @@ class Way(Protocol):
 
 
 class DirectProtocol(GuardedProtocol):
-    """Tries the short way with each request that comes in one piece."""
+    """Tries the short way with each request that is small and all there soon."""
 
     way: Way
 
@@ -54,12 +57,24 @@ class DirectProtocol(GuardedProtocol):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._held: bytes | None = None
+        self._holding: asyncio.TimerHandle | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hold nothing any longer."""
+        self._released()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read; a request of which more is to come goes the long way."""
+        """Read; a request whose body is large or slow goes the long way."""
         super().data_received(data)
-        if self._held is not None and not self.transport.is_closing():
+        if self._held is None:
+            return
+        if self.transport.is_closing():
+            self._released()
+        elif len(self._held) > _MOST_HELD:
             self._go_the_long_way()
+        elif self._holding is None:
+            self._holding = self.loop.call_later(_HELD_SECONDS, self._go_the_long_way)
 
     def on_headers_complete(self) -> None:
         """Hold a request that might go the short way until its body is there."""
@@ -80,17 +95,17 @@ class DirectProtocol(GuardedProtocol):
 
     def on_message_complete(self) -> None:
         """Go the short way, if it goes anywhere."""
-        content = self._held
-        if content is None:
+        if self._held is None:
             super().on_message_complete()
             return
+        content = self._released()
         before, exchange = self.cycle, Exchange(keep_alive=self.parser.should_keep_alive())
         self.cycle = exchange  # type: ignore[assignment]
         send = partial(send_whole, self, exchange)
         if self.way.begin(self.url, self.headers, content, send):
-            self._held = None
             return
         self.cycle = before
+        self._held = content
         self._go_the_long_way()
         super().on_message_complete()
 
@@ -111,8 +126,16 @@ class DirectProtocol(GuardedProtocol):
             send = partial(send_whole, self, cycle)
             cycle.scope["extensions"] = {WHOLE_ANSWER: send}  # type: ignore[dict-item]
 
+    def _released(self) -> bytes:
+        """What was held until now."""
+        if self._holding is not None:
+            self._holding.cancel()
+            self._holding = None
+        content, self._held = self._held or b"", None
+        return content
+
     def _go_the_long_way(self) -> None:
-        content, self._held = self._held, None
+        content = self._released()
         self._begin_the_long_way()
         if content:
             super().on_body(content)
