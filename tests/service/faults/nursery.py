@@ -6,6 +6,9 @@ process id, ``{"wait": pid}`` with the exit status (minus the signal's number af
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import io
 import json
 import os
 import signal
@@ -23,7 +26,11 @@ _IMPORTED = (application, server, web_application)
 
 
 def warm_up() -> None:
-    """Load the compiled kernels that servers use."""
+    """Load whatever a server would load while it starts: kernels, and what the command imports."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        sys.argv = ["fabcost", "serve", "--show-config"]
+        main()
+    asyncio.run(server.warm_up())
     recommender = Recommender(Schema.open(), seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
     for k in range(12):
