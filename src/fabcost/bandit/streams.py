@@ -19,13 +19,14 @@ class Streams:
     """
 
     def __init__(self, seed: int) -> None:
-        self._key = seed.to_bytes(8, "little")
+        self._keyed = hashlib.blake2b(digest_size=32, key=seed.to_bytes(8, "little"))
         self._generator = np.random.Generator(np.random.PCG64(0))
 
     def of(self, name: str) -> np.random.Generator:
         """The generator of ``name`` at its beginning, good until the next call."""
-        text = name.encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(text, digest_size=32, key=self._key).digest()
+        hashed = self._keyed.copy()
+        hashed.update(name.encode("utf-8", "surrogatepass"))
+        digest = hashed.digest()
         self._generator.bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {

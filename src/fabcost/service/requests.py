@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.messages import FeedbackStatus
 from fabcost.service.model import Steps
@@ -29,8 +29,7 @@ class Awaiting(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A decision to be written.
 
     The answer is True when it is durable, False while it is kept in memory only, or the decision

@@ -235,22 +235,26 @@ class Writer:
         the interpreter.
         """
         started = time.monotonic()
-        writes = [each for each in group if isinstance(each, Write) and self._is_plain(each)]
-        if self._uncounted is None or len(writes) < len(group):
+        counts = self._uncounted
+        if counts is None or not all(map(self._is_plain, group)):
             return False
+        writes: list[Write] = group  # type: ignore[assignment]
         if not self.store.append_decisions([each.row for each in writes]):
             self._uncounted = None
             return False
         self._answer([(each.done, True) for each in writes])
         for each in writes:
-            self._uncounted.decision(each.row, each.entropy)
+            counts.decision(each.row, each.entropy)
         self._observer.committed(len(writes), time.monotonic() - started)
         return True
 
-    def _is_plain(self, write: Write) -> bool:
-        row = write.row
-        known = row.model in self.keepers and write.steps is None
-        return known and (not self._parked or (row.model, row.decision) not in self._parked)
+    def _is_plain(self, request: Request) -> bool:
+        if not isinstance(request, Write) or request.steps is not None:
+            return False
+        row = request.row
+        if self._parked and (row.model, row.decision) in self._parked:
+            return False
+        return row.model in self.keepers
 
     def _transact(self, group: list[Request]) -> None:
         started = time.monotonic()

@@ -44,7 +44,7 @@ def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
     """
     if not principal.may(role):
         raise RefusedError(403, "forbidden", f"this key does not have the role {role}")
-    if principal.model not in {None, model}:
+    if principal.model is not None and principal.model != model:
         raise RefusedError(403, "forbidden", "this key opens one model, which is another")
 
 

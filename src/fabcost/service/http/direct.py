@@ -32,12 +32,12 @@ class Send(Protocol):
 class Way(Protocol):
     """What answers on the short way, `fabcost.service.http.shortcut.Shortcut`."""
 
-    def knows(self, method: bytes, url: bytes) -> bool:
-        """Whether such requests can be answered."""
+    def find(self, method: bytes, url: bytes) -> Any:
+        """Where such requests are answered, or None if they must go the long way."""
         ...
 
     def begin(
-        self, url: bytes, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
+        self, place: Any, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
     ) -> bool:
         """Begin to answer, or change nothing and return False."""
         ...
@@ -56,6 +56,7 @@ class DirectProtocol(GuardedProtocol):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
+        self._place: Any = None
         self._held: bytes | None = None
         self._holding: asyncio.TimerHandle | None = None
 
@@ -75,6 +76,14 @@ class DirectProtocol(GuardedProtocol):
             self._go_the_long_way()
         elif self._holding is None:
             self._holding = self.loop.call_later(_HELD_SECONDS, self._go_the_long_way)
+
+    def on_message_begin(self) -> None:
+        """A head begins; only the long way needs a scope, which is made there."""
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
+        self._in_head = True
+        self._head = 0
 
     def on_headers_complete(self) -> None:
         """Hold a request that might go the short way until its body is there."""
@@ -102,7 +111,7 @@ class DirectProtocol(GuardedProtocol):
         before, exchange = self.cycle, Exchange(keep_alive=self.parser.should_keep_alive())
         self.cycle = exchange  # type: ignore[assignment]
         send = partial(send_whole, self, exchange)
-        if self.way.begin(self.url, self.headers, content, send):
+        if self.way.begin(self._place, self.headers, content, send):
             return
         self.cycle = before
         self._held = content
@@ -111,8 +120,9 @@ class DirectProtocol(GuardedProtocol):
 
     def _is_plain(self) -> bool:
         parser = self.parser
+        self._place = self.way.find(parser.get_method(), self.url)
         return (
-            self.way.knows(parser.get_method(), self.url)
+            self._place is not None
             and getattr(self.cycle, "response_complete", True)
             and parser.get_http_version() == "1.1"
             and not self.expect_100_continue
@@ -120,6 +130,10 @@ class DirectProtocol(GuardedProtocol):
         )
 
     def _begin_the_long_way(self) -> None:
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = url, headers, expects
+        self.scope["headers"] = headers
         super().on_headers_complete()
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None:

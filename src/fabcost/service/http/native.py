@@ -36,6 +36,7 @@ class Native:
 
     def __init__(self, operation: Operation, site: Site) -> None:
         self.method = operation.method
+        self.can_begin = operation.begin is not None
         self.route = operation.path
         self.seconds = _TRANSFER_SECONDS if operation.transfer else site.settings.request_seconds
         self._operation = operation
@@ -46,11 +47,6 @@ class Native:
         plain = operation.body is None or isinstance(operation.body, Bytes)
         self._decoder = None if plain else msgspec.json.Decoder(operation.body)
         self._no_query = operation.query()
-
-    @property
-    def can_begin(self) -> bool:
-        """Whether `begin` is to be had."""
-        return self._operation.begin is not None
 
     async def answer(self, incoming: Incoming, parameters: dict[str, str]) -> Answer:
         """The answer, or an error."""

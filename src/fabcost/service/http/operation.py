@@ -31,8 +31,19 @@ class Call(NamedTuple):
         --------
         >>> Call(None, None, {}, None, None, b'["ad-1"]').check_ids(["ad-1"])
         """
-        if may_hold_control_characters(self.content):
+        if self.may_hold_control_characters:
             check_ids(chain.from_iterable(ids))
+
+    @property
+    def may_hold_control_characters(self) -> bool:
+        """Whether ids of the body need a look.
+
+        Examples
+        --------
+        >>> Call(None, None, {}, None, None, b'["ad-1"]').may_hold_control_characters
+        False
+        """
+        return may_hold_control_characters(self.content)
 
     @property
     def model(self) -> str:

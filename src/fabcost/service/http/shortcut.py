@@ -14,6 +14,9 @@ from fabcost.service.http.problem import problem_body, refusal
 from fabcost.service.http.routing import Tree
 from fabcost.service.http.site import Site
 
+#: An operation, and the parameters in the path.
+Place = tuple[Native, dict[str, str]]
+
 
 class Shortcut:
     """Answers by operations that can begin without waiting.
@@ -30,19 +33,24 @@ class Shortcut:
         self._site = site
         self._tree = tree
 
-    def knows(self, method: bytes, url: bytes) -> bool:
-        """Whether such requests can be answered here."""
-        return method == b"POST" and self._native(url) is not None
+    def find(self, method: bytes, url: bytes) -> Place | None:
+        """Where such requests are answered, if they are answered here."""
+        if method != b"POST" or b"%" in url or b"?" in url or not url.isascii():
+            return None
+        found = self._tree.find(url.decode())
+        native = None if found is None else found.values.get("POST")
+        if found is None or native is None or not native.can_begin:
+            return None
+        return native, found.parameters
 
     def begin(
-        self, url: bytes, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
+        self, place: Place, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
     ) -> bool:
         """Begin to answer; False if this request must go through the gate, which will refuse it."""
         started, site = perf_counter(), self._site
-        found = self._native(url)
-        if found is None or site.in_flight >= site.settings.requests_in_flight:
+        if site.in_flight >= site.settings.requests_in_flight:
             return False
-        native, parameters = found
+        native, parameters = place
         named = dict(headers)
         identity = request_id(named.get(b"x-request-id"))
         finish = partial(self._finish, native.route, identity, started, send)
@@ -53,15 +61,6 @@ class Shortcut:
             site.in_flight -= 1
             return False
         return True
-
-    def _native(self, url: bytes) -> tuple[Native, dict[str, str]] | None:
-        if b"%" in url or b"?" in url or not url.isascii():
-            return None
-        found = self._tree.find(url.decode())
-        native = None if found is None else found.values.get("POST")
-        if found is None or native is None or not native.can_begin:
-            return None
-        return native, found.parameters
 
     def _finish(self, route: str, identity: bytes, started: float, send: Send, result: Any) -> None:
         self._site.in_flight -= 1

@@ -89,6 +89,7 @@ async def give_bulk_feedback(call: Call) -> Answer:
 
 def _checked(call: Call) -> DecisionRequest:
     request: DecisionRequest = call.body
-    named = (request.candidates or (), request.items or (), request.exclude)
-    call.check_ids([request.decision_id or ""], *named)
+    if call.may_hold_control_characters:
+        named = (request.candidates or (), request.items or (), request.exclude)
+        call.check_ids([request.decision_id or ""], *named)
     return request
