@@ -24,6 +24,7 @@ from fabcost.service.errors import (
     UnknownItemError,
     UnknownModelError,
 )
+from fabcost.service.ledger import Ledger
 from fabcost.service.loading import Loaded, load_all, make
 from fabcost.service.messages import (
     DecisionAnswer,
@@ -115,9 +116,7 @@ class Service:
         loaded = await asyncio.to_thread(load_all, open_store(), tell, metrics)
         clock.not_before(loaded.latest_time)
         writer = Writer(
-            loaded.store,
-            loaded.keepers,
-            loaded.recoveries,
+            Ledger(loaded.store, loaded.keepers, loaded.recoveries),
             loop=asyncio.get_running_loop(),
             observer=metrics,
             tell=tell,
@@ -141,7 +140,7 @@ class Service:
         self._writer.hand_over()
         await asyncio.to_thread(self._writer.stop)
         self._reading.shutdown()
-        self._writer.store.close()
+        self._writer.ledger.store.close()
         self._reader.close()
 
     @property
@@ -181,7 +180,7 @@ class Service:
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
 
         def keep(_: None) -> None:
-            self._writer.keepers[name].settings = settings
+            self._writer.ledger.keepers[name].settings = settings
 
         await self._call(write, keep)
         model.change(settings, edited)
@@ -192,7 +191,7 @@ class Service:
         self._model(name)
 
         await self._call(
-            lambda store: store.delete_model(name), lambda _: self._writer.forget(name)
+            lambda store: store.delete_model(name), lambda _: self._writer.ledger.forget(name)
         )
         self._models.pop(name, None)
         self._totals.pop(name, None)
@@ -290,7 +289,7 @@ class Service:
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         model, now = self._model(name), self.clock.now()
-        if self._writer.has_uncounted:
+        if self._writer.ledger.has_uncounted:
             await self._count()
         since, totals = now - 60.0 * minutes, self._totals.get(name)
         read = await self._read(lambda store: looking.read_stats(store, name, since, totals))
@@ -389,7 +388,7 @@ class Service:
         return f"{int(now * 1000):012x}{next(self._numbers):08x}{self._own}"
 
     def _copied_learner(self, name: str) -> FabCost | None:
-        learner = self._writer.keepers[name].learning.learner
+        learner = self._writer.ledger.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
 
     async def _create(self, name: str, settings: ModelSettings, base: bytes | None) -> ModelAnswer:
@@ -401,8 +400,8 @@ class Service:
             return make(store, name, settings, base, now, self.metrics)
 
         def keep(loaded: Loaded) -> None:
-            self._writer.keepers[name] = loaded.keeper
-            self._writer.recoveries[name] = loaded.recovery
+            self._writer.ledger.keepers[name] = loaded.keeper
+            self._writer.ledger.recoveries[name] = loaded.recovery
 
         try:
             loaded = await self._call(write, keep)

@@ -11,26 +11,20 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Protocol
 
-from fabcost.service.counting import Counts, recounted
 from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
-from fabcost.service.recovery import Recovery
+from fabcost.service.ledger import Ledger
 from fabcost.service.requests import (
     Activate,
     Awaiting,
     Call,
-    Count,
-    Expire,
     Feed,
     Request,
     Write,
 )
-from fabcost.service.resolution import Keeper, Outcome, Resolver, model_of, without_models
-from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import Key
+from fabcost.service.resolution import Outcome, model_of, without_models
 
 _MOST_AT_ONCE = 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-_SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
 _STOP = object()
 
 
@@ -70,10 +64,8 @@ class Writer:
 
     Parameters
     ----------
-    store
-        Open, with this server's epoch; from `start` on the writer's own.
-    keepers, recoveries
-        The models by name; only the writer's thread changes them, through `Call`.
+    ledger
+        From `start` on the writer's own; others change it through `Call` only.
     loop
         Where the answers are awaited.
     observer
@@ -86,18 +78,14 @@ class Writer:
 
     def __init__(
         self,
-        store: Store,
-        keepers: dict[str, Keeper],
-        recoveries: dict[str, Recovery],
+        ledger: Ledger,
         *,
         loop: asyncio.AbstractEventLoop,
         observer: Observer,
         tell: Callable[[str], object],
         backlog: int,
     ) -> None:
-        self.store = store
-        self.keepers = keepers
-        self.recoveries = recoveries
+        self.ledger = ledger
         self.away: str | None = None
         self.lost = 0
         self._loop = loop
@@ -107,9 +95,6 @@ class Writer:
         self._gathered: list[Request] = []
         self._backlog: deque[Write] = deque()
         self._most_in_backlog = backlog
-        self._parked: set[Key] = store.parked()
-        # None if they must be read from the database.
-        self._uncounted: Counts | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -117,11 +102,6 @@ class Writer:
     def unwritten(self) -> int:
         """Decisions that were answered but not written yet."""
         return len(self._backlog)
-
-    @property
-    def has_uncounted(self) -> bool:
-        """Whether decisions were written that the counts do not have yet."""
-        return self._uncounted is None or bool(self._uncounted)
 
     def start(self) -> None:
         """Begin."""
@@ -141,13 +121,6 @@ class Writer:
         if not self._gathered:
             self._loop.call_soon(self.hand_over)
         self._gathered.append(request)
-
-    def forget(self, model: str) -> None:
-        """Know nothing of a model that was deleted; for the thread itself, in a `Call`."""
-        self.keepers.pop(model, None)
-        self.recoveries.pop(model, None)
-        if self._uncounted is not None:
-            self._uncounted.forget(model)
 
     def hand_over(self) -> None:
         """Give the thread what was submitted; the loop does so at the end of each turn."""
@@ -173,11 +146,7 @@ class Writer:
         try:
             if self._backlog:
                 self._write_backlog()
-            if self.has_uncounted:
-                self._write_decisions([])
-            for model, keeper in self.keepers.items():
-                keeper.learning.wait()
-                self._snapshot(model, at_least=1)
+            self.ledger.close_the_books()
         except ServiceError as error:
             self._tell(f"{len(self._backlog)} decisions could not be written: {error}")
 
@@ -200,7 +169,7 @@ class Writer:
         try:
             if isinstance(group[0], Call):
                 self._call(group[0])
-            elif not self._appended(group):
+            elif not self._append(group):
                 self._transact(group)
         except (StoreAwayError, TakenOverError) as error:
             self._go_away(error)
@@ -218,8 +187,8 @@ class Writer:
 
     def _call(self, request: Call) -> None:
         try:
-            with self.store.transaction():
-                result = request.function(self.store)
+            with self.ledger.store.transaction():
+                result = request.function(self.ledger.store)
             request.then(result)
         except (StoreAwayError, TakenOverError):
             raise
@@ -228,95 +197,35 @@ class Writer:
             return
         self._answer([(request.done, result)])
 
-    def _appended(self, group: list[Request]) -> bool:
-        """Write decisions by a single statement, if there is nothing else and all are new.
-
-        They are counted with a later transaction: each statement waits for the loop to let go of
-        the interpreter.
-        """
+    def _append(self, group: list[Request]) -> bool:
         started = time.monotonic()
-        counts = self._uncounted
-        if counts is None or not all(map(self._is_plain, group)):
+        if not self.ledger.appended(group):
             return False
-        writes: list[Write] = group  # type: ignore[assignment]
-        if not self.store.append_decisions([each.row for each in writes]):
-            self._uncounted = None
-            return False
-        self._answer([(each.done, True) for each in writes])
-        for each in writes:
-            counts.decision(each.row, each.entropy)
-        self._observer.committed(len(writes), time.monotonic() - started)
+        self._answer([(each.done, True) for each in group])
+        self._observer.committed(len(group), time.monotonic() - started)
         return True
-
-    def _is_plain(self, request: Request) -> bool:
-        if not isinstance(request, Write) or request.steps is not None:
-            return False
-        row = request.row
-        if self._parked and (row.model, row.decision) in self._parked:
-            return False
-        return row.model in self.keepers
 
     def _transact(self, group: list[Request]) -> None:
         started = time.monotonic()
-        gone = without_models(
-            [each for each in group if isinstance(each, Write | Feed | Activate)], self.keepers
-        )
+        about_models = [each for each in group if isinstance(each, Write | Feed | Activate)]
+        gone = without_models(about_models, self.ledger.keepers)
         if gone:
             group = [each for each in group if all(each is not one for one in gone)]
             self._answer([(each.done, UnknownModelError(model_of(each))) for each in gone])
-        with self.store.transaction():
-            outcome = self._resolved(group)
-        self._learn(outcome)
+        outcome = self.ledger.transact(group)
         self._answer(outcome.answers)
         self._observe(outcome, time.monotonic() - started)
         for model in outcome.learnt:
-            self._snapshot(model)
-
-    def _resolved(self, group: list[Request]) -> Outcome:
-        uncounted = self._uncounted
-        if uncounted is None:
-            uncounted = recounted(self.store.uncounted())
-        resolver = Resolver(self.store, self.keepers, self._parked, uncounted)
-        if writes := [each for each in group if isinstance(each, Write)]:
-            resolver.write(writes)
-        if activations := [each for each in group if isinstance(each, Activate)]:
-            resolver.activate(activations)
-        if feeds := [each for each in group if isinstance(each, Feed)]:
-            resolver.feed(feeds)
-        for each in group:
-            if isinstance(each, Expire):
-                resolver.expire(each)
-            elif isinstance(each, Count):
-                resolver.outcome.answers.append((each.done, None))
-        return resolver.finish()
-
-    def _learn(self, outcome: Outcome) -> None:
-        self._uncounted = Counts()
-        self._parked |= outcome.parked
-        self._parked -= outcome.unparked
-        for model, learnt in outcome.learnt.items():
-            keeper = self.keepers[model]
-            keeper.head += len(learnt)
-            keeper.learning.apply(learnt)
-
-    def _snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:
-        """Write the learner's state if enough has been learnt since the last time."""
-        keeper, learner = self.keepers[model], self.keepers[model].learning.learner
-        enough = max(at_least, int(_SNAPSHOT_SHARE * keeper.snapshot)) if at_least > 1 else 1
-        if learner is None or keeper.head - keeper.snapshot < enough:
-            return
-        content = self.recoveries[model].snapshot(learner)
-        with self.store.transaction():
-            self.store.put_snapshot(model, keeper.head, time.time(), content)
-        keeper.snapshot = keeper.head
+            self.ledger.snapshot(model)
 
     def _observe(self, outcome: Outcome, seconds: float) -> None:
         self._observer.committed(outcome.written, seconds)
         for model, status in outcome.statuses:
             self._observer.fed_back(model, status)
         for model in outcome.learnt:
-            self._observer.applied(model, self.keepers[model].head)
-            self._observer.lagged(model, self.keepers[model].learning.lag)
+            keeper = self.ledger.keepers[model]
+            self._observer.applied(model, keeper.head)
+            self._observer.lagged(model, keeper.learning.lag)
 
     def _answer(self, answers: list[tuple[Awaiting, Any]]) -> None:
         if answers:
@@ -368,8 +277,7 @@ class Writer:
             waiting = self._drained()
             self._keep(waiting, StoreAwayError(self.away))
             try:
-                self.store.reopen()
-                self._catch_up()
+                self.ledger.reopen()
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error)
@@ -384,29 +292,14 @@ class Writer:
             drained.extend(self._take())
         return drained
 
-    def _catch_up(self) -> None:
-        """Learn what a transaction committed whose end was not heard."""
-        self._uncounted = None
-        with self.store.transaction():
-            heads = {row.model: row.head_lsn for row in self.store.models()}
-            for model, head in heads.items():
-                if model not in self.keepers:
-                    # Whoever asked for it was told that it is not there.
-                    self.store.delete_model(model)
-                elif head > self.keepers[model].head:
-                    impressions = self.recoveries[model].impressions(self.keepers[model].head, head)
-                    self.keepers[model].head = head
-                    self.keepers[model].learning.apply(impressions)
-            self._parked = self.store.parked()
-        for model in self.keepers.keys() - heads.keys():
-            del self.keepers[model], self.recoveries[model]
-
     def _write_backlog(self) -> None:
         most = _MOST_AT_ONCE
         while self._backlog:
             group = list(islice(self._backlog, most))
             try:
-                self._write_decisions(group)
+                self.ledger.transact(
+                    [each for each in group if each.row.model in self.ledger.keepers]
+                )
             except ValueError as error:
                 if most > 1:
                     most = 1
@@ -415,12 +308,6 @@ class Writer:
             for _ in group:
                 self._backlog.popleft()
         self._observer.backlog(0)
-
-    def _write_decisions(self, writes: list[Write]) -> None:
-        known = [each for each in writes if each.row.model in self.keepers]
-        with self.store.transaction():
-            outcome = self._resolved(list(known))
-        self._learn(outcome)
 
 
 def _groups(batch: list[Request]) -> list[list[Request]]:

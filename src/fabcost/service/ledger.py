@@ -1,0 +1,147 @@
+"""The database and what was learnt from it, kept in step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from fabcost.service.counting import Counts, recounted
+from fabcost.service.recovery import Recovery
+from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
+from fabcost.service.resolution import Keeper, Outcome, Resolver
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import Key
+
+_SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
+
+
+class Ledger:
+    """Writes requests and learns from them; for one thread.
+
+    Parameters
+    ----------
+    store
+        Open, with this server's epoch.
+    keepers, recoveries
+        The models by name.
+    """
+
+    def __init__(
+        self, store: Store, keepers: dict[str, Keeper], recoveries: dict[str, Recovery]
+    ) -> None:
+        self.store = store
+        self.keepers = keepers
+        self.recoveries = recoveries
+        self._parked: set[Key] = store.parked()
+        # None if they must be read from the database.
+        self._uncounted: Counts | None = None
+
+    @property
+    def has_uncounted(self) -> bool:
+        """Whether decisions were written that the counts do not have yet."""
+        return self._uncounted is None or bool(self._uncounted)
+
+    def forget(self, model: str) -> None:
+        """Know nothing of a model that was deleted."""
+        self.keepers.pop(model, None)
+        self.recoveries.pop(model, None)
+        if self._uncounted is not None:
+            self._uncounted.forget(model)
+
+    def appended(self, group: Sequence[Request]) -> bool:
+        """Write decisions by a single statement, if there is nothing else and all are new.
+
+        They are counted with a later transaction: each statement waits for the loop to let go of
+        the interpreter.
+        """
+        counts = self._uncounted
+        if counts is None:
+            return False
+        writes = [each for each in group if isinstance(each, Write) and self._is_plain(each)]
+        if len(writes) < len(group):
+            return False
+        if not self.store.append_decisions([each.row for each in writes]):
+            self._uncounted = None
+            return False
+        for each in writes:
+            counts.decision(each.row, each.entropy)
+        return True
+
+    def _is_plain(self, write: Write) -> bool:
+        row = write.row
+        if self._parked and (row.model, row.decision) in self._parked:
+            return False
+        return write.steps is None and row.model in self.keepers
+
+    def transact(self, group: Sequence[Request]) -> Outcome:
+        """Write requests in one transaction, and learn when it is durable."""
+        with self.store.transaction():
+            outcome = self._resolved(group)
+        self._uncounted = Counts()
+        self._parked |= outcome.parked
+        self._parked -= outcome.unparked
+        for model, learnt in outcome.learnt.items():
+            keeper = self.keepers[model]
+            keeper.head += len(learnt)
+            keeper.learning.apply(learnt)
+        return outcome
+
+    def _resolved(self, group: Sequence[Request]) -> Outcome:
+        uncounted = self._uncounted
+        if uncounted is None:
+            uncounted = recounted(self.store.uncounted())
+        resolver = Resolver(self.store, self.keepers, self._parked, uncounted)
+        if writes := [each for each in group if isinstance(each, Write)]:
+            resolver.write(writes)
+        if activations := [each for each in group if isinstance(each, Activate)]:
+            resolver.activate(activations)
+        if feeds := [each for each in group if isinstance(each, Feed)]:
+            resolver.feed(feeds)
+        for each in group:
+            if isinstance(each, Expire):
+                resolver.expire(each)
+            elif isinstance(each, Count):
+                resolver.outcome.answers.append((each.done, None))
+        return resolver.finish()
+
+    def snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:
+        """Write the learner's state if enough has been learnt since the last time."""
+        keeper, learner = self.keepers[model], self.keepers[model].learning.learner
+        enough = max(at_least, int(_SNAPSHOT_SHARE * keeper.snapshot)) if at_least > 1 else 1
+        if learner is None or keeper.head - keeper.snapshot < enough:
+            return
+        content = self.recoveries[model].snapshot(learner)
+        with self.store.transaction():
+            self.store.put_snapshot(model, keeper.head, time.time(), content)
+        keeper.snapshot = keeper.head
+
+    def close_the_books(self) -> None:
+        """Count what is not counted yet, and snapshot every learner."""
+        if self.has_uncounted:
+            self.transact([])
+        for model, keeper in self.keepers.items():
+            keeper.learning.wait()
+            self.snapshot(model, at_least=1)
+
+    def reopen(self) -> None:
+        """Connect again, and learn what a transaction committed whose end was not heard."""
+        self.store.reopen()
+        self._uncounted = None
+        with self.store.transaction():
+            heads = {row.model: row.head_lsn for row in self.store.models()}
+            for model, head in heads.items():
+                if model in self.keepers:
+                    self._catch_up(model, head)
+                else:
+                    # Whoever asked for it was told that it is not there.
+                    self.store.delete_model(model)
+            self._parked = self.store.parked()
+        for model in self.keepers.keys() - heads.keys():
+            self.forget(model)
+
+    def _catch_up(self, model: str, head: int) -> None:
+        keeper = self.keepers[model]
+        if head > keeper.head:
+            impressions = self.recoveries[model].impressions(keeper.head, head)
+            keeper.head = head
+            keeper.learning.apply(impressions)
