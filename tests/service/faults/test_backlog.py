@@ -24,10 +24,10 @@ async def names(service: Service, decision: str) -> list[str]:
 
 
 async def decide_while_held_up(service: Service, database: str) -> None:
-    """One decision for each new device, then more than the backlog takes."""
+    """One decision for each new device, all at once, then more than the backlog takes."""
     with held_up(database):
-        for k, device in enumerate(DEVICES):
-            await shown(service, f"new-{k}", context={"device": device})
+        new = (shown(service, f"new-{k}", context={"device": d}) for k, d in enumerate(DEVICES))
+        await asyncio.gather(*new)
         for k in range(3):
             await shown(service, f"lost-{k}", context={"device": DEVICES[0]})
         with pytest.raises(StoreAwayError):
