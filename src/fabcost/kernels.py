@@ -394,17 +394,23 @@ def count_wins(scores):
 
 
 @njit(cache=True, fastmath=FAST_MATH)
-def _half_scores(coefficients, z, start, sums):
+def _half_scores(coefficients, z, start, used, sums):
     """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
+    many = 0
+    for d in range(start, coefficients.size, 2):
+        if coefficients[d] != 0.0:
+            used[many] = d
+            many += 1
     sums[:] = 0.0
-    d = start
-    while d + 2 < coefficients.size:
+    for k in range(0, many - 1, 2):
+        a, b = coefficients[used[k]], coefficients[used[k + 1]]
+        first, second = z[used[k]], z[used[k + 1]]
         for i in range(sums.size):
-            sums[i] += coefficients[d] * z[d, i] + coefficients[d + 2] * z[d + 2, i]
-        d += 4
-    if d < coefficients.size:
+            sums[i] += a * first[i] + b * second[i]
+    if many % 2 == 1:
+        a, first = coefficients[used[many - 1]], z[used[many - 1]]
         for i in range(sums.size):
-            sums[i] += coefficients[d] * z[d, i]
+            sums[i] += a * first[i]
 
 
 @njit(cache=True)
@@ -425,18 +431,28 @@ def _is_equal(a, b):
 
 
 @njit(cache=True)
+def _signatures(centre, spread):
+    """A number for each row; equal rows have equal numbers, others hardly ever."""
+    signatures = centre.copy()
+    for k in range(centre.size):
+        for d in range(spread.shape[1]):
+            signatures[k] += (d + 1.0) * spread[k, d]
+    return signatures
+
+
+@njit(cache=True)
 def _share_among_equals(centre, spread, wins):
     """Equal rows tie in every draw, which the first of them has won."""
+    signatures = _signatures(centre, spread)
     for k in range(centre.size):
-        won, equals = wins[k], 1.0
-        if won <= 0.0:
-            continue
-        for j in range(k + 1, centre.size):
-            equals += centre[j] == centre[k] and _is_equal(spread[j], spread[k])
-        if equals == 1.0:
+        won, equals = wins[k], 0.0
+        alike = signatures[k + 1 :] == signatures[k]
+        if won <= 0.0 or not alike.any():
             continue
         for j in range(k, centre.size):
-            if centre[j] == centre[k] and _is_equal(spread[j], spread[k]):
+            equals += centre[j] == centre[k] and _is_equal(spread[j], spread[k])
+        for j in range(k, centre.size):
+            if equals > 1.0 and centre[j] == centre[k] and _is_equal(spread[j], spread[k]):
                 wins[j] = -won / equals  # negative: has its share already
     return np.abs(wins)
 
@@ -454,10 +470,11 @@ def count_drawn_wins(centre, spread, normals, draws):
         many = z.shape[1]
         even, odd = np.empty(many), np.empty(many)
         away, changed = np.empty(many), np.empty(many)
+        used = np.empty(spread.shape[1], dtype=np.int64)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
         for k in range(centre.size):
-            _half_scores(spread[k], z, 0, even)
-            _half_scores(spread[k], z, 1, odd)
+            _half_scores(spread[k], z, 0, used, even)
+            _half_scores(spread[k], z, 1, used, odd)
             for i in range(many):
                 away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
             _challenge(k, centre[k], 1.0, away, best[0], leader[0])
@@ -480,9 +497,10 @@ def law(rows, mean, root):
     centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
     for i in range(rows.shape[0]):
         for d in range(rows.shape[1]):
-            centre[i] += rows[i, d] * mean[d]
-            for j in range(many):
-                spread[i, j] += rows[i, d] * root[d, j]
+            if rows[i, d] != 0.0:
+                centre[i] += rows[i, d] * mean[d]
+                for j in range(many):
+                    spread[i, j] += rows[i, d] * root[d, j]
     return centre, spread
 
 

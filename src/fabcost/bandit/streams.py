@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
@@ -20,20 +21,14 @@ class Streams:
 
     def __init__(self, seed: int) -> None:
         self._keyed = hashlib.blake2b(digest_size=32, key=seed.to_bytes(8, "little"))
-        self._generator = np.random.Generator(np.random.PCG64(0))
+        # Of NumPy's generators the fastest to set and to draw normals from.
+        self._generator = np.random.Generator(np.random.SFC64(0))
+        self._state: dict[str, Any] = {"bit_generator": "SFC64", "has_uint32": 0, "uinteger": 0}
 
     def of(self, name: str) -> np.random.Generator:
         """The generator of ``name`` at its beginning, good until the next call."""
         hashed = self._keyed.copy()
         hashed.update(name.encode("utf-8", "surrogatepass"))
-        digest = hashed.digest()
-        self._generator.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {
-                "state": int.from_bytes(digest[:16], "little"),
-                "inc": int.from_bytes(digest[16:], "little") | 1,
-            },
-            "has_uint32": 0,
-            "uinteger": 0,
-        }
+        self._state["state"] = {"state": np.frombuffer(hashed.digest(), dtype="<u8")}
+        self._generator.bit_generator.state = self._state
         return self._generator
