@@ -394,23 +394,17 @@ def count_wins(scores):
 
 
 @njit(cache=True, fastmath=FAST_MATH)
-def _half_scores(coefficients, z, start, used, sums):
+def _half_scores(coefficients, z, start, sums):
     """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
-    many = 0
-    for d in range(start, coefficients.size, 2):
-        if coefficients[d] != 0.0:
-            used[many] = d
-            many += 1
     sums[:] = 0.0
-    for k in range(0, many - 1, 2):
-        a, b = coefficients[used[k]], coefficients[used[k + 1]]
-        first, second = z[used[k]], z[used[k + 1]]
+    d = start
+    while d + 2 < coefficients.size:
         for i in range(sums.size):
-            sums[i] += a * first[i] + b * second[i]
-    if many % 2 == 1:
-        a, first = coefficients[used[many - 1]], z[used[many - 1]]
+            sums[i] += coefficients[d] * z[d, i] + coefficients[d + 2] * z[d + 2, i]
+        d += 4
+    if d < coefficients.size:
         for i in range(sums.size):
-            sums[i] += a * first[i]
+            sums[i] += coefficients[d] * z[d, i]
 
 
 @njit(cache=True)
@@ -470,11 +464,10 @@ def count_drawn_wins(centre, spread, normals, draws):
         many = z.shape[1]
         even, odd = np.empty(many), np.empty(many)
         away, changed = np.empty(many), np.empty(many)
-        used = np.empty(spread.shape[1], dtype=np.int64)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
         for k in range(centre.size):
-            _half_scores(spread[k], z, 0, used, even)
-            _half_scores(spread[k], z, 1, used, odd)
+            _half_scores(spread[k], z, 0, even)
+            _half_scores(spread[k], z, 1, odd)
             for i in range(many):
                 away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
             _challenge(k, centre[k], 1.0, away, best[0], leader[0])
