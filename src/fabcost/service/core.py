@@ -1,0 +1,124 @@
+"""What all parts of the service stand on: models, a writer, a reader and a clock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import TypeVar
+
+from fabcost.service import looking
+from fabcost.service.clock import Clock
+from fabcost.service.errors import (
+    AlreadyThereError,
+    InvalidRequestError,
+    StoreAwayError,
+    UnknownModelError,
+)
+from fabcost.service.loading import Loaded, make
+from fabcost.service.messages import ModelAnswer
+from fabcost.service.metrics import Metrics
+from fabcost.service.model import Model
+from fabcost.service.model_settings import ModelSettings
+from fabcost.service.requests import Call, Count
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import StoredDecision
+from fabcost.service.writer import Writer
+
+T = TypeVar("T")
+
+
+class Core:
+    """Models in memory, and ways to the database.
+
+    Parameters
+    ----------
+    writer
+        Writes and learns.
+    reader
+        A second connection, for looking.
+    models
+        By name.
+    clock, metrics
+        Time, and what is counted.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        reader: Store,
+        models: dict[str, Model],
+        *,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self.metrics = metrics
+        self.clock = clock
+        self._writer = writer
+        self._reader = reader
+        self._reading = ThreadPoolExecutor(1, "reader")
+        self._models = models
+        self._loop = asyncio.get_running_loop()
+        self._own = secrets.token_hex(6)
+        self._numbers = count()
+
+    def _model(self, name: str) -> Model:
+        model = self._models.get(name)
+        if model is None:
+            raise UnknownModelError(name)
+        return model
+
+    def _new_id(self, now: float) -> str:
+        """In the order of time, so that the newest lie together in the database."""
+        return f"{int(now * 1000):012x}{next(self._numbers):08x}{self._own}"
+
+    async def _create(self, name: str, settings: ModelSettings, base: bytes | None) -> ModelAnswer:
+        if name in self._models:
+            raise AlreadyThereError(name)
+        now = self.clock.now()
+
+        def write(store: Store) -> Loaded:
+            return make(store, name, settings, base, now, self.metrics)
+
+        def keep(loaded: Loaded) -> None:
+            self._writer.ledger.keepers[name] = loaded.keeper
+            self._writer.ledger.recoveries[name] = loaded.recovery
+
+        try:
+            loaded = await self._call(write, keep)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+        self._models[name] = loaded.model
+        return looking.model(loaded.model)
+
+    async def _stored(self, name: str, decision_id: str) -> StoredDecision:
+        self._model(name)
+        key = (name, decision_id)
+        found = await self._read(lambda store: store.find_decisions([key]))
+        return looking.found(found, key)
+
+    async def _count(self) -> None:
+        """See to it that the counts have all decisions that were answered, if the database can."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._writer.submit(Count(done))
+        with contextlib.suppress(StoreAwayError):
+            await done
+
+    async def _call(self, function: Callable[[Store], T], then: Callable[[T], object] = id) -> T:
+        """Do it in a transaction; ``then`` may change what the writer knows, as it is durable."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._writer.submit(Call(function, done, then))
+        return await done
+
+    async def _read(self, function: Callable[[Store], T]) -> T:
+        return await self._loop.run_in_executor(self._reading, self._read_now, function)
+
+    def _read_now(self, function: Callable[[Store], T]) -> T:
+        try:
+            return function(self._reader)
+        except StoreAwayError:
+            self._reader.reopen()
+            return function(self._reader)

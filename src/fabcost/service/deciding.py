@@ -1,0 +1,92 @@
+"""Decisions, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from fabcost.service.core import Core
+from fabcost.service.messages import (
+    DecisionAnswer,
+    DecisionRequest,
+    FeedbackAnswer,
+    FeedbackRequest,
+)
+from fabcost.service.pending import Finish, PendingDecision
+from fabcost.service.requests import Activate, Feed, Write
+
+_DURABLE_WITHIN_SECONDS = 2.0
+
+
+class Deciding(Core):
+    """Decides, and hears what became of it."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._waiting: deque[PendingDecision] = deque()
+
+    async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
+        """Choose an item, and answer when that is durable; see `DecisionRequest`."""
+        done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
+        self.begin_to_decide(name, request, partial(_settle, done))
+        return await done
+
+    def begin_to_decide(self, name: str, request: DecisionRequest, finish: Finish) -> None:
+        """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
+        model, now = self._model(name), self.clock.now()
+        decision = request.decision_id or self._new_id(now)
+        made = model.decide(request, decision, now)
+        if made.row is None:
+            finish(made.answer)
+            return
+        pending = PendingDecision(name, made, finish, metrics=self.metrics, since=self._loop.time())
+        # Those that were answered go now, while their memory is still in the processor's cache.
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft()
+        self._waiting.append(pending)
+        self._writer.submit(Write(made.row, model.new_steps(), made.entropy, pending))
+
+    async def feedback(
+        self, name: str, requests: Sequence[FeedbackRequest]
+    ) -> list[FeedbackAnswer]:
+        """Learn what became of decisions; each is answered when that is durable."""
+        self._model(name)
+        now = self.clock.now()
+        feeds = []
+        for each in requests:
+            key = (name, each.decision_id)
+            feeds.append(Feed(key, each.value, each.key, now, self._loop.create_future()))
+            self._writer.submit(feeds[-1])
+        statuses = await asyncio.gather(*(each.done for each in feeds))
+        return [
+            FeedbackAnswer(each.decision_id, status)
+            for each, status in zip(requests, statuses, strict=True)
+        ]
+
+    async def activate(self, name: str, decision_id: str) -> bool:
+        """Let a deferred decision count; whether it was waiting for that."""
+        self._model(name)
+        request = Activate((name, decision_id), self.clock.now(), self._loop.create_future())
+        self._writer.submit(request)
+        return await request.done
+
+    def _stop_waiting(self) -> None:
+        """Answer decisions from memory that the database has kept waiting for too long."""
+        latest = self._loop.time() - _DURABLE_WITHIN_SECONDS
+        while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
+            pending = self._waiting.popleft()
+            if not pending.done():
+                pending.set_result(False)
+
+
+def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:
+    """Tell whoever still waits."""
+    if done.done():
+        return
+    if isinstance(result, Exception):
+        done.set_exception(result)
+    else:
+        done.set_result(result)

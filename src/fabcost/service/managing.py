@@ -1,0 +1,111 @@
+"""Models, their catalogues and their API keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fabcost.service import looking
+from fabcost.service.core import Core
+from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
+from fabcost.service.model_settings import ModelSettings, changed
+from fabcost.service.store.protocol import Store
+from fabcost.service.store.rows import ItemRow, KeyRow
+
+
+class Keyring(Core):
+    """API keys."""
+
+    async def keys(self) -> list[KeyRow]:
+        """All API keys."""
+        return await self._read(lambda store: store.keys())
+
+    async def insert_key(self, row: KeyRow) -> None:
+        """A new API key."""
+        await self._read(lambda store: store.insert_key(row))
+
+    async def revoke_key(self, key_id: str) -> bool:
+        """Revoke an API key; whether it was in force."""
+        now = self.clock.now()
+        return await self._read(lambda store: store.revoke_key(key_id, now))
+
+
+class Managing(Keyring):
+    """Models and catalogues: made, changed and deleted."""
+
+    def models(self) -> list[ModelAnswer]:
+        """All models, by name."""
+        return [looking.model(each) for _, each in sorted(self._models.items())]
+
+    def model(self, name: str) -> ModelAnswer:
+        """One model."""
+        return looking.model(self._model(name))
+
+    async def create_model(self, name: str, settings: ModelSettings) -> ModelAnswer:
+        """A new model, with nothing learnt yet."""
+        return await self._create(name, settings, None)
+
+    async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
+        """Other settings for the decisions to come."""
+        model = self._model(name)
+        try:
+            settings = changed(model.settings, changes)
+        except (ValueError, msgspec.ValidationError) as error:
+            raise InvalidRequestError(str(error)) from error
+        edited = self.clock.now()
+
+        def write(store: Store) -> None:
+            store.update_model(name, msgspec.json.encode(settings).decode(), edited)
+
+        def keep(_: None) -> None:
+            self._writer.ledger.keepers[name].settings = settings
+
+        await self._call(write, keep)
+        model.change(settings, edited)
+        return looking.model(model)
+
+    async def delete_model(self, name: str) -> None:
+        """Forget a model, its catalogue and its log, and revoke its API keys."""
+        self._model(name)
+        await self._call(
+            lambda store: store.delete_model(name), lambda _: self._writer.ledger.forget(name)
+        )
+        self._models.pop(name, None)
+        for key in await self.keys():
+            if key.model == name and key.revoked is None:
+                await self.revoke_key(key.key_id)
+
+    async def put_items(self, name: str, items: dict[str, Record]) -> int:
+        """Add items or replace their features; the new version of the catalogue."""
+        model = self._model(name)
+        model.check_items(items)
+        rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
+        version = model.catalogue.next_version()
+        await self._call(lambda store: store.put_items(name, version, rows))
+        model.catalogue.put(version, items)
+        return version
+
+    async def delete_items(self, name: str, ids: Sequence[str]) -> int:
+        """Take items out; the new version of the catalogue."""
+        model = self._model(name)
+        for item in ids:
+            if item not in model.catalogue.items:
+                raise UnknownItemError(item)
+        version = model.catalogue.next_version()
+        await self._call(lambda store: store.delete_items(name, version, ids))
+        model.catalogue.remove(version, ids)
+        return version
+
+    def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
+        """A page of the catalogue."""
+        return looking.items(self._model(name).catalogue, limit, after)
+
+    def item(self, name: str, item: str) -> Record:
+        """The features of one item."""
+        found = self._model(name).catalogue.items.get(item)
+        if found is None:
+            raise UnknownItemError(item)
+        return found

@@ -1,0 +1,55 @@
+"""What people and programs look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabcost.service import looking
+from fabcost.service.core import Core
+from fabcost.service.messages import (
+    DecisionView,
+    ExplanationAnswer,
+    PosteriorAnswer,
+    StatsAnswer,
+)
+from fabcost.service.records import view
+
+
+class Viewing(Core):
+    """Shows the posterior, counts and decisions."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._totals: dict[str, looking.Totals] = {}
+
+    def posterior(self, name: str) -> PosteriorAnswer:
+        """The weights with their names, means and sds."""
+        return looking.posterior(self._model(name))
+
+    async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
+        """What a dashboard shows."""
+        model, now = self._model(name), self.clock.now()
+        if self._writer.ledger.has_uncounted:
+            await self._count()
+        since, totals = now - 60.0 * minutes, self._totals.get(name)
+        read = await self._read(lambda store: looking.read_stats(store, name, since, totals))
+        self._totals[name] = read.totals
+        return looking.stats(model, read, now, self._writer)
+
+    async def decision(self, name: str, decision_id: str) -> DecisionView:
+        """One decision and what became of it."""
+        return view(await self._stored(name, decision_id))
+
+    async def decisions(
+        self, name: str, *, limit: int, before: int | None = None
+    ) -> tuple[list[DecisionView], int | None]:
+        """The latest decisions, and where the next page begins."""
+        self._model(name)
+        rows = await self._read(lambda store: store.recent(name, limit=limit, before=before))
+        more = rows[-1].seq if len(rows) == limit else None
+        return [view(row) for row in rows], more
+
+    async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
+        """What speaks for the chosen item, under the posterior of now."""
+        model = self._model(name)
+        return looking.explain(model, await self._stored(name, decision_id))
