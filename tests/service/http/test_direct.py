@@ -101,6 +101,14 @@ def test_answers_keep_the_order_of_requests(server: Running) -> None:
     assert [body.get("decision_id") for _, _, body in found] == ["first", None, "second", "third"]
 
 
+@pytest.mark.parametrize("cut", [10, 70, -5])
+def test_one_that_is_refused_does_not_disturb_the_next(server: Running, cut: int) -> None:
+    named = request(b'{"decision_id": "next%d", "candidates": {"a": {"x": 1}}}' % abs(cut))
+    found = talk(server, request(b"{}") + named[:cut], named[cut:], count=2)
+    assert [status for status, _, _ in found] == [422, 200]
+    assert found[1][2]["decision_id"] == f"next{abs(cut)}"
+
+
 @pytest.mark.parametrize("head", [b"Connection: close\r\n", b""])
 def test_ends_the_connection_if_asked(server: Running, head: bytes) -> None:
     with connect(server) as connection:

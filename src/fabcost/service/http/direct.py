@@ -8,6 +8,7 @@ knows how to refuse; there too an answer in one piece is sent in one piece.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,9 +17,22 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from fabcost.service.http.protocol import GuardedProtocol
 
 _MOST_HELD = 65_536
+_OF_A_REQUEST = (
+    "parser",
+    "cycle",
+    "url",
+    "headers",
+    "expect_100_continue",
+    "scope",
+    "_in_head",
+    "_head",
+)
 _HELD_SECONDS = 1.0
 #: The extension of the scope by which an answer in one piece is sent; it is a `Send`.
 WHOLE_ANSWER = "fabcost.whole_answer"
+
+
+Headers = list[tuple[bytes, bytes]]
 
 
 class Send(Protocol):
@@ -36,9 +50,7 @@ class Way(Protocol):
         """Where such requests are answered, or None if they must go the long way."""
         ...
 
-    def begin(
-        self, place: Any, headers: list[tuple[bytes, bytes]], content: bytes, send: Send
-    ) -> bool:
+    def begin(self, place: Any, headers: Headers, content: bytes, send: Send) -> bool:
         """Begin to answer, or change nothing and return False."""
         ...
 
@@ -47,11 +59,12 @@ class DirectProtocol(GuardedProtocol):
     """Tries the short way with each request that is small and all there soon."""
 
     way: Way
+    turn: Turn
 
     @classmethod
     def over(cls, way: Way, *, seconds_for_a_head: float) -> type[DirectProtocol]:
         """The protocol for a way."""
-        given = {"way": way, "seconds_for_a_head": seconds_for_a_head}
+        given = {"way": way, "turn": Turn(), "seconds_for_a_head": seconds_for_a_head}
         return type(cls.__name__, (cls,), given)
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -103,20 +116,39 @@ class DirectProtocol(GuardedProtocol):
             self._held += body
 
     def on_message_complete(self) -> None:
-        """Go the short way, if it goes anywhere."""
+        """Go the short way, together with what else comes in this turn of the loop."""
         if self._held is None:
             super().on_message_complete()
             return
         content = self._released()
-        before, exchange = self.cycle, Exchange(keep_alive=self.parser.should_keep_alive())
+        exchange = Exchange(keep_alive=self.parser.should_keep_alive())
         self.cycle = exchange  # type: ignore[assignment]
+        asked = (self._place, self.url, self.headers, content)
+        self.turn.add(self.loop, partial(self._begin, exchange, *asked))
+
+    def _begin(
+        self, exchange: Exchange, place: Any, url: bytes, headers: Headers, content: bytes
+    ) -> None:
         send = partial(send_whole, self, exchange)
-        if self.way.begin(self._place, self.headers, content, send):
-            return
-        self.cycle = before
-        self._held = content
-        self._go_the_long_way()
+        if not self.way.begin(place, headers, content, send) and not self.transport.is_closing():
+            self._repeat(exchange, url, headers, content)
+
+    def _repeat(self, exchange: Exchange, url: bytes, headers: Headers, content: bytes) -> None:
+        """Send a request that was read the long way, as if it came now.
+
+        Another that came after it on the same connection waits for its answer.
+        """
+        being_read = {name: getattr(self, name) for name in _OF_A_REQUEST}
+        self.parser = _Read(exchange.keep_alive)  # type: ignore[assignment]
+        self.cycle = None  # type: ignore[assignment]
+        self.url, self.headers, self.expect_100_continue = url, headers, False
+        self._begin_the_long_way()
+        super().on_body(content)
         super().on_message_complete()
+        if being_read["cycle"] is exchange:
+            del being_read["cycle"]
+        for name, value in being_read.items():
+            setattr(self, name, value)
 
     def _is_plain(self) -> bool:
         parser = self.parser
@@ -155,6 +187,47 @@ class DirectProtocol(GuardedProtocol):
             super().on_body(content)
 
 
+class _Read:
+    """What a parser knows of a request that it has read."""
+
+    def __init__(self, keep_alive: bool) -> None:
+        self._keep_alive = keep_alive
+
+    def get_method(self) -> bytes:
+        return b"POST"
+
+    def get_http_version(self) -> str:
+        return "1.1"
+
+    def should_keep_alive(self) -> bool:
+        return self._keep_alive
+
+    def should_upgrade(self) -> bool:
+        return False
+
+
+class Turn:
+    """Requests of one turn of the loop, begun one after the other.
+
+    What they all need then stays in the processor's caches, where sending and receiving in between
+    would displace it.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+
+    def add(self, loop: asyncio.AbstractEventLoop, begin: Callable[[], None]) -> None:
+        """Begin at the end of this turn."""
+        if not self._waiting:
+            loop.call_soon(self._begin)
+        self._waiting.append(begin)
+
+    def _begin(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for begin in waiting:
+            begin()
+
+
 class Exchange:
     """One request on the short way; to uvicorn it is a cycle as any other."""
 
@@ -189,7 +262,7 @@ def send_whole(
     """
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
-    if cycle.disconnected:
+    if cycle.disconnected or protocol.transport.is_closing():
         return
     more = [b"\r\n%b: %b" % header for header in protocol.server_state.default_headers]
     if not cycle.keep_alive:
