@@ -14,6 +14,7 @@ from fabcost.service import looking
 from fabcost.service.clock import Clock
 from fabcost.service.errors import (
     AlreadyThereError,
+    DatabaseUnusableError,
     InvalidRequestError,
     StoreAwayError,
     UnknownModelError,
@@ -119,6 +120,6 @@ class Core:
     def _read_now(self, function: Callable[[Store], T]) -> T:
         try:
             return function(self._reader)
-        except StoreAwayError:
+        except (StoreAwayError, DatabaseUnusableError):
             self._reader.reopen()
             return function(self._reader)

@@ -136,6 +136,8 @@ class Ledger:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(model)
             self._parked = self.store.parked()
+            # Fails here if the decisions cannot be read, rather than at the next request.
+            self.store.due(0.0, 1)
         for model in self.keepers.keys() - heads.keys():
             self.forget(model)
 

@@ -29,6 +29,7 @@ from fabcost.service.store.address import store_at
 
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005
+_ALLOCATIONS_BEFORE_COLLECTING = 50_000
 
 
 class CannotStartError(Exception):
@@ -173,9 +174,7 @@ async def _serve(
         await gate.site.reread_keys()
         address, database = address_of(bound), without_password(settings.database)
 
-        # What is there now stays: looking through it again and again for garbage is in vain.
-        gc.collect()
-        gc.freeze()
+        _collect_less_garbage()
 
         def say() -> None:
             log.info("listening", address=address, database=database, asks_for_keys=needed)
@@ -185,6 +184,13 @@ async def _serve(
     finally:
         await service.stop()
         log.info("stopped")
+
+
+def _collect_less_garbage() -> None:
+    """What is there now stays, and requests leave nothing that points in circles."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTING, 20, 20)
 
 
 async def warm_up() -> None:

@@ -11,7 +11,13 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Protocol
 
-from fabcost.service.errors import ServiceError, StoreAwayError, TakenOverError, UnknownModelError
+from fabcost.service.errors import (
+    DatabaseUnusableError,
+    ServiceError,
+    StoreAwayError,
+    TakenOverError,
+    UnknownModelError,
+)
 from fabcost.service.ledger import Ledger
 from fabcost.service.requests import (
     Activate,
@@ -26,6 +32,7 @@ from fabcost.service.resolution import Outcome, model_of, without_models
 _MOST_AT_ONCE = 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _STOP = object()
+_AWAY = (StoreAwayError, TakenOverError, DatabaseUnusableError)
 
 
 class Observer(Protocol):
@@ -171,7 +178,7 @@ class Writer:
                 self._call(group[0])
             elif not self._append(group):
                 self._transact(group)
-        except (StoreAwayError, TakenOverError) as error:
+        except _AWAY as error:
             self._go_away(error)
             self._keep(group, error)
         except Exception as error:  # noqa: BLE001 - one bad request must not stop the others
@@ -190,7 +197,7 @@ class Writer:
             with self.ledger.store.transaction():
                 result = request.function(self.ledger.store)
             request.then(result)
-        except (StoreAwayError, TakenOverError):
+        except _AWAY:
             raise
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             self._answer([(request.done, error)])

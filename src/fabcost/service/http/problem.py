@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from fabcost.service.errors import (
     AlreadyThereError,
+    DatabaseUnusableError,
     InvalidRequestError,
     ServiceError,
     StoreAwayError,
@@ -27,6 +28,7 @@ _STATUS: dict[type[ServiceError], int] = {
     AlreadyThereError: 409,
     StoreAwayError: 503,
     TakenOverError: 503,
+    DatabaseUnusableError: 503,
 }
 
 
@@ -97,5 +99,5 @@ def refusal(error: Exception) -> RefusedError:
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), None)
     if status is None or not isinstance(error, ServiceError):
         return RefusedError(500, "internal", "something went wrong here; the log has the details")
-    retry = (RETRY_SOON,) if isinstance(error, StoreAwayError) else ()
+    retry = (RETRY_SOON,) if isinstance(error, StoreAwayError | DatabaseUnusableError) else ()
     return RefusedError(status, error.code, str(error), *retry)

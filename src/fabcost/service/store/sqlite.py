@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -16,6 +18,7 @@ OLDEST = (3, 37, 0)
 _MOST_ROWS = 512
 _BUSY_SECONDS = 2.0
 _STATEMENTS = 256
+_LOOK_EVERY_SECONDS = 1.0
 # SQLITE_ERROR is a table or column that is not as we made it.
 _UNUSABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR}
 _UNUSABLE_AT_FIRST = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
@@ -45,6 +48,8 @@ class Sqlite:
     def __init__(self, path: str) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
+        self._file = 0
+        self._looked = 0.0
 
     def connect(self) -> None:
         """Open the file, and make it if it is not there."""
@@ -63,6 +68,7 @@ class Sqlite:
                 cached_statements=_STATEMENTS,
             )
             self._prepare(self._connection)
+            self._file = os.stat(self._path).st_ino
 
     def disconnect(self) -> None:
         """Close the file."""
@@ -106,7 +112,18 @@ class Sqlite:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             raise StoreAwayError("the database is not open")
+        now = time.monotonic()
+        if now - self._looked > _LOOK_EVERY_SECONDS:
+            self._look_for_the_file()
+            self._looked = now
         return self._connection
+
+    def _look_for_the_file(self) -> None:
+        # SQLite goes on with a file that is no longer in its folder.
+        with suppress(OSError):
+            if os.stat(self._path).st_ino == self._file:
+                return
+        raise StoreAwayError(f"{self._path} was deleted or replaced")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()

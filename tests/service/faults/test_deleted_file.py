@@ -1,0 +1,24 @@
+"""The file is deleted while the server runs."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from tests.service.faults.servers import is_ready, wait_for
+from tests.service.faults.test_disk import decide, feed
+from tests.service.faults.visitors import make_model
+from tests.service.http.serving import process
+
+
+def test_what_nobody_will_find_again_is_not_durable(tmp_path: Path) -> None:
+    file = tmp_path / "bandit.db"
+    with process(file, "--log-level", "warning") as server:
+        make_model(server.address, reward_wait_seconds=3600.0)
+        assert decide(server.address, "before")["durable"]
+        for each in tmp_path.glob("bandit.db*"):
+            each.unlink()
+        names = (f"after-{number}" for number in count())
+        wait_for(lambda: not decide(server.address, next(names))["durable"])
+        assert feed(server.address, "before").status_code == 503
+        wait_for(lambda: not is_ready(server.address))
