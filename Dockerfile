@@ -18,8 +18,7 @@ ENV PATH=/opt/fabcost/bin:$PATH \
     FABCOST_HOST=0.0.0.0 \
     FABCOST_PORT=8000 \
     FABCOST_DATABASE=/var/lib/fabcost/data/fabcost.db
-# hadolint ignore=DL3066
-USER fabcost
+USER 10001
 # Compiles the kernels now rather than at the first start.
 RUN python -c "import asyncio; from fabcost.service.server import warm_up; asyncio.run(warm_up())"
 WORKDIR /var/lib/fabcost/data

@@ -43,7 +43,7 @@ def test_the_dockerfile_is_clean() -> None:
         ("FROM python:3.12-slim-bookworm\n", "FROM python\n", "DL3006"),
         ("COPY src src", "ADD src src", "DL3020"),
         ("WORKDIR /build", "WORKDIR build", "DL3000"),
-        ("\nUSER fabcost\n", "\nUSER root\n", "DL3002"),
+        ("\nUSER 10001\n", "\nUSER root\n", "DL3002"),
         ('CMD ["serve"]', "CMD serve", "DL3025"),
         ("RUN useradd", "RUN cd /opt; useradd", "DL3003"),
         ("EXPOSE 8000", "EXPOSE 80000", "DL3011"),

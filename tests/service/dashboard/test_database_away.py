@@ -50,7 +50,7 @@ def test_a_database_that_can_be_read_but_not_written(chromium: Browser, tmp_path
             with full_disk(server.process.pid):
                 for k in range(3):
                     decide_in_memory(site, f"memory-{k}")
-                said = "Database away, 3 decisions in memory"
+                said = "Database away, decisions in memory: 3"
                 expect(state).to_contain_text(said, timeout=20_000)
                 visitor.see_figures()
                 assert recent(visitor) == before

@@ -68,7 +68,7 @@ def test_what_is_copied_exists_and_is_not_ignored() -> None:
 
 def test_it_does_not_run_as_root() -> None:
     stage = last_stage()
-    assert stage["USER"] == ["fabcost"]
+    assert stage["USER"] == ["10001"]
     order = [name for name, _ in instructions()]
     assert order.index("USER") < order.index("ENTRYPOINT")
 

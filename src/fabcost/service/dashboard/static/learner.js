@@ -8,7 +8,7 @@ export function showState(list, stats) {
   list.replaceChildren(...[
     chip(`Mode: ${stats.mode}`, stats.mode === "online" ? "plain" : "warning"),
     stats.store_away
-      ? chip(`Database away, ${count(stats.unwritten)} decisions in memory`, "alarm")
+      ? chip(`Database away, decisions in memory: ${count(stats.unwritten)}`, "alarm")
       : chip("Database: ok", "good"),
     learnerChip(stats),
   ]);
