@@ -144,22 +144,44 @@ def choose(
     array([1, 0])
     """
     rows, excluded = _checked(candidates, exclude, top_k, belief)
-    if draws is not None:
-        _check_mixing(draws, floor)
+    many = min(top_k, len(rows) - len(excluded))
+    if draws is None:
+        scores = _scores(belief, policy, rows, excluded, rng)
+        ranking = _ranked(scores, many, rng)
+        return Choice(int(ranking[0]), ranking, scores)
+    _check_mixing(draws, floor)
+    scores, shares = _scored_shares(belief, policy, rows, excluded, draws, floor, rng)
+    chosen = int(kernels.place_of(rng.random(), shares))
+    ranking = np.array([chosen]) if many == 1 else _led_by(chosen, _ranked(scores, many, rng))
+    return Choice(chosen, ranking, scores, shares)
+
+
+def _scores(
+    belief: Gaussian, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
+) -> FloatArray:
     scores = policy.scores(belief, rows, rng)
     if excluded:
         scores[excluded] = -np.inf
-    ranking = _ranked(scores, min(top_k, len(rows) - len(excluded)), rng)
-    if draws is None:
-        return Choice(int(ranking[0]), ranking, scores)
-    shares = _shares(belief, policy, rows, excluded, draws, floor, rng)
-    chosen = int(kernels.place_of(rng.random(), shares))
-    return Choice(chosen, _led_by(chosen, ranking), scores, shares)
+    return scores
+
+
+def _scored_shares(
+    belief: Gaussian,
+    policy: Policy,
+    rows: Rows,
+    excluded: list[int],
+    draws: int,
+    floor: float,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    if isinstance(policy, Thompson) and not excluded:
+        scores, shares = policy.scored_shares(belief, rows, rng, draws)
+        return scores, _mixed(shares, floor)
+    scores = _scores(belief, policy, rows, excluded, rng)
+    return scores, _shares(belief, policy, rows, excluded, draws, floor, rng)
 
 
 def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    if ranking.size == 1:
-        return np.array([chosen])
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 

@@ -88,13 +88,20 @@ class Thompson:
         With z also −z, and ±z with every second sign changed, are standard normal: each draw has
         the law of the belief, and drawing normals is what takes longest.
         """
+        return self.scored_shares(belief, rows, rng, draws)[1]
+
+    def scored_shares(
+        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """`shares`, after the scores under the first of the draws."""
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
         normals = rng.standard_normal(((draws + 3) // 4, spread.shape[1]))
         won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws)
         won /= draws
-        return won
+        centre += spread.dot(normals[0])
+        return centre, won
 
 
 @dataclass(frozen=True)
