@@ -168,7 +168,10 @@ def test_who_hangs_up_is_not_waited_for(server: Running) -> None:
                 connection.sendall(request()[:cut])
     with server.client() as http:
         assert http.post(PATH, content=BODY, headers=JSON).status_code == 200
-        assert metric(http, "fabcost_requests_in_flight") == 1.0
+        deadline = time.monotonic() + 10
+        while metric(http, "fabcost_requests_in_flight") != 1.0:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 JSON = {"content-type": "application/json"}
