@@ -19,6 +19,7 @@ from fabcost import (
     Recommender,
     Schema,
     Text,
+    kernels,
 )
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.bandit.rows import law
@@ -142,6 +143,16 @@ def test_a_bandit_decides_alike_over_folded_and_dense_rows(policy: Policy) -> No
                 second.propensities(rows.dense(), exclude=[1, 7], floor=0.1),
                 rtol=1e-12,
             )
+
+
+def test_excluding_items_compiles_nothing_anew() -> None:
+    schema, items = cars()
+    rows = schema.folded({"hour": 3, "user": "u1"}, schema.encode_items(items))
+    bandit = Bandit(FabCost(Gaussian.isotropic(schema.width)), seed=1)
+    bandit.choose(rows, draws=8)
+    before = len(kernels.folded_law.signatures)
+    bandit.choose(rows, draws=8, exclude=[1, 7])
+    assert len(kernels.folded_law.signatures) == before
 
 
 def test_scores_of_folded_and_dense_rows_have_one_law() -> None:

@@ -17,7 +17,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """What was chosen, and how.
 

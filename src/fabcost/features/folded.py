@@ -105,7 +105,10 @@ class FoldedRows:
         return self.dense().astype(dtype or np.float64, copy=False)
 
     def __getitem__(self, positions: Places | slice) -> FoldedRows:
-        return FoldedRows(np.atleast_2d(self._parts[positions]), self._source, self._factors)
+        parts = np.atleast_2d(self._parts[positions])
+        # As those of a catalogue: for arrays that can be written the kernels are compiled again.
+        parts.setflags(write=False)
+        return FoldedRows(parts, self._source, self._factors)
 
     def __repr__(self) -> str:
         rows, columns = self.shape

@@ -8,7 +8,6 @@ knows how to refuse; there too an answer in one piece is sent in one piece.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -30,7 +29,6 @@ _OF_A_REQUEST = (
 _HELD_SECONDS = 1.0
 #: The extension of the scope by which an answer in one piece is sent; it is a `Send`.
 WHOLE_ANSWER = "fabcost.whole_answer"
-
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -59,12 +57,11 @@ class DirectProtocol(GuardedProtocol):
     """Tries the short way with each request that is small and all there soon."""
 
     way: Way
-    turn: Turn
 
     @classmethod
     def over(cls, way: Way, *, seconds_for_a_head: float) -> type[DirectProtocol]:
         """The protocol for a way."""
-        given = {"way": way, "turn": Turn(), "seconds_for_a_head": seconds_for_a_head}
+        given = {"way": way, "seconds_for_a_head": seconds_for_a_head}
         return type(cls.__name__, (cls,), given)
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -116,7 +113,11 @@ class DirectProtocol(GuardedProtocol):
             self._held += body
 
     def on_message_complete(self) -> None:
-        """Go the short way, together with what else comes in this turn of the loop."""
+        """Go the short way at the end of this turn of the loop, one request after the other.
+
+        What they all need then stays in the processor's caches, where receiving in between would
+        displace it.
+        """
         if self._held is None:
             super().on_message_complete()
             return
@@ -124,7 +125,7 @@ class DirectProtocol(GuardedProtocol):
         exchange = Exchange(keep_alive=self.parser.should_keep_alive())
         self.cycle = exchange  # type: ignore[assignment]
         asked = (self._place, self.url, self.headers, content)
-        self.turn.add(self.loop, partial(self._begin, exchange, *asked))
+        self.loop.call_soon(self._begin, exchange, *asked)
 
     def _begin(
         self, exchange: Exchange, place: Any, url: bytes, headers: Headers, content: bytes
@@ -204,28 +205,6 @@ class _Read:
 
     def should_upgrade(self) -> bool:
         return False
-
-
-class Turn:
-    """Requests of one turn of the loop, begun one after the other.
-
-    What they all need then stays in the processor's caches, where sending and receiving in between
-    would displace it.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[Callable[[], None]] = []
-
-    def add(self, loop: asyncio.AbstractEventLoop, begin: Callable[[], None]) -> None:
-        """Begin at the end of this turn."""
-        if not self._waiting:
-            loop.call_soon(self._begin)
-        self._waiting.append(begin)
-
-    def _begin(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for begin in waiting:
-            begin()
 
 
 class Exchange:
