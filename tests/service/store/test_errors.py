@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -80,6 +81,25 @@ class TestFile:
         monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
         with pytest.raises(DatabaseUnusableError, match="must be at least 3.37.0"):
             store_at(path).open(take_over=True)
+
+    def test_writer_of_a_file_that_keeps_no_log_yet_is_waited_out(self, path: str) -> None:
+        with (
+            closing(sqlite3.connect(path, check_same_thread=False)) as other,
+            closing(sqlite3.connect(path, timeout=60)) as second,
+        ):
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                second.execute("PRAGMA journal_mode = WAL")
+            timer = threading.Timer(0.2, other.rollback)
+            timer.start()
+            store_at(path).open(take_over=True)
+            timer.join()
+
+    def test_writer_that_stays_is_said(self, path: str) -> None:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreAwayError, match="locked"):
+                store_at(path).open(take_over=True)
 
     def test_lock_of_another_program_is_waited_out(self, store: Database, path: str) -> None:
         with closing(sqlite3.connect(path)) as other:

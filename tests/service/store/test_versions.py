@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -108,14 +108,12 @@ def test_failed_migration_leaves_the_version_before(
     store.close()
 
 
-def test_two_servers_may_start_at_once(store_address: str) -> None:
-    stores = [store_at(store_address) for _ in range(2)]
-    threads = [threading.Thread(target=each.open, kwargs={"take_over": True}) for each in stores]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def test_servers_may_start_at_once(store_address: str) -> None:
+    stores = [store_at(store_address) for _ in range(4)]
+    with ThreadPoolExecutor(len(stores)) as pool:
+        for opening in [pool.submit(each.open, take_over=True) for each in stores]:
+            opening.result()
     assert all(each.models() == [] for each in stores)
-    assert {each._epoch for each in stores if isinstance(each, Database)} == {1, 2}
+    assert {each._epoch for each in stores if isinstance(each, Database)} == {1, 2, 3, 4}
     for each in stores:
         each.close()

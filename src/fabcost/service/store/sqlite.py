@@ -17,6 +17,7 @@ from fabcost.service.store.connection import Dialect, refuse_nul
 OLDEST = (3, 37, 0)
 _MOST_ROWS = 512
 _BUSY_SECONDS = 2.0
+_LOCKED_SECONDS = 0.005
 _STATEMENTS = 256
 _LOOK_EVERY_SECONDS = 1.0
 # SQLITE_ERROR is a table or column that is not as we made it.
@@ -126,7 +127,7 @@ class Sqlite:
         raise StoreAwayError(f"{self._path} was deleted or replaced")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        mode = _keep_a_log(connection)
         if mode != "wal":
             raise DatabaseUnusableError(
                 f"{self._path} cannot keep a write-ahead log (its journal mode is {mode!r}); "
@@ -134,6 +135,21 @@ class Sqlite:
             )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> str:
+    """Ask for a write-ahead log; which mode it is then."""
+    # SQLite reads before it writes here, and then waits for no other writer whatever its timeout
+    # is: servers that start on a new file would meet.
+    latest = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            return str(mode)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > latest:
+                raise
+        time.sleep(_LOCKED_SECONDS)
 
 
 def _over_batches(
