@@ -121,3 +121,21 @@ class DatabaseUnusableError(ServiceError):
     """
 
     code = "database_unusable"
+
+
+class LearningFailedError(ServiceError):
+    """A model has stopped learning, by a fault of ours; its log goes on.
+
+    Examples
+    --------
+    >>> print(LearningFailedError("news", MemoryError("no room")))
+    model 'news' has stopped learning (MemoryError); a restart learns from its log
+    """
+
+    code = "learning_failed"
+
+    def __init__(self, name: str, cause: Exception) -> None:
+        super().__init__(
+            f"model {name!r} has stopped learning ({type(cause).__name__}); "
+            "a restart learns from its log"
+        )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
-from fabcost.service.errors import InvalidRequestError, StoreAwayError
+from fabcost.service.errors import InvalidRequestError, LearningFailedError, StoreAwayError
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.requests import Feed, Write
@@ -53,7 +53,7 @@ class Exchanging(Core):
             if learner is not None:
                 return moving.to_file(model, learner)
             if model.learning.failure is not None:
-                raise model.learning.failure
+                raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     async def import_model(

@@ -95,7 +95,8 @@ class Learning:
         self._thread: threading.Thread | None = None
         self._refreshes_before = 0
         self.lsn = lsn
-        self.failure: BaseException | None = None
+        self.failure: Exception | None = None
+        self._stuck = False
         self.last_refresh_seconds = 0.0
         self.published = Published(lsn, learner.refreshes, learner.posterior, time.time())
 
@@ -106,29 +107,45 @@ class Learning:
 
     @property
     def lag(self) -> int:
-        """Impressions that wait for the refresh in the background."""
-        return len(self._behind)
+        """Impressions that wait for the refresh in the background, or for a restart."""
+        return max(len(self._behind), self.lsn - self.published.lsn)
 
     @property
     def learner(self) -> FabCost | None:
-        """The learner after all impressions up to `lsn`; None while a refresh is running."""
-        return None if self.refreshing else self._learner
+        """The learner after all impressions up to `lsn`; None while a refresh is running.
+
+        None also for good, once learning has failed.
+        """
+        return None if self.refreshing or self.failure else self._learner
 
     def apply(self, impressions: Sequence[Learnt]) -> None:
-        """Learn the next impressions of the log and publish."""
+        """Learn the next impressions of the log and publish.
+
+        The log has them already: if learning fails, `failure` says so, decisions go on by what
+        was published, and a restart learns from the log.
+        """
         with self._lock:
             self.lsn += len(impressions)
-            if self._provisional is None:
-                impressions = self._learn_until_refresh(impressions)
-            if impressions:
-                self._filter_meanwhile(impressions)
-            self._publish()
+            if self._stuck:
+                return
+            try:
+                self._advance(impressions)
+            except Exception as error:  # noqa: BLE001 - `failure` tells
+                self._stuck = True
+                self.failure = error
 
     def wait(self) -> None:
         """Until no refresh is running."""
         thread = self._thread
         if thread is not None:
             thread.join()
+
+    def _advance(self, impressions: Sequence[Learnt]) -> None:
+        if self._provisional is None:
+            impressions = self._learn_until_refresh(impressions)
+        if impressions:
+            self._filter_meanwhile(impressions)
+        self._publish()
 
     def _learn_until_refresh(self, impressions: Sequence[Learnt]) -> Sequence[Learnt]:
         """Learn, but stop before an impression at which a long refresh is due; the rest."""
@@ -147,7 +164,8 @@ class Learning:
         return kept * self._learner.prior.dimension**2 > self._inline
 
     def _filter_meanwhile(self, impressions: Sequence[Learnt]) -> None:
-        self._behind.extend(impressions)
+        if self.failure is None:
+            self._behind.extend(impressions)
         if self._provisional is None:
             self._refreshes_before = self._learner.refreshes
             belief, moments = self._learner.posterior, self._learner.moments
@@ -165,7 +183,9 @@ class Learning:
                 self.last_refresh_seconds = time.monotonic() - started
                 self._refreshed(self.last_refresh_seconds)
         except Exception as error:  # noqa: BLE001 - the provisional learner goes on; `failure` tells
-            self.failure = error
+            with self._lock:
+                self.failure = error
+                self._behind = []
 
     def _take(self) -> list[Learnt]:
         """What has come meanwhile; if nothing has, the refreshed learner serves again."""

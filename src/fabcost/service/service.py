@@ -97,7 +97,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         if self._writer.away is not None:
             return f"the database is away: {self._writer.away}"
         failed = [name for name, each in self._models.items() if each.learning.failure is not None]
-        return f"a refresh of {', '.join(map(repr, failed))} has failed" if failed else None
+        return f"{', '.join(map(repr, failed))} stopped learning" if failed else None
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log, and revoke its API keys."""

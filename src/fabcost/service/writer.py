@@ -102,6 +102,7 @@ class Writer:
         self._gathered: list[Request] = []
         self._backlog: deque[Write] = deque()
         self._most_in_backlog = backlog
+        self._failed: set[str] = set()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
@@ -233,6 +234,12 @@ class Writer:
             keeper = self.ledger.keepers[model]
             self._observer.applied(model, keeper.head)
             self._observer.lagged(model, keeper.learning.lag)
+            self._tell_of_failure(model, keeper.learning.failure)
+
+    def _tell_of_failure(self, model: str, failure: Exception | None) -> None:
+        if failure is not None and model not in self._failed:
+            self._failed.add(model)
+            self._tell(f"model {model!r} stopped learning, a restart goes on: {failure!r}")
 
     def _answer(self, answers: list[tuple[Awaiting, Any]]) -> None:
         if answers:

@@ -256,18 +256,6 @@ def test_feedback_for_a_model_that_is_being_deleted_names_it(tmp_path: Path) -> 
     run(tmp_path, scenario)
 
 
-def test_a_failed_refresh_is_told(tmp_path: Path) -> None:
-    async def scenario(service: Any) -> None:
-        learning = service._models["cars"].learning
-        learning.failure, learning._provisional = ValueError("no"), learning._learner
-        assert service.ready == "a refresh of 'cars' has failed"
-        with pytest.raises(ValueError, match="no"):
-            await service.export_model("cars")
-        learning._provisional = None
-
-    run(tmp_path, scenario)
-
-
 def test_a_model_moves_as_a_file(store_address: str) -> None:
     async def main() -> None:
         async with serving(store_address) as service:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,3 +101,35 @@ def test_a_failing_refresh_leaves_the_provisional_posterior_serving() -> None:
 
 def _fail(seconds: float) -> None:
     raise RuntimeError(f"after {seconds} seconds")
+
+
+class OutOfMemory(FabCost):
+    """A learner for which there is no room at its fifth impression."""
+
+    def observe_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
+        if self.seen >= 4:
+            raise MemoryError
+        super().observe_many(X, y)
+
+
+def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:
+    impressions = stream(12, growing=False, seed=0)
+    learner = OutOfMemory(Gaussian.isotropic(9, variance=3.0), refresh=Refresh.never())
+    learning = Learning(learner, 0, prior_variance=5.0)
+    learning.apply(impressions[:4])
+    serving = learning.published
+    for k in range(4, 12):
+        learning.apply(impressions[k : k + 1])
+    assert isinstance(learning.failure, MemoryError)
+    assert learning.published is serving
+    assert (learning.lsn, learning.lag) == (12, 8)
+    assert learning.learner is None
+
+
+def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
+    impressions = stream(30, growing=False, seed=0)
+    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=_fail)
+    learning.apply(impressions[:3])
+    learning.wait()
+    learning.apply(impressions[3:])
+    assert (learning.published.lsn, learning.lag) == (30, 0)

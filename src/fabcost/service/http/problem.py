@@ -8,6 +8,7 @@ from fabcost.service.errors import (
     AlreadyThereError,
     DatabaseUnusableError,
     InvalidRequestError,
+    LearningFailedError,
     ServiceError,
     StoreAwayError,
     TakenOverError,
@@ -29,6 +30,7 @@ _STATUS: dict[type[ServiceError], int] = {
     StoreAwayError: 503,
     TakenOverError: 503,
     DatabaseUnusableError: 503,
+    LearningFailedError: 503,
 }
 
 
