@@ -18,14 +18,21 @@ from fabcost.service.messages import (
 from fabcost.service.pending import Finish, PendingDecision
 from fabcost.service.requests import Activate, Feed, Write
 
-_DURABLE_WITHIN_SECONDS = 2.0
-
 
 class Deciding(Core):
-    """Decides, and hears what became of it."""
+    """Decides, and hears what became of it.
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+    Parameters
+    ----------
+    durable_within
+        Seconds that the database has to keep a decision; then it is answered from memory.
+    **parts
+        Of `Core`.
+    """
+
+    def __init__(self, *, durable_within: float, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._durable_within = durable_within
         self._waiting: deque[PendingDecision] = deque()
 
     async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
@@ -75,7 +82,7 @@ class Deciding(Core):
 
     def _stop_waiting(self) -> None:
         """Answer decisions from memory that the database has kept waiting for too long."""
-        latest = self._loop.time() - _DURABLE_WITHIN_SECONDS
+        latest = self._loop.time() - self._durable_within
         while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
             pending = self._waiting.popleft()
             if not pending.done():

@@ -163,12 +163,7 @@ async def _serve(
     needed: bool,
 ) -> None:
     await warm_up()
-    service = await Service.start(
-        lambda: store_at(settings.database),
-        tell=lambda message: log.warning("database", message=message),
-        backlog=settings.backlog,
-        park_seconds=settings.park_seconds,
-    )
+    service = await start_service(settings, log)
     try:
         gate = application(service, settings, log, asks_for_keys=needed)
         await gate.site.reread_keys()
@@ -184,6 +179,18 @@ async def _serve(
     finally:
         await service.stop()
         log.info("stopped")
+
+
+async def start_service(settings: Settings, log: FilteringBoundLogger) -> Service:
+    """Take over the database, as the settings say."""
+    return await Service.start(
+        lambda: store_at(settings.database),
+        tell=lambda message: log.warning("database", message=message),
+        backlog=settings.backlog,
+        park_seconds=settings.park_seconds,
+        # Well before whoever asks is told that it took too long.
+        durable_within=min(2.0, settings.request_seconds / 4),
+    )
 
 
 def _collect_less_garbage() -> None:

@@ -32,7 +32,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
     park_seconds
         How long feedback waits for a decision that is not there yet.
     **parts
-        Of `fabcost.service.core.Core`.
+        Of `fabcost.service.deciding.Deciding`.
     """
 
     def __init__(self, *, park_seconds: float, **parts: Any) -> None:
@@ -51,6 +51,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         tell: Callable[[str], object] = str,
         backlog: int = 100_000,
         park_seconds: float = 120.0,
+        durable_within: float = 2.0,
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
         clock, metrics = clock or Clock(), metrics or Metrics()
@@ -73,6 +74,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             clock=clock,
             metrics=metrics,
             park_seconds=park_seconds,
+            durable_within=durable_within,
         )
 
     async def stop(self) -> None:

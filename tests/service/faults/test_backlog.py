@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabcost.service.errors import StoreAwayError, UnknownDecisionError
+from fabcost.service.messages import DecisionRequest
 from fabcost.service.service import Service
 from tests.service.core.running import cars, serving, shown, told, until
 from tests.service.faults.ledger import rebuilt_digest
@@ -61,6 +62,21 @@ def test_a_full_backlog_loses_decisions_but_no_columns(store_address: str) -> No
             assert await names(service, "after") == before
             assert service.posterior(MODEL).digest == digest
         assert rebuilt_digest(store_address) == (6, digest)
+
+    asyncio.run(main())
+
+
+def test_decisions_do_not_wait_for_the_database_longer_than_they_may(store_address: str) -> None:
+    async def main() -> None:
+        async with serving(store_address, durable_within=0.0) as service:
+            await cars(service)
+            with held_up(store_address):
+                request = DecisionRequest(decision_id="d", context={"device": "mobile"})
+                answer = await service.decide(MODEL, request)
+                assert not answer.durable
+                assert service.ready is None
+            await until(lambda: is_ready(service))
+            assert await told(service, "d") == "applied"
 
     asyncio.run(main())
 

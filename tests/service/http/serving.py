@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import uvicorn
+from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.app import application
 from fabcost.service.http.gate import Gate
@@ -25,11 +26,10 @@ from fabcost.service.server import (
     bind,
     configuration,
     keys_in_force,
+    start_service,
     warm_up,
 )
-from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.service.store.address import store_at
 
 
 class Running:
@@ -73,15 +73,15 @@ class Running:
 
     async def _serve(self) -> None:
         await warm_up()
-        self.service = await Service.start(lambda: store_at(self.settings.database))
+        log = logger(self.settings.log_level, "json", self.log)
+        self.service = await start_service(self.settings, log)
         try:
-            await self._serve_gate(self._gate())
+            await self._serve_gate(self._gate(log))
         finally:
             await self.service.stop()
 
-    def _gate(self) -> Gate:
+    def _gate(self, log: FilteringBoundLogger) -> Gate:
         needed = keys_in_force(self.settings.database) > 0
-        log = logger(self.settings.log_level, "json", self.log)
         return application(self.service, self.settings, log, asks_for_keys=needed)
 
     async def _serve_gate(self, gate: Gate) -> None:

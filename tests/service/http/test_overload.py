@@ -124,6 +124,10 @@ def test_more_requests_than_may_be_in_flight(
         assert http.get("/v1/models").status_code == 200
 
 
+def test_who_must_be_answered_soon_waits_less_for_the_database(hasty: Running) -> None:
+    assert hasty.service._durable_within == 0.125
+
+
 def test_an_answer_that_takes_too_long(hasty: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hasty.service, "begin_to_decide", lambda *_: None)
     with hasty.client() as http:
