@@ -198,6 +198,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     pending: int
     learner_lag: int
     refreshing: bool
+    learning_failed: bool
     refreshes: int
     last_refresh_seconds: float
     store_away: bool

@@ -79,6 +79,7 @@ def test_a_database_that_is_gone(
             # The page asks again by itself, after half a minute at most.
             expect(visitor.page.locator("#connection")).to_have_text("Live", timeout=60_000)
             expect(visitor.page.get_by_role("alert")).to_be_hidden()
+            expect(visitor.page.locator("#state")).to_contain_text("Database: ok")
             see_decision(visitor, "memory")
             assert recent(visitor) == ["memory", *before]
             assert faults_of_the_page(visitor) == []
@@ -95,6 +96,7 @@ def see_that_it_is_gone(visitor: Visitor, site: Adverts, before: list[str]) -> N
         visitor.page.get_by_role("button", name="Try now").click()
     assert asked.value.status == 503
     expect(visitor.page.locator("#connection")).to_have_text("Out of date")
+    expect(visitor.page.locator("#state")).to_be_hidden()
     assert recent(visitor) == before
 
 

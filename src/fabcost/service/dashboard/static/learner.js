@@ -14,7 +14,8 @@ export function showState(list, stats) {
   ]);
 }
 
-function learnerChip({ learner_lag: lag, refreshing }) {
+function learnerChip({ learner_lag: lag, refreshing, learning_failed: failed }) {
+  if (failed) return chip("Learner: stopped, restart the server", "alarm");
   if (refreshing) return chip("Learner: refreshing by EP", "plain");
   return lag > 0 ? chip(`Learner: ${count(lag)} behind`, "warning") : chip("Learner: up to date", "good");
 }

@@ -17,6 +17,7 @@ export function showStatus(error, delay, again) {
   const stale = state === "lost" || state === "refused";
   say(state);
   part("lost").hidden = !stale;
+  part("state").hidden = stale;
   part("key-form").hidden = state !== "key";
   part("forget").hidden = !hasKey();
   document.body.classList.toggle("stale", stale);
