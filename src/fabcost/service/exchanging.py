@@ -9,6 +9,7 @@ from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
 from fabcost.service.errors import InvalidRequestError, LearningFailedError, StoreAwayError
+from fabcost.service.logged import logged_row
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.requests import Feed, Write
@@ -30,7 +31,7 @@ class Exchanging(Core):
         model, now = self._model(name), self.clock.now()
         ids = [each.decision_id or self._new_id(now) for each in impressions]
         pairs = list(zip(impressions, ids, strict=True))
-        rows = [model.logged(each, decision, now) for each, decision in pairs]
+        rows = [logged_row(model, each, decision, now) for each, decision in pairs]
         writes: list[asyncio.Future[StoredDecision | bool]] = []
         feeds: list[asyncio.Future[FeedbackStatus]] = []
         for row, (each, decision) in zip(rows, pairs, strict=True):

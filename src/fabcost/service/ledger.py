@@ -6,9 +6,10 @@ import time
 from collections.abc import Sequence
 
 from fabcost.service.counting import Counts, recounted
+from fabcost.service.keeper import Keeper
 from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
-from fabcost.service.resolution import Keeper, Outcome, Resolver
+from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key
 
@@ -73,20 +74,20 @@ class Ledger:
             return False
         return write.steps is None and row.model in self.keepers
 
-    def transact(self, group: Sequence[Request]) -> Outcome:
+    def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
         with self.store.transaction():
-            outcome = self._resolved(group)
+            result = self._resolved(group)
         self._uncounted = Counts()
-        self._parked |= outcome.parked
-        self._parked -= outcome.unparked
-        for model, learnt in outcome.learnt.items():
+        self._parked |= result.parked
+        self._parked -= result.unparked
+        for model, learnt in result.learnt.items():
             keeper = self.keepers[model]
             keeper.head += len(learnt)
             keeper.learning.apply(learnt)
-        return outcome
+        return result
 
-    def _resolved(self, group: Sequence[Request]) -> Outcome:
+    def _resolved(self, group: Sequence[Request]) -> Result:
         uncounted = self._uncounted
         if uncounted is None:
             uncounted = recounted(self.store.uncounted())
@@ -101,7 +102,7 @@ class Ledger:
             if isinstance(each, Expire):
                 resolver.expire(each)
             elif isinstance(each, Count):
-                resolver.outcome.answers.append((each.done, None))
+                resolver.result.answers.append((each.done, None))
         return resolver.finish()
 
     def snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:

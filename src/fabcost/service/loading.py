@@ -12,12 +12,12 @@ import msgspec
 from fabcost import archive
 from fabcost.features.schema import Schema
 from fabcost.service.catalogue import Catalogue
+from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learning
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.recovery import Recovery
-from fabcost.service.resolution import Keeper
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
 

@@ -25,7 +25,7 @@ from fabcost.service.messages import (
     StatsBucket,
     Weight,
 )
-from fabcost.service.model import Model, widened
+from fabcost.service.model import Model
 from fabcost.service.records import impression, view
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import (
@@ -35,6 +35,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
+from fabcost.service.widening import widened
 from fabcost.service.writer import Writer
 
 _TOP_ITEMS = 10

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from fabcost.bandit.bandit import Choice, choose
-from fabcost.bandit.streams import Streams
-from fabcost.features.folded import FoldedRows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
 from fabcost.service.catalogue import Catalogue
+from fabcost.service.choosing import Chooser, Chosen
 from fabcost.service.counting import entropy
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.learning import Learning, Published
-from fabcost.service.messages import (
-    Arm,
-    DecisionAnswer,
-    DecisionRequest,
-    LoggedImpression,
-    Record,
-)
-from fabcost.service.model_settings import DRAWS, ModelSettings
-from fabcost.service.records import DecisionRecord, NewRecord, encoded
+from fabcost.service.messages import DecisionAnswer, DecisionRequest, Record
+from fabcost.service.model_settings import ModelSettings
+from fabcost.service.records import NewRecord, encoded
 from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
-
-#: An imported decision is followed by its outcome at once.
-_TIME_FOR_OUTCOME = 60.0
+from fabcost.service.widening import widened
 
 
 class Made(NamedTuple):
@@ -49,15 +34,6 @@ class Steps(NamedTuple):
 
     first: int
     steps: list[str]
-
-
-class _Arm(NamedTuple):
-    """What was chosen, on whose behalf, and the probabilities that this had."""
-
-    place: int
-    arm: Arm
-    choice: Choice | None
-    propensities: FloatArray | None
 
 
 class Model:
@@ -93,7 +69,7 @@ class Model:
         self.schema = schema
         self.catalogue = catalogue
         self.learning = learning
-        self._scenes = Scenes(schema, catalogue)
+        self.scenes = Scenes(schema, catalogue)
         self._steps_told = schema.steps
         self._wide: tuple[Published, Gaussian] = (learning.published, learning.published.belief)
         self.change(settings, edited)
@@ -102,66 +78,21 @@ class Model:
         """Decide by other settings from now on."""
         self.settings = settings
         self.edited = edited
-        self._policy = settings.policy.policy()
-        self._draws = DRAWS[settings.propensities]
-        self._streams = Streams(settings.seed)
+        self._chooser = Chooser(settings)
 
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
-        scene, excluded = self._scenes.of(request)
+        scene, excluded = self.scenes.of(request)
         published, belief = self._belief()
-        chosen = self._chosen(request, decision, belief, scene.rows, excluded)
+        chosen = self._chooser.choose(
+            belief, scene.rows, decision=decision, top_k=request.top_k, excluded=excluded
+        )
         answer = self._answer(request, decision, chosen, scene.names, published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
         row = self._row(request, answer, chosen, scene, now)
         shares = chosen.propensities
         return Made(answer, row, None if shares is None else entropy(shares))
-
-    def logged(self, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
-        """A decision of the past as a row; without an outcome it will not be learnt."""
-        if given.item not in given.candidates:
-            raise InvalidRequestError(f"item {given.item!r} is not among the candidates")
-        shares = given.propensities
-        if shares is not None and len(shares) != len(given.candidates):
-            raise InvalidRequestError(
-                f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
-            )
-        request = DecisionRequest(context=given.context, candidates=given.candidates)
-        scene, _ = self._scenes.of(request)
-        place = list(given.candidates).index(given.item)
-        made = now if given.time is None else min(given.time, now)
-        answer = DecisionAnswer(
-            decision_id=decision,
-            item=given.item,
-            ranking=[given.item],
-            scores=[0.0],
-            propensities=None if shares is None else [shares[place]],
-            arm="imported",
-            posterior_version=self.learning.published.version,
-            deadline=now + _TIME_FOR_OUTCOME,
-        )
-        record = DecisionRecord(
-            context=given.context,
-            candidates=list(given.candidates),
-            answer=answer,
-            mode=self.settings.mode,
-            features=given.candidates,
-            all_propensities=shares,
-        )
-        known = given.value is not None
-        return DecisionRow(
-            model=self.name,
-            decision=decision,
-            made=made,
-            deadline=answer.deadline,
-            arm="imported",
-            item=given.item,
-            active=known,
-            learns=known,
-            features=scene.at(place).row,
-            record=encoded(record),
-        )
 
     def check_items(self, items: dict[str, Record]) -> None:
         """An error if the schema cannot read one of the items; nothing changes."""
@@ -186,48 +117,11 @@ class Model:
             self._wide = (published, belief)
         return self._wide
 
-    def _chosen(
-        self,
-        request: DecisionRequest,
-        decision: str,
-        belief: Gaussian,
-        rows: FoldedRows,
-        excluded: Sequence[int],
-    ) -> _Arm:
-        mode, holdback = self.settings.mode, self.settings.holdback
-        allowed = len(rows) - len(excluded)
-        if mode in ("off", "logging-only"):
-            return _Arm(_first(rows, excluded), "baseline", None, None)
-        rng = self._streams.of(decision)
-        choice = choose(
-            belief,
-            self._policy,
-            rows,
-            rng=rng,
-            top_k=min(request.top_k, allowed),
-            exclude=excluded,
-            draws=self._draws,
-            floor=self.settings.floor,
-        )
-        if mode == "apprentice":
-            return _Arm(_first(rows, excluded), "baseline", choice, None)
-        shares = choice.propensities
-        if holdback == 0.0:
-            return _Arm(choice.index, "bandit", choice, shares)
-        if shares is not None:
-            among = np.ones(len(shares))
-            among[list(excluded)] = 0.0
-            shares = (1.0 - holdback) * shares + holdback * among / allowed
-        if rng.random() >= holdback:
-            return _Arm(choice.index, "bandit", choice, shares)
-        places = np.delete(np.arange(len(choice.scores)), excluded)
-        return _Arm(int(rng.choice(places)), "holdback", choice, shares)
-
     def _answer(
         self,
         request: DecisionRequest,
         decision: str,
-        chosen: _Arm,
+        chosen: Chosen,
         names: tuple[str, ...],
         published: Published,
         now: float,
@@ -255,7 +149,7 @@ class Model:
         self,
         request: DecisionRequest,
         answer: DecisionAnswer,
-        chosen: _Arm,
+        chosen: Chosen,
         scene: Scene,
         now: float,
     ) -> DecisionRow:
@@ -285,25 +179,3 @@ class Model:
             features=served.row,
             record=encoded(record),
         )
-
-
-def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
-    """The belief with independent weights of mean zero added, up to ``width``.
-
-    Examples
-    --------
-    >>> widened(Gaussian.isotropic(1), 3, 4.0).sd
-    array([1., 2., 2.])
-    """
-    known = belief.dimension
-    if known >= width:
-        return belief
-    mean, root = np.zeros(width), np.zeros((width, width))
-    mean[:known] = belief.mean
-    root[:known, :known] = belief.root
-    root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
-    return Gaussian.from_kernel(mean, root)
-
-
-def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
-    return next(place for place in range(len(rows)) if place not in excluded)

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from fabcost.service.counting import Counts, predicted
-from fabcost.service.errors import TakenOverError, UnknownModelError
-from fabcost.service.learning import Learning, Learnt
-from fabcost.service.model_settings import Aggregation, ModelSettings
-from fabcost.service.records import impression
+from fabcost.service.counting import Counts
+from fabcost.service.keeper import Keeper
+from fabcost.service.learning import Learnt
+from fabcost.service.model_settings import Aggregation
+from fabcost.service.outcomes import Outcomes
 from fabcost.service.requests import Activate, Expire, Feed, Write
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import FeedbackRow, Key, Resolution, StoredDecision
+from fabcost.service.store.rows import FeedbackRow, Key, StoredDecision
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
@@ -31,17 +29,7 @@ _AGGREGATE: dict[Aggregation, Callable[[Sequence[float]], float]] = {
 
 
 @dataclass
-class Keeper:
-    """What the writer knows of a model: the lsn of its last impression and of its snapshot."""
-
-    settings: ModelSettings
-    learning: Learning
-    head: int
-    snapshot: int = 0
-
-
-@dataclass
-class Outcome:
+class Result:
     """What a transaction did, to be told once it is durable."""
 
     answers: list[tuple[Any, Any]] = field(default_factory=list)
@@ -77,10 +65,8 @@ class Resolver:
         self._counts = Counts()
         self._counts.add(uncounted)
         self._has_decisions = bool(uncounted)
-        self._resolutions: list[StoredDecision] = []
-        self._fresh: dict[str, list[tuple[StoredDecision, Learnt, float]]] = {}
-        self._heads = {name: keeper.head for name, keeper in keepers.items()}
-        self.outcome = Outcome()
+        self._outcomes = Outcomes(store, keepers, self._counts)
+        self.result = Result()
 
     def write(self, writes: Sequence[Write]) -> None:
         """Insert decisions; those whose id is taken are answered with the decision that has it."""
@@ -91,12 +77,12 @@ class Resolver:
         for each in writes:
             first.setdefault(_key(each), each)
         new = self._store.insert_decisions([each.row for each in first.values()])
-        self.outcome.written += len(new)
+        self.result.written += len(new)
         self._has_decisions |= bool(new)
         for key in new:
             self._counts.decision(first[key].row, first[key].entropy)
         if len(new) == len(writes):
-            self.outcome.answers += [(each.done, True) for each in writes]
+            self.result.answers += [(each.done, True) for each in writes]
         else:
             self._answer_repeats(writes, first, new)
         self._unpark(new & self._parked)
@@ -108,7 +94,7 @@ class Resolver:
         found = self._store.find_decisions(taken | (first.keys() - new))
         for each in writes:
             is_new = _key(each) in new and first[_key(each)] is each
-            self.outcome.answers.append((each.done, True if is_new else found[_key(each)]))
+            self.result.answers.append((each.done, True if is_new else found[_key(each)]))
 
     def activate(self, activations: Sequence[Activate]) -> None:
         """Let deferred decisions count, and feedback that came before."""
@@ -122,15 +108,15 @@ class Resolver:
         if waiting:
             self._store.activate(waiting)
         for each in activations:
-            self.outcome.answers.append((each.done, each.key in waiting))
+            self.result.answers.append((each.done, each.key in waiting))
         earlier: dict[Key, FeedbackRow] = {}
         for row in self._store.find_feedback(waiting) if waiting else []:
             if row.status == "recorded":
                 earlier.setdefault((row.model, row.decision), row)
         for key, row in earlier.items():
-            if self._settings(key[0]).aggregation == "earliest":
+            if self._outcomes.settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
-                self._resolve(stored, row.received, "feedback", row.value)
+                self._outcomes.resolve(stored, row.received, "feedback", row.value)
         self._apply()
 
     def feed(self, feeds: Sequence[Feed]) -> None:
@@ -148,8 +134,8 @@ class Resolver:
             if status is None:
                 status = before[same] = self._status(each, known)
                 rows.append(FeedbackRow(*same, each.value, each.received, status))
-            self.outcome.statuses.append((each.key[0], status))
-            self.outcome.answers.append((each.done, status))
+            self.result.statuses.append((each.key[0], status))
+            self.result.answers.append((each.done, status))
         if rows:
             self._store.insert_feedback(rows)
         self._apply()
@@ -164,25 +150,18 @@ class Resolver:
                 values.setdefault((row.model, row.decision), []).append(row.value)
         for each in due:
             self._expire(each, request.now, values.get(_key_of(each), []))
-        self.outcome.expired += len(due)
-        self.outcome.answers.append((request.done, len(due)))
+        self.result.expired += len(due)
+        self.result.answers.append((request.done, len(due)))
         self._apply()
         if self._parked and self._store.drop_parked(request.unpark):
-            self.outcome.unparked |= self._parked - self._store.parked()
+            self.result.unparked |= self._parked - self._store.parked()
 
-    def finish(self) -> Outcome:
+    def finish(self) -> Result:
         """Compare and swap the heads, and add up the counts."""
-        for model, head in self._heads.items():
-            keeper = self._keepers[model]
-            if head != keeper.head:
-                self._store.advance(model, head=keeper.head, to=head)
-        for model, fresh in self._fresh.items():
-            self._predict(model, fresh)
-            self.outcome.learnt[model] = [learnt for _, learnt, _ in fresh]
-        self._counts.write(self._store)
+        self.result.learnt = self._outcomes.finish()
         if self._has_decisions:
             self._store.mark_counted()
-        return self.outcome
+        return self.result
 
     def _unpark(self, keys: set[Key]) -> None:
         """Feedback that came before its decision counts as if it came just after."""
@@ -193,25 +172,25 @@ class Resolver:
         for row in self._store.find_feedback(keys - waiting):
             stored = known[row.model, row.decision]
             if row.status == "parked" and stored.resolved is None:
-                resolved = self._resolve(stored, stored.made, "feedback", row.value)
+                resolved = self._outcomes.resolve(stored, stored.made, "feedback", row.value)
                 known[row.model, row.decision] = resolved
         for some, status in ((waiting, "recorded"), (keys - waiting, "applied")):
             if some:
                 self._store.set_feedback_status(some, status)
-        self.outcome.unparked |= keys
+        self.result.unparked |= keys
         self._apply()
 
     def _waits_for_more(self, stored: StoredDecision) -> bool:
         """Whether feedback is only recorded, until the deadline or the activation."""
         if stored.arm == "imported":
             return False
-        return self._settings(stored.model).aggregation != "earliest" or not stored.active
+        return self._outcomes.settings(stored.model).aggregation != "earliest" or not stored.active
 
     def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:
         stored = known.get(feed.key)
         if stored is None:
-            self._settings(feed.key[0])
-            self.outcome.parked.add(feed.key)
+            self._outcomes.settings(feed.key[0])
+            self.result.parked.add(feed.key)
             return "parked"
         if stored.resolved is not None:
             return "duplicate" if stored.outcome == "feedback" else "late"
@@ -219,65 +198,22 @@ class Resolver:
             return "late"
         if self._waits_for_more(stored):
             return "recorded"
-        known[feed.key] = self._resolve(stored, feed.received, "feedback", feed.value)
+        known[feed.key] = self._outcomes.resolve(stored, feed.received, "feedback", feed.value)
         return "applied" if stored.learns else "ignored"
 
     def _expire(self, stored: StoredDecision, now: float, values: list[float]) -> None:
-        settings = self._settings(stored.model)
+        settings = self._outcomes.settings(stored.model)
         if not stored.active:
-            self._resolve(stored, now, "discarded", None)
+            self._outcomes.resolve(stored, now, "discarded", None)
         elif values:
-            self._resolve(stored, now, "feedback", _AGGREGATE[settings.aggregation](values))
+            self._outcomes.resolve(
+                stored, now, "feedback", _AGGREGATE[settings.aggregation](values)
+            )
         else:
-            self._resolve(stored, now, "expired", settings.default_reward)
-
-    def _resolve(
-        self, stored: StoredDecision, now: float, outcome: str, value: float | None
-    ) -> StoredDecision:
-        """What became of a decision, to be written by `_apply`."""
-        label = lsn = None
-        if value is not None:
-            label = 1 if value > self._settings(stored.model).click_threshold else -1
-            self._counts.outcome(stored.model, stored.item, stored.arm, now=now, clicked=label > 0)
-        if label is not None and stored.learns:
-            lsn = self._heads[stored.model] = self._heads[stored.model] + 1
-            learnt = Learnt(impression(stored.features), label)
-            self._fresh.setdefault(stored.model, []).append((stored, learnt, now))
-        resolved = stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
-        self._resolutions.append(resolved)
-        return resolved
+            self._outcomes.resolve(stored, now, "expired", settings.default_reward)
 
     def _apply(self) -> None:
-        rows = [
-            Resolution(
-                each.model,
-                each.decision,
-                each.resolved or 0.0,
-                each.outcome or "",
-                each.value,
-                each.label,
-                each.lsn,
-            )
-            for each in self._resolutions
-        ]
-        self._resolutions.clear()
-        if rows and self._store.resolve(rows) != len(rows):
-            raise TakenOverError("a decision was resolved by another server")
-        self.outcome.written += len(rows)
-
-    def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt, float]]) -> None:
-        keeper = self._keepers[model]
-        learnt = [each for _, each, _ in fresh]
-        p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
-        clicked = np.array([each.label for each in learnt])
-        arms = [stored.arm for stored, _, _ in fresh]
-        self._counts.predictions(model, arms, fresh[-1][2], p, clicked)
-
-    def _settings(self, model: str) -> ModelSettings:
-        keeper = self._keepers.get(model)
-        if keeper is None:
-            raise UnknownModelError(model)
-        return keeper.settings
+        self.result.written += self._outcomes.write()
 
 
 def _key(write: Write) -> Key:

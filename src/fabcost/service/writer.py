@@ -6,11 +6,10 @@ import asyncio
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
+from fabcost.service.backlog import Backlog
 from fabcost.service.errors import (
     DatabaseUnusableError,
     ServiceError,
@@ -19,6 +18,7 @@ from fabcost.service.errors import (
     UnknownModelError,
 )
 from fabcost.service.ledger import Ledger
+from fabcost.service.observing import Observer
 from fabcost.service.requests import (
     Activate,
     Awaiting,
@@ -27,40 +27,12 @@ from fabcost.service.requests import (
     Request,
     Write,
 )
-from fabcost.service.resolution import Outcome, model_of, without_models
+from fabcost.service.resolution import Result, model_of, without_models
 
 _MOST_AT_ONCE = 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _STOP = object()
 _AWAY = (StoreAwayError, TakenOverError, DatabaseUnusableError)
-
-
-class Observer(Protocol):
-    """Who is told what the writer does; `fabcost.service.metrics.Metrics` is one."""
-
-    def fed_back(self, model: str, status: str) -> None:
-        """Feedback was answered."""
-        ...
-
-    def applied(self, model: str, lsn: int) -> None:
-        """Impressions up to ``lsn`` were learnt."""
-        ...
-
-    def lagged(self, model: str, impressions: int) -> None:
-        """So many impressions wait for a refresh."""
-        ...
-
-    def committed(self, rows: int, seconds: float) -> None:
-        """A transaction is durable."""
-        ...
-
-    def store_away(self, away: bool) -> None:
-        """The database went away, or came back."""
-        ...
-
-    def backlog(self, count: int) -> None:
-        """So many decisions wait for the database to come back."""
-        ...
 
 
 class Writer:
@@ -94,14 +66,12 @@ class Writer:
     ) -> None:
         self.ledger = ledger
         self.away: str | None = None
-        self.lost = 0
         self._loop = loop
         self._observer = observer
         self._tell = tell
         self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._gathered: list[Request] = []
-        self._backlog: deque[Write] = deque()
-        self._most_in_backlog = backlog
+        self._backlog = Backlog(backlog, tell)
         self._failed: set[str] = set()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -110,6 +80,11 @@ class Writer:
     def unwritten(self) -> int:
         """Decisions that were answered but not written yet."""
         return len(self._backlog)
+
+    @property
+    def lost(self) -> int:
+        """Decisions that were answered and will never be written, for want of room."""
+        return self._backlog.lost
 
     def start(self) -> None:
         """Begin."""
@@ -220,17 +195,17 @@ class Writer:
         if gone:
             group = [each for each in group if all(each is not one for one in gone)]
             self._answer([(each.done, UnknownModelError(model_of(each))) for each in gone])
-        outcome = self.ledger.transact(group)
-        self._answer(outcome.answers)
-        self._observe(outcome, time.monotonic() - started)
-        for model in outcome.learnt:
+        result = self.ledger.transact(group)
+        self._answer(result.answers)
+        self._observe(result, time.monotonic() - started)
+        for model in result.learnt:
             self.ledger.snapshot(model)
 
-    def _observe(self, outcome: Outcome, seconds: float) -> None:
-        self._observer.committed(outcome.written, seconds)
-        for model, status in outcome.statuses:
+    def _observe(self, result: Result, seconds: float) -> None:
+        self._observer.committed(result.written, seconds)
+        for model, status in result.statuses:
             self._observer.fed_back(model, status)
-        for model in outcome.learnt:
+        for model in result.learnt:
             keeper = self.ledger.keepers[model]
             self._observer.applied(model, keeper.head)
             self._observer.lagged(model, keeper.learning.lag)
@@ -263,19 +238,12 @@ class Writer:
         answers: list[tuple[Awaiting, Any]] = []
         for each in group:
             if isinstance(each, Write):
-                self._put_aside(each)
+                self._backlog.keep(each)
                 answers.append((each.done, False))
             else:
                 answers.append((each.done, error))
         self._observer.backlog(len(self._backlog))
         self._answer(answers)
-
-    def _put_aside(self, write: Write) -> None:
-        # Later steps of a schema mean nothing without the earlier ones; they are few.
-        if len(self._backlog) < self._most_in_backlog or write.steps is not None:
-            self._backlog.append(write)
-        else:
-            self.lost += 1
 
     def _go_away(self, error: ServiceError) -> None:
         self.away = str(error)
@@ -307,20 +275,7 @@ class Writer:
         return drained
 
     def _write_backlog(self) -> None:
-        most = _MOST_AT_ONCE
-        while self._backlog:
-            group = list(islice(self._backlog, most))
-            try:
-                self.ledger.transact(
-                    [each for each in group if each.row.model in self.ledger.keepers]
-                )
-            except ValueError as error:
-                if most > 1:
-                    most = 1
-                    continue
-                self._tell(f"a decision could not be written: {error}")
-            for _ in group:
-                self._backlog.popleft()
+        self._backlog.write(self.ledger)
         self._observer.backlog(0)
 
 

@@ -1,0 +1,18 @@
+"""What the writer knows of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabcost.service.learning import Learning
+from fabcost.service.model_settings import ModelSettings
+
+
+@dataclass
+class Keeper:
+    """A model's settings and learner, the lsn of its last impression and of its snapshot."""
+
+    settings: ModelSettings
+    learning: Learning
+    head: int
+    snapshot: int = 0

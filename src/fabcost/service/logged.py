@@ -1,0 +1,69 @@
+"""Decisions of the past, from a log that is imported."""
+
+from __future__ import annotations
+
+from fabcost.service.errors import InvalidRequestError
+from fabcost.service.messages import DecisionAnswer, DecisionRequest, LoggedImpression
+from fabcost.service.model import Model
+from fabcost.service.records import DecisionRecord, encoded
+from fabcost.service.store.rows import DecisionRow
+
+#: An imported decision is followed by its outcome at once.
+_TIME_FOR_OUTCOME = 60.0
+
+
+def logged_row(model: Model, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
+    """A decision of the past as a row; without an outcome it will not be learnt."""
+    place = _place(given)
+    request = DecisionRequest(context=given.context, candidates=given.candidates)
+    scene, _ = model.scenes.of(request)
+    answer = _answer(model, given, decision, place, now + _TIME_FOR_OUTCOME)
+    record = DecisionRecord(
+        context=given.context,
+        candidates=list(given.candidates),
+        answer=answer,
+        mode=model.settings.mode,
+        features=given.candidates,
+        all_propensities=given.propensities,
+    )
+    known = given.value is not None
+    return DecisionRow(
+        model=model.name,
+        decision=decision,
+        made=now if given.time is None else min(given.time, now),
+        deadline=answer.deadline,
+        arm="imported",
+        item=given.item,
+        active=known,
+        learns=known,
+        features=scene.at(place).row,
+        record=encoded(record),
+    )
+
+
+def _place(given: LoggedImpression) -> int:
+    """Where the item that was shown is among the candidates."""
+    if given.item not in given.candidates:
+        raise InvalidRequestError(f"item {given.item!r} is not among the candidates")
+    shares = given.propensities
+    if shares is not None and len(shares) != len(given.candidates):
+        raise InvalidRequestError(
+            f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
+        )
+    return list(given.candidates).index(given.item)
+
+
+def _answer(
+    model: Model, given: LoggedImpression, decision: str, place: int, deadline: float
+) -> DecisionAnswer:
+    shares = given.propensities
+    return DecisionAnswer(
+        decision_id=decision,
+        item=given.item,
+        ranking=[given.item],
+        scores=[0.0],
+        propensities=None if shares is None else [shares[place]],
+        arm="imported",
+        posterior_version=model.learning.published.version,
+        deadline=deadline,
+    )
