@@ -101,13 +101,14 @@ def revoke(
 
 
 def _serve(settings: Settings) -> None:
-    from fabcost.service import server  # noqa: PLC0415
+    from fabcost.service.addresses import CannotStartError  # noqa: PLC0415
     from fabcost.service.logs import logger  # noqa: PLC0415
+    from fabcost.service.server import serve  # noqa: PLC0415
 
     log = logger(settings.log_level, settings.log_format)
     try:
-        server.serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
-    except server.CannotStartError as error:
+        serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
+    except CannotStartError as error:
         raise ValueError(str(error)) from error
 
 

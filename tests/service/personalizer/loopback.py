@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from fabcost.service.addresses import address_of, bind
 from fabcost.service.http.app import application
 from fabcost.service.http.keys import new_key
+from fabcost.service.listening import Server, configuration
 from fabcost.service.logs import logger
 from fabcost.service.messages import DecisionView
-from fabcost.service.server import Server, address_of, bind, configuration
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at
