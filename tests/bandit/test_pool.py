@@ -62,6 +62,42 @@ def test_shortlists_change_nothing() -> None:
     assert listed > 1000
 
 
+@pytest.mark.parametrize("rounded", [False, True])
+def test_copies_change_nothing(rounded: bool) -> None:
+    """Lists over distinct rows choose as a scan of all rows; rounded draws tie distinct rows too.
+
+    Now and then a row leaves that was not the best, so that queues lose rows in their middle.
+    The belief sharpens, so that lists are made anew and rows that left are dropped.
+    """
+    rng = np.random.default_rng(3)
+    distinct = np.round(8.0 * rng.normal(size=(3_000, 3))) / 8.0  # sums are exact, so they tie
+    rows = distinct[rng.integers(0, 3_000, size=6_000)]
+    pool = Pool(rows, rng=np.random.default_rng(8))
+    priority = np.argsort(np.random.default_rng(8).permutation(6_000))
+    left, listed = np.ones(6_000, dtype=bool), 0
+    for k in range(6_000):
+        belief = correlated_prior(3, scale=1.0 / (1.0 + k / 500))
+        theta = np.round(belief.sample(rng)) if rounded else belief.sample(rng)
+        scores = np.where(left, np.round(rows @ theta, 9), -np.inf)
+        ties = np.flatnonzero(scores == scores.max())
+        best = int(ties[priority[ties].argmin()])
+        assert pool.best(theta, belief) == best
+        listed += pool._shortlist is not None and pool._shortlist.best(theta).position is not None
+        leaving = int(rng.choice(np.flatnonzero(left))) if k % 5 == 0 else best
+        pool.remove(leaving)
+        left[leaving] = False
+    assert len(pool) == 0
+    assert listed > 1_000
+    assert len(pool._rows) < 4_000
+
+
+def test_a_scan_reads_distinct_rows_only() -> None:
+    pool = Pool(np.repeat(np.arange(6.0).reshape(3, 2), 100, axis=0), rng=np.random.default_rng(0))
+    for _ in range(250):
+        pool.remove(pool.best([1.0, -0.5]))
+    assert (len(pool), pool._distinct.shape) == (50, (3, 2))
+
+
 def test_the_order_of_a_sorted_log_leaks_nothing() -> None:
     """Erratum 6: equal rows, clicks first.  100 of 1,000 rows, 30 % clicks: more than 55
     or fewer than 10 clicks among the first 100 has probability below 1e-7."""

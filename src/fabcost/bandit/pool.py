@@ -1,4 +1,8 @@
-"""Pools: the best of very many rows that leave once they are shown, exactly."""
+"""Pools: the best of very many rows that leave once they are shown, exactly.
+
+Of rows that are equal only the first by priority is scored; when it leaves, the next takes its
+place.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
+from fabcost.bandit.copies import NONE, Copies, Positions, grouped
 from fabcost.bandit.shortlist import Shortlist
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
@@ -15,7 +20,7 @@ _COST_OF_LIST = 80
 _COST_OF_SCAN = 10
 _SHARPER = 0.9  # a belief so much narrower makes a new shortlist shorter
 _LONGER = 1.5  # so does having to read so much more than at first
-_SMALL = 1024  # rows that need no shortlist
+_SMALL = 1024  # distinct rows that need no shortlist
 
 
 class Pool:
@@ -41,12 +46,12 @@ class Pool:
     def __init__(self, rows: npt.ArrayLike, *, rng: np.random.Generator) -> None:
         given = np.asarray(rows, dtype=np.float64)
         checked = as_rows(given, given.shape[-1] if given.ndim else 0)
-        self._ids = rng.permutation(checked.shape[0])
-        self._rows = checked[self._ids]
-        self._left = np.ones(self._ids.size, dtype=bool)
-        self._where = np.argsort(self._ids)
-        self._count = self._ids.size
-        self._shortlist: Shortlist | None = None
+        ids = rng.permutation(checked.shape[0])
+        self._where = np.empty_like(ids)
+        self._count = ids.size
+        shuffled = checked[ids]
+        self._arrange(ids, shuffled, Copies(grouped(shuffled)))
+        self._shortlist: _Listed | None = None
         self._work = 0.0
         self._usual = 0.0
 
@@ -73,10 +78,10 @@ class Pool:
         if position < 0:
             raise ValueError(f"row {index} is not in the pool")
         self._where[index] = -1
-        self._left[position] = False
         self._count -= 1
+        heir = self._copies.remove(position)
         if self._shortlist is not None:
-            self._shortlist.remove(position)
+            self._shortlist.succeed(position, heir)
 
     def _checked(self, theta: npt.ArrayLike) -> FloatArray:
         weights = np.ascontiguousarray(theta, dtype=np.float64)
@@ -99,17 +104,19 @@ class Pool:
 
     def _scan(self, theta: FloatArray) -> int:
         """Position of the best of all rows."""
-        self._work += _COST_OF_SCAN * self._left.size
-        scores = self._rows @ theta
-        scores[~self._left] = -np.inf
+        heads = self._copies.heads
+        self._work += _COST_OF_SCAN * heads.size
+        scores = self._distinct @ theta
+        scores[heads == NONE] = -np.inf
         # BLAS may round equal rows differently: what is nearly best is summed again in order.
         top = scores.max()
-        near = np.flatnonzero(scores >= top - 1e-9 * (1.0 + abs(top)))
+        near = heads[scores >= top - 1e-9 * (1.0 + abs(top))]
         return int(kernels.largest_score(self._rows, near, theta)[0])
 
     def _is_due(self, belief: Gaussian) -> bool:
         """Whether a new shortlist would soon be worth what it costs."""
-        if self._count <= _SMALL or self._work < _COST_OF_LIST * self._count:
+        left = self._copies.left
+        if left <= _SMALL or self._work < _COST_OF_LIST * left:
             return False
         listed = self._shortlist
         return (
@@ -120,14 +127,30 @@ class Pool:
 
     def _make_shortlist(self, belief: Gaussian, score: float) -> None:
         self._drop_removed()
-        alive = np.flatnonzero(self._left)
-        self._shortlist = Shortlist(self._rows, alive, belief, score)
+        heads = self._copies.heads
+        self._shortlist = _Listed(self._rows, heads[heads != NONE], belief, score)
         self._work = self._usual = 0.0
 
     def _drop_removed(self) -> None:
-        if self._count > 0.75 * self._left.size:
+        if self._copies.left <= 0.75 * self._copies.heads.size:
+            alive, copies = self._copies.compact()
+            self._arrange(self._ids[alive], self._rows[alive], copies)
+
+    def _arrange(self, ids: Positions, rows: FloatArray, copies: Copies) -> None:
+        self._ids, self._rows, self._copies = ids, rows, copies
+        self._where[ids] = np.arange(ids.size)
+        self._distinct = rows if copies.left == ids.size else rows[copies.heads]
+
+
+class _Listed(Shortlist):
+    """A shortlist on which copies of a row succeed one another."""
+
+    def succeed(self, position: int, heir: int) -> None:
+        """Give the slot of a row to a copy of it, or to nobody."""
+        if heir == NONE:
+            self.remove(position)
             return
-        self._rows = self._rows[self._left]
-        self._ids = self._ids[self._left]
-        self._where[self._ids] = np.arange(self._ids.size)
-        self._left = np.ones(self._ids.size, dtype=bool)
+        slot = self._slots[position]
+        if slot >= 0:
+            self._positions.flat[slot] = heir
+            self._slots[position], self._slots[heir] = -1, slot

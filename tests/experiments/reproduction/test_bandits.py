@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fabcost import FabCost, Gaussian
+from fabcost import Gaussian
 from fabcost.bandit.learner import LaplaceAsPublished
-from fabcost.bandit.policy import Thompson
-from fabcost.bandit.replay import replay
 from fabcost.experiments.comparisons import Band
 from fabcost.experiments.replay.runs import Replays
-from fabcost.experiments.reproduction import bandits, repeats
+from fabcost.experiments.reproduction import bandits
 from fabcost.experiments.reproduction.bandit_claims import claims
 from fabcost.experiments.reproduction.bandit_clicks import Bandits, share
 from fabcost.experiments.reproduction.bandit_figure import draw_bandits
@@ -187,24 +185,6 @@ def test_the_published_baseline_in_closed_form_is_the_published_one() -> None:
     # The error of the straight line, against the width of the belief and against the precision.
     assert np.abs((one.mean - other.mean) / other.sd).max() < STRAIGHT**2
     np.testing.assert_allclose(one.precision, other.precision, rtol=STRAIGHT**2)
-
-
-def test_distinct_rows_scored_once_choose_as_all_rows_do() -> None:
-    data = day(1_000, seed=2)
-    X = np.round(data.X[:, [0, 9, 10, 1]])  # few distinct rows, many copies
-    orders = [
-        each(
-            X,
-            data.y,
-            FabCost(Gaussian.isotropic(4, variance=100.0)),
-            policy=Thompson(),
-            rng=np.random.default_rng(7),
-            rounds=rounds,
-        ).order
-        for each, rounds in ((replay, 1_000), (repeats.replay, 1_000), (repeats.replay, 10))
-    ]
-    np.testing.assert_array_equal(orders[0], orders[1])
-    np.testing.assert_array_equal(orders[0][:10], orders[2])
 
 
 def test_a_prior_of_another_mean_is_refused() -> None:

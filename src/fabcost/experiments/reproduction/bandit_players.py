@@ -11,7 +11,6 @@ from fabcost.bandit.policy import Policy, Thompson, Uniform
 from fabcost.bandit.replay import replay
 from fabcost.experiments.clicks import LEARNERS, MakeLearner
 from fabcost.experiments.replay.runs import marks
-from fabcost.experiments.reproduction import repeats
 from fabcost.experiments.reproduction.data import day
 from fabcost.experiments.reproduction.published import RunawayLaplace
 from fabcost.experiments.reproduction.units import Result
@@ -70,10 +69,7 @@ def play(policy: str, rows: int, rounds: int, seed: int) -> Result:
     learner = make(Gaussian.isotropic(impressions.X.shape[1], variance=PRIOR_VARIANCE))
     rng = np.random.default_rng(seed)
     X, y = impressions.X, impressions.y
-    if isinstance(choice, Thompson):
-        shown = repeats.replay(X, y, learner, policy=choice, rng=rng, rounds=rounds)
-    else:
-        shown = replay(X, y, learner, policy=choice, rng=rng, rounds=rounds)
+    shown = replay(X, y, learner, policy=choice, rng=rng, rounds=rounds)
     counted = marks(rounds, [CHECKED_ROUNDS] if rounds > CHECKED_ROUNDS else [])
     clicks = shown.clicks[counted - 1]
     return {"marks": counted, "clicks": clicks, "logged": int(y.sum())}

@@ -37,7 +37,7 @@ PLAYED_OUT = (PAPERS, OURS, CORRECT, PUBLISHED)
 _SEEDS_APART = 1_000
 _WHOLE = "whole"
 #: About how many seconds 1,000 rounds take.
-_SECONDS = {PAPERS: 0.4, OURS: 0.35, CORRECT: 0.8, PUBLISHED: 1.0, RANDOM: 0.05, EVERY_ROUND: 1.6}
+_SECONDS = {PAPERS: 0.2, OURS: 0.15, CORRECT: 0.3, PUBLISHED: 0.6, RANDOM: 0.05, EVERY_ROUND: 3.0}
 
 
 def units(scale: Scale, seed: int) -> list[Unit]:
