@@ -1,4 +1,4 @@
-"""Bandits that meet the same visitors, seed by seed, and what they gained over one another."""
+"""Bandits that meet the same visitors, seed by seed."""
 
 from __future__ import annotations
 
@@ -49,18 +49,6 @@ class Outcome:
     regret: FloatArray
 
 
-class Gain(NamedTuple):
-    """Gain in per cent of the other's clicks at each checkpoint, and half its 95 % interval."""
-
-    percent: FloatArray
-    half: FloatArray
-
-    def texts(self) -> list[str]:
-        """As people read them."""
-        pairs = zip(self.percent, self.half, strict=True)
-        return [f"{value:+.1f} ± {half:.1f} %" for value, half in pairs]
-
-
 def play(entry: Entry, seed: int) -> FloatArray:
     """Expected clicks at the checkpoints, those of a random choice, then the final regret."""
     weights, _ = np.random.default_rng(seed).spawn(2)
@@ -84,12 +72,3 @@ def outcomes(entries: list[Entry], seeds: int) -> Iterator[tuple[Entry, Outcome]
             values = np.array(list(results))
             many = len(CHECKPOINTS)
             yield entry, Outcome(values[:, :many], values[:, many:-1], values[:, -1])
-
-
-def gain(ours: Outcome, theirs: Outcome) -> Gain:
-    """Ratio of the mean clicks, paired by seed (the delta method gives its interval)."""
-    base = theirs.clicks.mean(axis=0)
-    ratio = ours.clicks.mean(axis=0) / base - 1.0
-    residual = ours.clicks - (1.0 + ratio) * theirs.clicks
-    error = residual.std(axis=0, ddof=1) / np.sqrt(len(residual)) / base
-    return Gain(100.0 * ratio, 196.0 * error)

@@ -11,18 +11,10 @@ from rich.table import Table
 
 from benchmarks import claims
 from benchmarks.claims import Claim
-from benchmarks.click_worlds import (
-    CHECKPOINTS,
-    FIXED,
-    FRESH,
-    WORLDS,
-    Entry,
-    Outcome,
-    gain,
-    outcomes,
-)
+from benchmarks.click_worlds import CHECKPOINTS, FIXED, FRESH, WORLDS, Entry, Outcome, outcomes
 from benchmarks.documents import origin, write_page
 from fabcost.experiments.clicks import LEARNERS
+from fabcost.experiments.comparisons import per_cent
 
 FLOORS = (12.0, 4.0, 1.0)
 LARGEST_REGRET = 0.93
@@ -52,14 +44,14 @@ replay` takes `--policy fabcost@0.5`."""
 def claims_of(found: Found) -> list[Claim]:
     """What the default must reach against the correct Laplace bandit."""
     ours, theirs = found[Entry(FRESH, OURS, 1.0)], found[Entry(FRESH, BASELINE, 1.0)]
-    reached = gain(ours, theirs)
+    reached = per_cent(ours.clicks, theirs.clicks)
     claimed = []
-    for rounds, floor, value, half in zip(CHECKPOINTS, FLOORS, *reached, strict=True):
+    for rounds, floor, value, low, high in zip(CHECKPOINTS, FLOORS, *reached, strict=True):
         what = f"clicks over Laplace's after {rounds:,}"
-        detail = f"± {half:.1f} (95 %)"
+        detail = f"± {(high - low) / 2.0:.1f} (95 %)"
         claimed.append(Claim(what, float(value), "at least", floor, detail, " %"))
-        low = f"lower end of that interval after {rounds:,}"
-        claimed.append(Claim(low, float(value - half), "at least", 0.0, "", " %"))
+        end = f"lower end of that interval after {rounds:,}"
+        claimed.append(Claim(end, float(low), "at least", 0.0, "", " %"))
     regret = float(ours.regret.mean() / theirs.regret.mean())
     claimed.append(Claim("regret over Laplace's", regret, "at most", LARGEST_REGRET, "", "×"))
     return claimed
@@ -72,8 +64,8 @@ def beside_laplace(found: Found, world: str) -> Lines:
         if entry.world == world:
             baseline = found[entry._replace(learner=BASELINE)]
             regret = outcome.regret.mean() / baseline.regret.mean()
-            percent = gain(outcome, baseline).texts()
-            lines.append([entry.learner, f"{entry.scale:g}", *percent, f"{regret:.3f}"])
+            gained = _gained(outcome, baseline)
+            lines.append([entry.learner, f"{entry.scale:g}", *gained, f"{regret:.3f}"])
     return lines
 
 
@@ -85,10 +77,15 @@ def beside_scale_one(found: Found) -> Lines:
         if entry.learner in (OURS, BASELINE):
             one = found[entry._replace(scale=1.0)]
             over_random = outcome.clicks.mean(axis=0)[-1] / outcome.random.mean(axis=0)[-1]
-            texts = gain(outcome, one).texts()
             names = [entry.world, entry.learner, f"{entry.scale:g}"]
-            lines.append([*names, *texts, f"{100.0 * over_random:.0f} %"])
+            lines.append([*names, *_gained(outcome, one), f"{100.0 * over_random:.0f} %"])
     return lines
+
+
+def _gained(ours: Outcome, theirs: Outcome) -> list[str]:
+    band = per_cent(ours.clicks, theirs.clicks)
+    pairs = zip(band.mean, band.half, strict=True)
+    return [f"{value:+.1f} ± {half:.1f} %" for value, half in pairs]
 
 
 def as_table(lines: Lines, title: str) -> Table:
