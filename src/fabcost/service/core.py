@@ -7,6 +7,7 @@ import contextlib
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -82,17 +83,21 @@ class Core:
         now = self.clock.now()
 
         def write(store: Store) -> Loaded:
+            if name in self._writer.ledger.keepers:
+                raise AlreadyThereError(name)
             return make(store, name, settings, base, now, self.metrics)
 
         def keep(loaded: Loaded) -> None:
             self._writer.ledger.keepers[name] = loaded.keeper
             self._writer.ledger.recoveries[name] = loaded.recovery
 
+        def show(loaded: Loaded) -> None:
+            self._models[name] = loaded.model
+
         try:
-            loaded = await self._call(write, keep)
+            loaded = await self._call(write, keep, show)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
-        self._models[name] = loaded.model
         return looking.model(loaded.model)
 
     async def _stored(self, name: str, decision_id: str) -> StoredDecision:
@@ -108,11 +113,37 @@ class Core:
         with contextlib.suppress(StoreAwayError):
             await done
 
-    async def _call(self, function: Callable[[Store], T], then: Callable[[T], object] = id) -> T:
-        """Do it in a transaction; ``then`` may change what the writer knows, as it is durable."""
+    async def _call(
+        self,
+        function: Callable[[Store], T],
+        then: Callable[[T], object] = id,
+        show: Callable[[T], object] = id,
+    ) -> T:
+        """Do it in a transaction.
+
+        As it is durable, ``then`` may change what the writer knows, and ``show`` what the loop
+        knows: in the order of the transactions, and also if whoever asked waits no longer.
+        """
         done: asyncio.Future[T] = self._loop.create_future()
+        done.add_done_callback(partial(_show, show))
         self._writer.submit(Call(function, done, then))
-        return await done
+        return await asyncio.shield(done)
+
+    async def _call_about(
+        self,
+        name: str,
+        function: Callable[[Store], T],
+        then: Callable[[T], object] = id,
+        show: Callable[[T], object] = id,
+    ) -> T:
+        """`_call` for a model, which may have been deleted when its turn comes."""
+
+        def if_there(store: Store) -> T:
+            if name not in self._writer.ledger.keepers:
+                raise UnknownModelError(name)
+            return function(store)
+
+        return await self._call(if_there, then, show)
 
     async def _read(self, function: Callable[[Store], T]) -> T:
         return await self._loop.run_in_executor(self._reading, self._read_now, function)
@@ -123,3 +154,8 @@ class Core:
         except (StoreAwayError, DatabaseUnusableError):
             self._reader.reopen()
             return function(self._reader)
+
+
+def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        show(done.result())

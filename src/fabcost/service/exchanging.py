@@ -50,7 +50,7 @@ class Exchanging(Core):
         """The file of a `fabcost.Recommender` that goes on as this model would."""
         model = self._model(name)
         while True:
-            learner = await self._call(lambda _: self._copied_learner(name))
+            learner = await self._call_about(name, lambda _: self._copied_learner(name))
             if learner is not None:
                 return moving.to_file(model, learner)
             if model.learning.failure is not None:

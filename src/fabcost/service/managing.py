@@ -50,33 +50,35 @@ class Managing(Keyring):
 
     async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
         """Other settings for the decisions to come."""
-        model = self._model(name)
-        try:
-            settings = changed(model.settings, changes)
-        except (ValueError, msgspec.ValidationError) as error:
-            raise InvalidRequestError(str(error)) from error
-        edited = self.clock.now()
+        model, edited = self._model(name), self.clock.now()
 
-        def write(store: Store) -> None:
+        def write(store: Store) -> ModelSettings:
+            # What another request changed a moment ago must stay changed.
+            settings = _changed(self._writer.ledger.keepers[name].settings, changes)
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
+            return settings
 
-        def keep(_: None) -> None:
+        def keep(settings: ModelSettings) -> None:
             self._writer.ledger.keepers[name].settings = settings
 
-        await self._call(write, keep)
-        model.change(settings, edited)
+        await self._call_about(name, write, keep, lambda settings: model.change(settings, edited))
         return looking.model(model)
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log, and revoke its API keys."""
         self._model(name)
-        await self._call(
-            lambda store: store.delete_model(name), lambda _: self._writer.ledger.forget(name)
+        now = self.clock.now()
+
+        def write(store: Store) -> None:
+            store.delete_model(name)
+            store.revoke_keys_of(name, now)
+
+        await self._call_about(
+            name,
+            write,
+            lambda _: self._writer.ledger.forget(name),
+            lambda _: self._forget(name),
         )
-        self._models.pop(name, None)
-        for key in await self.keys():
-            if key.model == name and key.revoked is None:
-                await self.revoke_key(key.key_id)
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""
@@ -84,8 +86,11 @@ class Managing(Keyring):
         model.check_items(items)
         rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
         version = model.catalogue.next_version()
-        await self._call(lambda store: store.put_items(name, version, rows))
-        model.catalogue.put(version, items)
+        await self._call_about(
+            name,
+            lambda store: store.put_items(name, version, rows),
+            show=lambda _: model.catalogue.put(version, items),
+        )
         return version
 
     async def delete_items(self, name: str, ids: Sequence[str]) -> int:
@@ -95,9 +100,16 @@ class Managing(Keyring):
             if item not in model.catalogue.items:
                 raise UnknownItemError(item)
         version = model.catalogue.next_version()
-        await self._call(lambda store: store.delete_items(name, version, ids))
-        model.catalogue.remove(version, ids)
+        await self._call_about(
+            name,
+            lambda store: store.delete_items(name, version, ids),
+            show=lambda _: model.catalogue.remove(version, ids),
+        )
         return version
+
+    def _forget(self, name: str) -> None:
+        """A model is deleted."""
+        self._models.pop(name, None)
 
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""
@@ -109,3 +121,10 @@ class Managing(Keyring):
         if found is None:
             raise UnknownItemError(item)
         return found
+
+
+def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:
+    try:
+        return changed(settings, changes)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise InvalidRequestError(str(error)) from error

@@ -101,9 +101,8 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         failed = [name for name, each in self._models.items() if each.learning.failure is not None]
         return f"{', '.join(map(repr, failed))} stopped learning" if failed else None
 
-    async def delete_model(self, name: str) -> None:
-        """Forget a model, its catalogue and its log, and revoke its API keys."""
-        await super().delete_model(name)
+    def _forget(self, name: str) -> None:
+        super()._forget(name)
         self._totals.pop(name, None)
 
     async def _sweep(self) -> None:

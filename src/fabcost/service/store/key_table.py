@@ -22,3 +22,7 @@ class KeyTable(Session):
         """Revoke a key, in a transaction of its own; whether there was one in force."""
         with self._begun():
             return bool(self._write("revoke_key", key_id=key_id, now=now))
+
+    def revoke_keys_of(self, model: str, now: float) -> None:
+        """Revoke all keys of a model."""
+        self._write("revoke_keys_of", model=model, now=now)

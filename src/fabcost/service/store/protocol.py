@@ -234,3 +234,7 @@ class Store(Protocol):
     def revoke_key(self, key_id: str, now: float) -> bool:
         """Revoke a key, in a transaction of its own; whether there was one in force."""
         ...
+
+    def revoke_keys_of(self, model: str, now: float) -> None:
+        """Revoke all keys of a model."""
+        ...

@@ -1,0 +1,1 @@
+UPDATE keys SET revoked = :now WHERE model = :model AND revoked IS NULL
