@@ -427,10 +427,9 @@ def _is_equal(a, b):
 @njit(cache=True)
 def _signatures(centre, spread):
     """A number for each row; equal rows have equal numbers, others hardly ever."""
-    signatures = centre.copy()
+    signatures, factors = np.empty(centre.size), np.arange(1.0, spread.shape[1] + 1.0)
     for k in range(centre.size):
-        for d in range(spread.shape[1]):
-            signatures[k] += (d + 1.0) * spread[k, d]
+        signatures[k] = centre[k] + _dot(spread[k], factors)
     return signatures
 
 
@@ -438,16 +437,18 @@ def _signatures(centre, spread):
 def _share_among_equals(centre, spread, wins):
     """Equal rows tie in every draw, which the first of them has won."""
     signatures = _signatures(centre, spread)
+    equals = np.empty(centre.size, dtype=np.int64)
     for k in range(centre.size):
-        won, equals = wins[k], 0.0
-        alike = signatures[k + 1 :] == signatures[k]
-        if won <= 0.0 or not alike.any():
+        if wins[k] <= 0.0:
             continue
-        for j in range(k, centre.size):
-            equals += centre[j] == centre[k] and _is_equal(spread[j], spread[k])
-        for j in range(k, centre.size):
-            if equals > 1.0 and centre[j] == centre[k] and _is_equal(spread[j], spread[k]):
-                wins[j] = -won / equals  # negative: has its share already
+        equals[0], many = k, 1
+        for j in range(k + 1, centre.size):
+            alike = signatures[j] == signatures[k] and centre[j] == centre[k]
+            if alike and _is_equal(spread[j], spread[k]):
+                equals[many] = j
+                many += 1
+        if many > 1:
+            wins[equals[:many]] = -wins[k] / many  # negative: has its share already
     return np.abs(wins)
 
 
