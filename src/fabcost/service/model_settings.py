@@ -15,6 +15,8 @@ Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]
 Propensities = Literal["none", "fast", "exact"]
 
+#: Seconds that a decision can wait for feedback at most.
+LONGEST_WAIT = 2_592_000.0
 #: Joint draws of the weights behind the propensities.
 DRAWS: dict[Propensities, int | None] = {"none": None, "fast": 256, "exact": 1024}
 
@@ -92,7 +94,7 @@ class Changeable(Struct, frozen=True, kw_only=True):
     floor: Share = 0.0
     holdback: Share = 0.0
     mode: Mode = "online"
-    reward_wait_seconds: Annotated[float, Meta(ge=0.0, le=2_592_000.0)] = 600.0
+    reward_wait_seconds: Annotated[float, Meta(ge=0.0, le=LONGEST_WAIT)] = 600.0
     default_reward: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
     click_threshold: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
     aggregation: Aggregation = "earliest"

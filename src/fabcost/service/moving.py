@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from fabcost import archive
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.inference.fabcost import FabCost
-from fabcost.recommender import Recommender
+from fabcost.inference.refresh import Refresh
+from fabcost.recommender import FORMAT, Recommender
 from fabcost.service.model import Model
-from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.service.model_settings import (
+    LONGEST_WAIT,
+    EpsilonGreedySettings,
+    GreedySettings,
+    ModelSettings,
+    PolicySettings,
+    RefreshSettings,
+    ThompsonSettings,
+    UCBSettings,
+    UniformSettings,
+)
+
+_POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
+    Thompson: lambda policy: ThompsonSettings(policy.scale),
+    Greedy: lambda _: GreedySettings(),
+    EpsilonGreedy: lambda policy: EpsilonGreedySettings(policy.epsilon),
+    BayesianUCB: lambda policy: UCBSettings(policy.quantile),
+    Uniform: lambda _: UniformSettings(),
+}
+#: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
+_SERVICE = "service"
 
 
 def to_file(model: Model, learner: FabCost) -> bytes:
@@ -24,19 +49,47 @@ def to_file(model: Model, learner: FabCost) -> bytes:
         seed=model.settings.seed,
         wait=model.settings.reward_wait_seconds,
     )
-    return recommender.to_bytes()
+    document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
+    # The schema is in the file as it has grown.
+    own = msgspec.structs.replace(model.settings, schema=None)
+    return archive.pack(FORMAT, {**document, _SERVICE: msgspec.to_builtins(own)}, arrays)
 
 
 def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSettings, bytes]:
     """The settings of a model that goes on as the file's recommender would, and its learner.
 
-    What fixes how it learns comes from the file, everything else from ``settings``.
+    What fixes how it learns comes from the file.  Everything else is that of ``settings``, or of
+    the model from which the file came, or else the recommender's policy and wait, in seconds.
     """
     recommender = Recommender.from_bytes(content, source="the file")
     learner = recommender.learner
     if not isinstance(learner, FabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
-    schedule = learner.refresh_schedule
+    document, _ = archive.unpack(FORMAT, content, "the file")
+    given = msgspec.to_builtins(settings or _settings(recommender, document))
+    fixed = {
+        "schema": recommender.schema.to_dict(),
+        "prior_variance": recommender.prior_variance,
+        "refresh": msgspec.to_builtins(_refresh(learner.refresh_schedule)),
+        "moments": learner.moments,
+        "window": learner.window,
+        "most_weights": max(given["most_weights"], recommender.schema.width),
+    }
+    return _checked({**given, **fixed}), archive.to_bytes(learner)
+
+
+def _settings(recommender: Recommender, document: dict[str, Any]) -> ModelSettings:
+    if _SERVICE in document:
+        return _checked(document[_SERVICE])
+    policy = recommender.bandit.policy
+    wait = document["ledger"]["wait"]
+    if wait is None:
+        return ModelSettings(policy=_POLICIES[type(policy)](policy))
+    seconds = min(wait, LONGEST_WAIT)
+    return ModelSettings(policy=_POLICIES[type(policy)](policy), reward_wait_seconds=seconds)
+
+
+def _refresh(schedule: Refresh) -> RefreshSettings:
     refresh = {
         "geometric": RefreshSettings(growth=schedule.growth),
         "at": RefreshSettings(kind="at", points=list(schedule.points)),
@@ -44,12 +97,11 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     }.get(schedule.kind)
     if refresh is None:
         raise ValueError(f"the file's refresh schedule is {schedule.kind!r}, which is not offered")
-    fixed = {
-        "schema": recommender.schema.to_dict(),
-        "prior_variance": recommender.prior_variance,
-        "refresh": refresh,
-        "moments": learner.moments,
-        "window": learner.window,
-    }
-    given = msgspec.structs.replace(settings or ModelSettings(), **fixed)
-    return given, archive.to_bytes(learner)
+    return refresh
+
+
+def _checked(settings: Any) -> ModelSettings:
+    try:
+        return msgspec.convert(settings, ModelSettings)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"the file is of no model that can be: {error}") from error
