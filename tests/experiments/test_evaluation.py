@@ -227,7 +227,7 @@ def noise(rng: np.random.Generator, rounds: int = 400, items: int = 20) -> Log:
         rng.integers(items, size=rounds),
         np.zeros(rounds, dtype=np.intp),
         np.zeros((1, 0)),
-        np.ones((1, items), dtype=bool),
+        [np.arange(items)],
         Catalogue(tuple(str(i) for i in range(items)), np.eye(items)),
         skipped=Counter(),
     )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from fabcost.bandit.environment import crossed
 from fabcost.experiments.evaluation.log_encoding import encoded
 from fabcost.experiments.evaluation.log_faults import (
     Columns,
@@ -20,72 +17,10 @@ from fabcost.experiments.evaluation.log_faults import (
     text,
 )
 from fabcost.experiments.evaluation.log_records import Record, check_columns, read_records
+from fabcost.experiments.evaluation.rounds import Catalogue, Log, Places
 from fabcost.impressions import FloatArray
 
 __all__ = ["Catalogue", "Columns", "Log", "read_catalogue", "read_log"]
-
-
-@dataclass(frozen=True, eq=False)
-class Catalogue:
-    """Ids of the items, their features as numbers, one row each."""
-
-    ids: tuple[str, ...]
-    features: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Log:
-    """Decisions of a logging policy.
-
-    Rounds of equal context and slot share a *situation*: S of them, for n rounds over K items.
-
-    Attributes
-    ----------
-    reward, propensity, action, situation
-        One for each round; ``action`` counts items, ``situation`` rows of ``contexts``.
-    contexts
-        S × C numbers.
-    available
-        S × K: which items are candidates.
-    skipped
-        How many rows were left out, for each complaint.
-    crosses
-        Whether a candidate's row has the products of context and item.
-    """
-
-    reward: FloatArray
-    propensity: FloatArray
-    action: npt.NDArray[np.intp]
-    situation: npt.NDArray[np.intp]
-    contexts: FloatArray
-    available: npt.NDArray[np.bool_]
-    catalogue: Catalogue
-    skipped: Counter[str]
-    crosses: bool = False
-
-    def candidates(self, situation: int) -> npt.NDArray[np.intp]:
-        """The items to choose from."""
-        return np.flatnonzero(self.available[situation])
-
-    def rows(self, situation: int) -> FloatArray:
-        """The features of `candidates`: (1, context, item), and the products if asked for."""
-        items, context = (
-            self.catalogue.features[self.available[situation]],
-            self.contexts[situation],
-        )
-        if self.crosses:
-            return crossed(context, items)
-        same = np.broadcast_to(np.append(1.0, context), (items.shape[0], 1 + context.size))
-        return np.column_stack([same, items])
-
-    def logged_rows(self) -> FloatArray:
-        """The features of each round's logged item."""
-        full = np.empty((self.reward.size, self.rows(0).shape[1]))
-        for situation in range(self.contexts.shape[0]):
-            here = np.flatnonzero(self.situation == situation)
-            place = np.searchsorted(self.candidates(situation), self.action[here])
-            full[here] = self.rows(situation)[place]
-        return full
 
 
 def read_catalogue(path: Path, item_id: str) -> Catalogue:
@@ -154,7 +89,7 @@ def _assembled(
         action,
         situation,
         contexts,
-        _availability(action, situation, slots, len(catalogue.ids)),
+        _offered(action, situation, slots, len(catalogue.ids)),
         catalogue,
         skipped,
         crosses,
@@ -163,7 +98,7 @@ def _assembled(
 
 def _situations(
     path: Path, records: list[Record], columns: Columns
-) -> tuple[npt.NDArray[np.intp], FloatArray, list[str] | None]:
+) -> tuple[Places, FloatArray, list[str] | None]:
     """Each round's situation, the numbers of each one's context, and its slot."""
     slot = () if columns.slot is None else (columns.slot,)
     keys = [tuple(str(record[c]) for c in (*columns.context, *slot)) for record in records]
@@ -173,18 +108,16 @@ def _situations(
     return np.array([distinct[key] for key in keys], dtype=np.intp), contexts, slots
 
 
-def _availability(
-    action: npt.NDArray[np.intp],
-    situation: npt.NDArray[np.intp],
-    slots: list[str] | None,
-    items: int,
-) -> npt.NDArray[np.bool_]:
+def _offered(
+    action: Places, situation: Places, slots: list[str] | None, items: int
+) -> list[Places]:
     if slots is None:
-        return np.ones((int(situation.max()) + 1, items), dtype=bool)
+        return [np.arange(items)] * (int(situation.max()) + 1)
     names, slot = np.unique(slots, return_inverse=True)
     shown = np.zeros((names.size, items), dtype=bool)
     shown[slot[situation], action] = True
-    return np.asarray(shown[slot])
+    by_slot = [np.flatnonzero(each) for each in shown]
+    return [by_slot[each] for each in slot]
 
 
 def _running_counts(names: Iterable[str | None]) -> Iterator[int]:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost.bandit import evaluate
 from fabcost.bandit.evaluate import Estimate
-from fabcost.experiments.evaluation.log import Log
+from fabcost.experiments.evaluation.rounds import Log, Places
 from fabcost.experiments.evaluation.settings import MODELLED, Settings, Target
+from fabcost.experiments.evaluation.support import Support
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
@@ -30,11 +30,35 @@ class Outlook:
         Probability of the logged item.
     predicted, value
         The model's prediction for the logged item, and its mean under the target.
+    support
+        Where the log has the probabilities of all candidates.
     """
 
     target: FloatArray
     predicted: FloatArray
     value: FloatArray
+    support: Support | None = None
+
+    @classmethod
+    def empty(cls, log: Log) -> Outlook:
+        """To be filled."""
+        rounds = log.reward.size
+        support = None if log.chances is None else Support.empty(rounds)
+        return cls(np.zeros(rounds), np.zeros(rounds), np.zeros(rounds), support)
+
+    def fill(
+        self,
+        here: Places,
+        place: Places,
+        shares: FloatArray,
+        q: FloatArray,
+        chances: FloatArray | None,
+    ) -> None:
+        """Rounds ``here``: the places of their logged items among candidates, and these numbers."""
+        self.target[here] = shares[place]
+        self.predicted[here], self.value[here] = q[place], shares @ q
+        if self.support is not None and chances is not None:
+            self.support.fill(here, shares, chances)
 
     def mean_weight(self, log: Log) -> Estimate:
         """The average of target / propensity: 1, if propensities and candidates are right."""
@@ -45,21 +69,21 @@ def outlooks_of(
     log: Log, targets: Sequence[Target], settings: Settings, advance: Advance
 ) -> dict[str, Outlook]:
     """What each target would do on every round, under beliefs that have not seen the round."""
-    empty = np.zeros((3, log.reward.size))
-    outlooks = {target.name: Outlook(*empty.copy()) for target in targets}
+    outlooks = {target.name: Outlook.empty(log) for target in targets}
     streams = {target.name: settings.stream(target.name) for target in targets}
     for held_out, belief in _beliefs(log, targets, settings):
-        for situation in np.unique(log.situation[held_out]):
-            here = held_out[log.situation[held_out] == situation]
-            rows, candidates = log.rows(situation), log.candidates(situation)
+        for situation, here in log.by_situation(held_out):
+            rows = log.rows(situation)
             q = belief.predict(rows)
-            place = np.searchsorted(candidates, log.action[here])
+            place = np.searchsorted(log.candidates(situation), log.action[here])
+            chances = None if log.chances is None else log.chances[situation]
             for target in targets:
-                rng = streams[target.name]
-                shares = _shares(log, target, belief, rows, candidates, rng, settings)
-                outlook = outlooks[target.name]
-                outlook.target[here] = shares[place]
-                outlook.predicted[here], outlook.value[here] = q[place], shares @ q
+                if target.item is None:
+                    rng = streams[target.name]
+                    shares = target.policy.shares(belief, rows, rng, settings.draws)
+                else:
+                    shares = log.is_item(situation, target.item)
+                outlooks[target.name].fill(here, place, shares, q, chances)
             advance(here.size)
     return outlooks
 
@@ -73,7 +97,7 @@ def prior_of(log: Log, settings: Settings) -> Gaussian:
 
 def _beliefs(
     log: Log, targets: Sequence[Target], settings: Settings
-) -> Iterator[tuple[npt.NDArray[np.intp], Gaussian]]:
+) -> Iterator[tuple[Places, Gaussian]]:
     """Cross-fitted beliefs, or the prior for all rounds where none is asked for."""
     prior = prior_of(log, settings)
     if any(target.needs_belief for target in targets) or MODELLED & set(settings.estimators):
@@ -81,17 +105,3 @@ def _beliefs(
         X, y = log.logged_rows(), log.reward
         return evaluate.cross_fit(prior, X, y, folds=settings.folds, rng=rng)
     return iter([(np.arange(log.reward.size), prior)])
-
-
-def _shares(
-    log: Log,
-    target: Target,
-    belief: Gaussian,
-    rows: FloatArray,
-    candidates: npt.NDArray[np.intp],
-    rng: np.random.Generator,
-    settings: Settings,
-) -> FloatArray:
-    if target.item is None:
-        return target.policy.shares(belief, rows, rng, settings.draws)
-    return np.asarray(candidates == log.catalogue.ids.index(target.item), dtype=np.float64)

@@ -10,15 +10,14 @@ import numpy as np
 from fabcost.bandit import evaluate
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.evaluate import Estimate, LoggedRound
-from fabcost.experiments.evaluation.log import Log
+from fabcost.experiments.evaluation.alarms import warnings_of
 from fabcost.experiments.evaluation.outlooks import Advance, Outlook, outlooks_of, prior_of
+from fabcost.experiments.evaluation.rounds import Log
 from fabcost.experiments.evaluation.settings import Settings, Target
+from fabcost.experiments.evaluation.support import Support
 from fabcost.inference.fabcost import FabCost
 
 __all__ = ["Evaluation", "Finding", "Settings", "Target", "evaluated"]
-
-# Honest weights average 1 within this many standard errors: 6 in 100,000 policies would not.
-_WEIGHT_ALARM = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Evaluation:
     settings: Settings
     findings: list[Finding] = field(default_factory=list)
     mean_weights: dict[str, Estimate] = field(default_factory=dict)
+    supports: dict[str, Support | None] = field(default_factory=dict)
 
     def click_rate(self) -> Estimate:
         """The logging policy's own mean reward."""
@@ -45,13 +45,9 @@ class Evaluation:
         return evaluate.ips(self.log.reward, even, even, level=self.settings.level)
 
     def warnings(self) -> Iterator[str]:
-        """Policies whose weights do not average 1."""
+        """What makes estimates doubtful."""
         for name, weight in self.mean_weights.items():
-            if abs(weight.value - 1.0) > _WEIGHT_ALARM * weight.standard_error + 1e-9:
-                yield (
-                    f"the weights of {name} average {weight.value:.3g} instead of 1: the "
-                    "propensities or the candidates do not fit this log"
-                )
+            yield from warnings_of(name, weight, self.supports[name])
 
 
 def evaluated(
@@ -67,8 +63,10 @@ def evaluated(
             if target.learns:
                 found = {"replay": _learning(log, target, settings, advance)}
             else:
-                result.mean_weights[target.name] = outlooks[target.name].mean_weight(log)
-                found = _estimates(log, target.name, outlooks[target.name], settings)
+                outlook = outlooks[target.name]
+                result.mean_weights[target.name] = outlook.mean_weight(log)
+                result.supports[target.name] = outlook.support
+                found = _estimates(log, target.name, outlook, settings)
         except ValueError as error:
             raise ValueError(f"policy {target.name}: {error}") from error
         result.findings.extend(Finding(target.name, *each) for each in found.items())

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fabcost.experiments.evaluation.figure import draw_evaluation
-from fabcost.experiments.evaluation.log import Log
 from fabcost.experiments.evaluation.policies import Evaluation, Settings, Target, evaluated
+from fabcost.experiments.evaluation.rounds import Log
 
 
 def run(
@@ -35,6 +35,8 @@ def run(
         task = progress.add_task("rounds", total=log.reward.size * (1 + learners))
         found = evaluated(log, targets, settings, lambda many: progress.advance(task, many))
     console.print(table(found))
+    for note in log.notes:
+        console.print(f"Note: {note}")
     for warning in found.warnings():
         console.print(f"Warning: {warning}")
     out.mkdir(parents=True, exist_ok=True)
@@ -74,11 +76,13 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
         "settings": _plain(asdict(found.settings)),
         "rounds": log.reward.size,
         "rewards": int(log.reward.sum()),
-        "items": len(log.catalogue.ids),
+        "items": len(set(log.catalogue.ids)),
         "features": log.rows(0).shape[1],
         "skipped": dict(log.skipped),
+        "notes": list(log.notes),
         "click_rate": _plain(asdict(found.click_rate())),
         "mean_weights": {name: _plain(asdict(w)) for name, w in found.mean_weights.items()},
+        "covered": {name: each.share for name, each in found.supports.items() if each},
         "estimates": [
             {"policy": each.policy, "estimator": each.estimator, **_plain(asdict(each.estimate))}
             for each in found.findings

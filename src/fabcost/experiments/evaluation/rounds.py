@@ -1,0 +1,108 @@
+"""Logged rounds: what was offered in each, what was chosen, and what came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.bandit.environment import crossed
+from fabcost.impressions import FloatArray
+
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Ids of the items, their features as numbers, one row each.
+
+    An id whose features differ between rounds has several rows.
+    """
+
+    ids: tuple[str, ...]
+    features: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """Decisions of a logging policy.
+
+    Rounds with equal contexts and candidates share a *situation*: S of them, for n rounds.
+
+    Attributes
+    ----------
+    reward, propensity, action, situation
+        One for each round; ``action`` counts items, ``situation`` rows of ``contexts``.
+    contexts
+        S × C numbers.
+    offered
+        The candidates of each situation: items in ascending order.
+    skipped
+        How many rows were left out, for each complaint.
+    crosses
+        Whether a candidate's row has the products of context and item.
+    chances
+        The probability of each candidate of each situation, if the log has them all.
+    notes
+        What a reader of the result should know of the log.
+
+    Examples
+    --------
+    >>> items = Catalogue(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
+    >>> log = Log(
+    ...     np.ones(1), np.ones(1), np.array([2]), np.array([0]), np.array([[9.0]]),
+    ...     [np.array([0, 2])], items, Counter()
+    ... )
+    >>> log.rows(0)
+    array([[1., 9., 0.],
+           [1., 9., 7.]])
+    >>> log.logged_rows()
+    array([[1., 9., 7.]])
+    """
+
+    reward: FloatArray
+    propensity: FloatArray
+    action: Places
+    situation: Places
+    contexts: FloatArray
+    offered: Sequence[Places]
+    catalogue: Catalogue
+    skipped: Counter[str]
+    crosses: bool = False
+    chances: Sequence[FloatArray] | None = None
+    notes: tuple[str, ...] = ()
+
+    def candidates(self, situation: int) -> Places:
+        """The items to choose from."""
+        return self.offered[situation]
+
+    def rows(self, situation: int) -> FloatArray:
+        """The features of `candidates`: (1, context, item), and the products if asked for."""
+        items = self.catalogue.features[self.offered[situation]]
+        context = self.contexts[situation]
+        if self.crosses:
+            return crossed(context, items)
+        same = np.broadcast_to(np.append(1.0, context), (items.shape[0], 1 + context.size))
+        return np.column_stack([same, items])
+
+    def by_situation(self, rounds: Places) -> Iterator[tuple[int, Places]]:
+        """The situations of some rounds, each with those rounds that have it."""
+        order = rounds[np.argsort(self.situation[rounds], kind="stable")]
+        situations, starts = np.unique(self.situation[order], return_index=True)
+        yield from zip(situations.tolist(), np.split(order, starts[1:]), strict=True)
+
+    def logged_rows(self) -> FloatArray:
+        """The features of each round's logged item."""
+        full = np.empty((self.reward.size, self.rows(0).shape[1]))
+        for situation, here in self.by_situation(np.arange(self.reward.size)):
+            place = np.searchsorted(self.candidates(situation), self.action[here])
+            full[here] = self.rows(situation)[place]
+        return full
+
+    def is_item(self, situation: int, name: str) -> FloatArray:
+        """1 for the candidate of that id, 0 for the others."""
+        ids = self.catalogue.ids
+        return np.array([float(ids[each] == name) for each in self.candidates(situation)])
