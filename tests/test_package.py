@@ -11,7 +11,7 @@ import fabcost
 from fabcost.cli import application
 
 ROOT = Path(__file__).resolve().parents[1]
-HEAVY = ("sklearn", "matplotlib", "nutpie", "arviz", "pandas", "rich", "typer")
+HEAVY = ("sklearn", "matplotlib", "nutpie", "arviz", "pandas", "rich", "typer", "httpx", "msgspec")
 
 
 def run(*arguments: str) -> str:

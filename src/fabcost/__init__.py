@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fabcost.archive import load, save
@@ -49,4 +50,6 @@ def __getattr__(name: str) -> Any:
         from fabcost.estimator import BayesianLogisticRegression
 
         return BayesianLogisticRegression
+    if name == "client":  # needs an extra
+        return import_module("fabcost.client")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
