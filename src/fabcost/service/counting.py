@@ -27,12 +27,12 @@ _OUTERMOST_BIN = 12
 
 
 class Counts:
-    """Additions of one transaction.
+    """Additions of one transaction, all of them to the minute in which the decision was made.
 
     Examples
     --------
     >>> counts = Counts()
-    >>> counts.outcome("news", "ad-1", "bandit", now=65.0, clicked=True)
+    >>> counts.outcome("news", "ad-1", "bandit", made=65.0, clicked=True)
     >>> counts.rows()[0].start, counts.rows()[0].clicks
     (60.0, 1)
     """
@@ -66,25 +66,32 @@ class Counts:
         sums[4] += entropy or 0.0
         self._tally(row.model, row.item)[0] += 1
 
-    def outcome(self, model: str, item: str, arm: str, *, now: float, clicked: bool) -> None:
+    def discarded(self, row: StoredDecision) -> None:
+        """A decision was never shown, and counts no longer."""
+        sums = self._minute(row.model, row.made, row.arm)
+        sums[0] -= 1
+        sums[4] -= _recorded_entropy(row) or 0.0
+        self._tally(row.model, row.item)[0] -= 1
+
+    def outcome(self, model: str, item: str, arm: str, *, made: float, clicked: bool) -> None:
         """It is known what became of a decision."""
-        sums, tally = self._minute(model, now, arm), self._tally(model, item)
+        sums, tally = self._minute(model, made, arm), self._tally(model, item)
         sums[1] += 1
         sums[2] += clicked
         tally[1] += 1
         tally[2] += clicked
 
     def predictions(
-        self, model: str, arms: Sequence[str], now: float, p: FloatArray, clicked: FloatArray
+        self, decisions: Sequence[StoredDecision], p: FloatArray, clicked: FloatArray
     ) -> None:
         """How well what is now learnt had been predicted."""
         p = np.clip(p, 1e-12, 1.0 - 1e-12)
         losses = -np.log(np.where(clicked > 0, p, 1.0 - p))
         odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
-        every = zip(arms, losses, odds.astype(int), p, clicked, strict=True)
-        for arm, loss, place, probability, click in every:
-            self._minute(model, now, arm)[3] += float(loss)
-            sums = self._bins.setdefault((model, int(place)), [0, 0.0, 0])
+        every = zip(decisions, losses, odds.astype(int), p, clicked, strict=True)
+        for each, loss, place, probability, click in every:
+            self._minute(each.model, each.made, each.arm)[3] += float(loss)
+            sums = self._bins.setdefault((each.model, int(place)), [0, 0.0, 0])
             sums[0] += 1
             sums[1] += float(probability)
             sums[2] += click > 0
@@ -110,8 +117,8 @@ class Counts:
                 ]
             )
 
-    def _minute(self, model: str, now: float, arm: str) -> list[float]:
-        start = math.floor(now / _MINUTE) * _MINUTE
+    def _minute(self, model: str, made: float, arm: str) -> list[float]:
+        start = math.floor(made / _MINUTE) * _MINUTE
         return self._sums.setdefault((model, start, arm), [0, 0, 0, 0.0, 0.0])
 
     def _tally(self, model: str, item: str) -> list[int]:
@@ -122,9 +129,13 @@ def recounted(decisions: Iterable[StoredDecision]) -> Counts:
     """The counts of decisions that were written but not counted yet."""
     counts = Counts()
     for each in decisions:
-        shares = None if each.arm == "imported" else record(each.record).all_propensities
-        counts.decision(each, None if shares is None else entropy(np.array(shares)))
+        counts.decision(each, _recorded_entropy(each))
     return counts
+
+
+def _recorded_entropy(row: StoredDecision) -> float | None:
+    shares = None if row.arm == "imported" else record(row.record).all_propensities
+    return None if shares is None else entropy(np.array(shares))
 
 
 def entropy(shares: FloatArray) -> float:

@@ -34,7 +34,7 @@ class Outcomes:
         self._keepers = keepers
         self._counts = counts
         self._unwritten: list[StoredDecision] = []
-        self._fresh: dict[str, list[tuple[StoredDecision, Learnt, float]]] = {}
+        self._fresh: dict[str, list[tuple[StoredDecision, Learnt]]] = {}
         self._heads = {name: keeper.head for name, keeper in keepers.items()}
 
     def settings(self, model: str) -> ModelSettings:
@@ -51,11 +51,15 @@ class Outcomes:
         label = lsn = None
         if value is not None:
             label = 1 if value > self.settings(stored.model).click_threshold else -1
-            self._counts.outcome(stored.model, stored.item, stored.arm, now=now, clicked=label > 0)
+            self._counts.outcome(
+                stored.model, stored.item, stored.arm, made=stored.made, clicked=label > 0
+            )
+        elif stored.arm != "imported":
+            self._counts.discarded(stored)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
             learnt = Learnt(impression(stored.features), label)
-            self._fresh.setdefault(stored.model, []).append((stored, learnt, now))
+            self._fresh.setdefault(stored.model, []).append((stored, learnt))
         resolved = stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
         self._unwritten.append(resolved)
         return resolved
@@ -88,12 +92,11 @@ class Outcomes:
         for model, fresh in self._fresh.items():
             self._predict(model, fresh)
         self._counts.write(self._store)
-        return {model: [each for _, each, _ in fresh] for model, fresh in self._fresh.items()}
+        return {model: [each for _, each in fresh] for model, fresh in self._fresh.items()}
 
-    def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt, float]]) -> None:
+    def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt]]) -> None:
         keeper = self._keepers[model]
-        learnt = [each for _, each, _ in fresh]
+        learnt = [each for _, each in fresh]
         p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
         clicked = np.array([each.label for each in learnt])
-        arms = [stored.arm for stored, _, _ in fresh]
-        self._counts.predictions(model, arms, fresh[-1][2], p, clicked)
+        self._counts.predictions([stored for stored, _ in fresh], p, clicked)
