@@ -72,11 +72,24 @@ def tour(
 
 @application.command()
 def evaluate(
-    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV or Parquet.")],
-    reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
-    propensity: Annotated[str, typer.Option(help="Column of the logged action's probability.")],
-    action: Annotated[str, typer.Option(help="Column of the chosen item's id.")],
-    out: Annotated[Path, typer.Option(help="Where evaluation.json and .png go.")],
+    log: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            help="CSV or Parquet; Parquet of `fabcost export-log` needs no columns named.",
+        ),
+    ],
+    reward: Annotated[
+        str | None, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")
+    ] = None,
+    propensity: Annotated[
+        str | None, typer.Option(help="Column of the logged action's probability.")
+    ] = None,
+    action: Annotated[str | None, typer.Option(help="Column of the chosen item's id.")] = None,
+    out: Annotated[Path, typer.Option(help="Where evaluation.json and .png go.")] = Path(
+        "fabcost-evaluation"
+    ),
     items: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Table of item features.")
     ] = None,
@@ -104,15 +117,21 @@ def evaluate(
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
     from fabcost.experiments.evaluation import report
-    from fabcost.experiments.evaluation.log import Columns, read_catalogue, read_log
+    from fabcost.experiments.evaluation.log import read_catalogue
+    from fabcost.experiments.evaluation.opening import columns_of, open_log
     from fabcost.experiments.evaluation.settings import Settings
 
     try:
-        columns = Columns(reward, propensity, action, tuple(context), slot)
-        catalogue = None if items is None else read_catalogue(items, item_id or action)
+        columns, export = columns_of(log, (reward, propensity, action), context, slot)
+        catalogue = None if items is None else read_catalogue(items, item_id or columns.action)
         settings = Settings(tuple(estimator), clip, level, folds, prior_variance, draws, seed)
-        read = read_log(
-            log, columns, catalogue=catalogue, skip_bad_rows=skip_bad_rows, crosses=crosses
+        read = open_log(
+            log,
+            columns,
+            export=export,
+            catalogue=catalogue,
+            skip_bad_rows=skip_bad_rows,
+            crosses=crosses,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         report.run(read, policy, settings, out=out, console=Console(), origin=origin)

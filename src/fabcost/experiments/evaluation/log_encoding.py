@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,30 @@ def encoded(
         if isinstance(feature, Text):
             raise _too_many(name, columns[name].coded.values, path)
     return schema.design(table)
+
+
+def encoded_records(records: Sequence[Mapping[str, Any]], path: Path) -> FloatArray:
+    """Records that need not have the same keys: what is missing gets a column where it occurs.
+
+    Numbers are standardised; strings have a column each until there are `_MOST_CATEGORIES`
+    columns, and those that come later have none.
+
+    Examples
+    --------
+    >>> encoded_records([{"age": 1, "make": "kia"}, {"age": 3}], Path("log.parquet"))
+    array([[-1.,  0.,  1.],
+           [ 1.,  1.,  0.]])
+    """
+    names = dict.fromkeys(n for each in records for n, value in each.items() if value is not None)
+    cells = {name: [each.get(name) for each in records] for name in names}
+    table = Table({name: Values(column) for name, column in cells.items()}, len(records))
+    strings = [name for name, column in cells.items() if any(isinstance(c, str) for c in column)]
+    try:
+        schema = Schema.infer(table, text=strings, bias=False)
+        schema.limit_columns(_MOST_CATEGORIES)
+        return schema.design(table)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _column(cells: list[Any], name: str, path: Path) -> Column:

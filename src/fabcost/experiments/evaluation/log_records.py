@@ -26,6 +26,12 @@ def read_records(path: Path, columns: Sequence[str] | None = None) -> Iterator[R
     raise ValueError(f"{path} must end in .csv, .csv.gz or .parquet")
 
 
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    with _parquet_file(path) as file:
+        return list(file.schema_arrow.names)
+
+
 def check_columns(path: Path, present: Iterable[str], wanted: Iterable[str]) -> None:
     """A ValueError names a wanted column that is not there."""
     names = [name for name in present if name]
@@ -52,14 +58,18 @@ def _csv_records(path: Path, columns: Sequence[str] | None) -> Iterator[Record]:
 
 
 def _parquet_records(path: Path, columns: Sequence[str] | None) -> Iterator[Record]:
+    with _parquet_file(path) as file:
+        wanted = file.schema_arrow.names if columns is None else list(columns)
+        check_columns(path, file.schema_arrow.names, wanted)
+        for batch in file.iter_batches(columns=wanted):
+            yield from batch.to_pylist()
+
+
+def _parquet_file(path: Path) -> Any:
     try:
         import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise ValueError(
             f"{path} is Parquet, which needs the extra 'reports': pip install 'fabcost[reports]'"
         ) from error
-    with pq.ParquetFile(path) as file:
-        wanted = file.schema_arrow.names if columns is None else list(columns)
-        check_columns(path, file.schema_arrow.names, wanted)
-        for batch in file.iter_batches(columns=wanted):
-            yield from batch.to_pylist()
+    return pq.ParquetFile(path)
