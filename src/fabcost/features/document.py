@@ -103,8 +103,10 @@ def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
     return kind(name, **rest)
 
 
-def as_step(feature: Feature) -> Step:
+def as_step(feature: Feature, *, columns: bool = True) -> dict[str, Any]:
     """A feature that came by itself, as it is written among what has grown.
+
+    One that came when there was no room for its columns says so.
 
     Examples
     --------
@@ -112,7 +114,20 @@ def as_step(feature: Feature) -> Step:
     >>> as_step(Boolean("new"))
     {'name': 'new', 'kind': 'boolean', 'role': 'item', 'missing': 'error'}
     """
-    return {"name": feature.name, **_options(feature)}
+    step = {"name": feature.name, **_options(feature)}
+    return step if columns else step | {"columns": False}
+
+
+def of_step(step: Mapping[str, Any]) -> tuple[Feature, bool]:
+    """The feature of `as_step`, and whether it has columns.
+
+    Examples
+    --------
+    >>> of_step({"name": "new", "kind": "boolean", "columns": False})
+    (Boolean(name='new', role='item', missing='error'), False)
+    """
+    options = {key: value for key, value in step.items() if key != "columns"}
+    return feature_of(step["name"], options), step.get("columns", True)
 
 
 def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) -> Openness:

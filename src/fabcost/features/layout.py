@@ -30,6 +30,8 @@ class Block:
         self.slots: dict[str, int] = {}
         self.named = 0
         self.where: Places = np.empty(0, dtype=np.intp)
+        self.crosses: list[Cross] = []
+        self.partners: list[Block] = []
 
 
 class Cross:
@@ -53,7 +55,8 @@ class Layout:
     """All columns, in the order in which they came to be.
 
     A new label of an open feature gets the next column, and so does its pair with every label of
-    each feature that it is crossed with.  Once there are ``most`` columns new labels get none.
+    each feature that it is crossed with.  What would need more than ``most`` columns in all gets
+    none: a new label, and, if `has_room` is asked, a new feature.
 
     Examples
     --------
@@ -76,19 +79,40 @@ class Layout:
 
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
-        block = self.blocks[feature.name] = Block(feature)
-        self.by_role[feature.role].append(block)
+        block = self.know(feature)
         for label in feature.labels:
             self.append(block, label)
         return block
 
+    def know(self, feature: Feature) -> Block:
+        """A feature without columns: what it has declared contributes nothing."""
+        block = self.blocks[feature.name] = Block(feature)
+        self.by_role[feature.role].append(block)
+        return block
+
     def meet(self, feature: Feature, *, crossed: bool) -> Block:
         """Columns for a feature, and if ``crossed`` for its products with all of the other role."""
-        others = self.by_role["item" if feature.role == "context" else "context"]
+        others = self._others(feature) if crossed else []
         block = self.add(feature)
-        for other in others if crossed else ():
+        for other in others:
             self.cross(*(block, other) if feature.role == "context" else (other, block))
         return block
+
+    def has_room(self, feature: Feature, *, crossed: bool) -> bool:
+        """Whether what `meet` would add stays within ``most`` columns.
+
+        Examples
+        --------
+        >>> from fabcost.features.kinds import Boolean
+        >>> layout = Layout(bias=True)
+        >>> block, layout.most = layout.add(Boolean("mobile", "context")), 3
+        >>> layout.has_room(Boolean("new"), crossed=False)
+        True
+        >>> layout.has_room(Boolean("new"), crossed=True)
+        False
+        """
+        others = self._others(feature) if crossed else []
+        return self._fits(len(feature.labels) * (1 + sum(len(other.slots) for other in others)))
 
     def cross(self, first: Block, second: Block) -> Cross:
         """Columns for the products of two features."""
@@ -98,6 +122,9 @@ class Layout:
             dtype=np.intp,
         ).reshape(len(first.slots), len(second.slots))
         self.crosses.append(cross)
+        for block, partner in ((first, second), (second, first)):
+            block.crosses.append(cross)
+            block.partners.append(partner)
         return cross
 
     def slot(self, block: Block, label: str) -> int:
@@ -111,7 +138,7 @@ class Layout:
         if block.named >= feature.limit:
             label = feature.shared(label)
         if label not in block.slots:
-            if self.most is not None and len(self.columns) + self._cost(block) > self.most:
+            if not self._fits(self._cost(block)):
                 return -1
             self.grown.append([feature.name, label])
             self.append(block, label)
@@ -122,23 +149,26 @@ class Layout:
         block.slots[label] = len(block.slots)
         block.named += label.startswith(f"{block.feature.name}=")
         block.where = np.append(block.where, self._column(label))
-        for cross in self.crosses:
+        for cross in block.crosses:
             if block is cross.first:
                 row = [self._column(f"{label} × {b}") for b in cross.second.slots]
                 cross.where = np.vstack([cross.where, np.array(row, dtype=np.intp)])
-            elif block is cross.second:
+            else:
                 column = [self._column(f"{a} × {label}") for a in cross.first.slots]
                 cross.where = np.hstack([cross.where, np.array(column, dtype=np.intp)[:, None]])
 
     def _cost(self, block: Block) -> int:
         """How many columns a new label of ``block`` takes."""
-        cost = 1
-        for cross in self.crosses:
-            if block is cross.first:
-                cost += len(cross.second.slots)
-            elif block is cross.second:
-                cost += len(cross.first.slots)
-        return cost
+        return 1 + sum([len(other.slots) for other in block.partners])
+
+    def _fits(self, cost: int) -> bool:
+        # A schema that grew before it was limited may be over it; what costs nothing still fits.
+        return self.most is None or cost == 0 or len(self.columns) + cost <= self.most
+
+    def _others(self, feature: Feature) -> list[Block]:
+        """What a new feature may be crossed with: features with columns, or that can have some."""
+        blocks = self.by_role["item" if feature.role == "context" else "context"]
+        return [each for each in blocks if each.slots or isinstance(each.feature, Text)]
 
     def _column(self, name: str) -> int:
         self.columns.append(name)

@@ -204,9 +204,10 @@ class Schema:
             self._replay(step)
 
     def limit_columns(self, most: int | None) -> None:
-        """From now on, give no column to a new string that would need more than ``most`` in all.
+        """From now on, give no columns to what is new and would need more than ``most`` in all.
 
-        Such a string contributes nothing.  New features of an open schema still get theirs.
+        Such a string, number or boolean contributes nothing, then and later.  What has grown
+        already, and what `regrow` repeats, is not limited; `to_dict` and `copy` forget the limit.
 
         Examples
         --------
@@ -215,6 +216,8 @@ class Schema:
         >>> schema.design([{"make": "kia"}, {"make": "ford"}])
         array([[1., 1.],
                [1., 0.]])
+        >>> schema.design([{"make": "kia", "age": 3}])
+        array([[1., 1.]])
         """
         self._layout.most = most
 
@@ -228,8 +231,8 @@ class Schema:
     def grow_to(self, reader: Reader) -> None:
         """Take over the features that ``reader`` met."""
         for feature in reader.fresh:
-            self._layout.grown.append(document.as_step(feature))
-            self._add_met(feature)
+            columns = self._layout.has_room(feature, crossed=self._crosses_all)
+            self._replay(document.as_step(feature, columns=columns))
 
     def place(self, reader: Reader, role: Role, records: Sequence[list[Term]]) -> dict[str, Placed]:
         """Find the slots of what ``reader`` read, growing where they are new."""
@@ -320,15 +323,22 @@ class Schema:
         self._layout.cross(blocks[names[0]], blocks[names[1]])
         self._crosses.append((names[0], names[1]))
 
-    def _add_met(self, feature: Feature) -> None:
-        """A feature that came by itself, with its crosses."""
-        self._reader = None
-        self._layout.meet(feature, crossed=self.openness is not None and self.openness.crosses)
+    @property
+    def _crosses_all(self) -> bool:
+        return self.openness is not None and self.openness.crosses
 
     def _replay(self, step: Step) -> None:
-        """Grow as an earlier schema did."""
+        """Grow by a step, be it new or an earlier schema's."""
         self._layout.grown.append(step)
         if isinstance(step, dict):
-            self._add_met(document.feature_of(step["name"], step))
+            self._add_met(*document.of_step(step))
         else:
             self._layout.append(self._layout.blocks[step[0]], step[1])
+
+    def _add_met(self, feature: Feature, columns: bool) -> None:
+        """A feature that came by itself, with its crosses if it has columns."""
+        self._reader = None
+        if columns:
+            self._layout.meet(feature, crossed=self._crosses_all)
+        else:
+            self._layout.know(feature)
