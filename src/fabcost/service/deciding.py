@@ -47,6 +47,7 @@ class Deciding(Core):
         decision = request.decision_id or self._new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
+            self.metrics.decided(name, made.answer.arm, durable=None, entropy=None)
             finish(made.answer)
             return
         pending = PendingDecision(name, made, finish, metrics=self.metrics, since=self._loop.time())

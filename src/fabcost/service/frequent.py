@@ -14,6 +14,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+_DURABLE = {True: "true", False: "false", None: "off"}
+
 
 class RequestTimes(Collector):
     """Times of requests by the template of their route, method and class of status.
@@ -73,11 +75,14 @@ class DecisionCounts(Collector):
     """
 
     def __init__(self) -> None:
-        self._decisions: dict[tuple[str, str, bool], int] = {}
+        self._decisions: dict[tuple[str, str, bool | None], int] = {}
         self._entropies: dict[str, tuple[int, float]] = {}
 
-    def add(self, model: str, arm: str, durable: bool, entropy: float | None) -> None:
-        """Count a decision; ``entropy`` is that of its propensities, if it has any."""
+    def add(self, model: str, arm: str, durable: bool | None, entropy: float | None) -> None:
+        """Count a decision; ``entropy`` is that of its propensities, if it has any.
+
+        ``durable`` is None if it will never be recorded, because the model is off.
+        """
         key = (model, arm, durable)
         self._decisions[key] = self._decisions.get(key, 0) + 1
         if entropy is not None:
@@ -94,11 +99,12 @@ class DecisionCounts(Collector):
         """What Prometheus is told."""
         decisions = CounterMetricFamily(
             "fabcost_decisions",
-            "Decisions by arm; durable is false for those answered from memory.",
+            "Decisions by arm; durable is false for those answered from memory, "
+            "and off for those of a model in mode off, which are not recorded.",
             labels=["model", "arm", "durable"],
         )
         for (model, arm, durable), count in list(self._decisions.items()):
-            decisions.add_metric([model, arm, "true" if durable else "false"], count)
+            decisions.add_metric([model, arm, _DURABLE[durable]], count)
         entropies = SummaryMetricFamily(
             "fabcost_selection_entropy", "Entropy of the choice in nats.", labels=["model"]
         )

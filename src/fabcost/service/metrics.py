@@ -82,8 +82,8 @@ class Metrics:
             buckets=_LATENCIES,
         )
 
-    def decided(self, model: str, arm: str, durable: bool, entropy: float | None) -> None:
-        """Count a decision; ``entropy`` is that of its propensities, if it has any."""
+    def decided(self, model: str, arm: str, durable: bool | None, entropy: float | None) -> None:
+        """Count a decision; see `DecisionCounts.add`."""
         self._decisions.add(model, arm, durable, entropy)
 
     def fed_back(self, model: str, status: str) -> None:

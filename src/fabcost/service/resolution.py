@@ -133,7 +133,8 @@ class Resolver:
             status = before.get(same)
             if status is None:
                 status = before[same] = self._status(each, known)
-                rows.append(FeedbackRow(*same, each.value, each.received, status))
+                if each.key in known or status == "parked":
+                    rows.append(FeedbackRow(*same, each.value, each.received, status))
             self.result.statuses.append((each.key[0], status))
             self.result.answers.append((each.done, status))
         if rows:
@@ -189,21 +190,27 @@ class Resolver:
     def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:
         stored = known.get(feed.key)
         if stored is None:
-            self._outcomes.settings(feed.key[0])
-            self.result.parked.add(feed.key)
-            return "parked"
-        if stored.resolved is not None:
-            return "duplicate" if stored.outcome == "feedback" else "late"
+            return self._status_without_decision(feed.key)
         if feed.received > stored.deadline:
             return "late"
+        if stored.resolved is not None:
+            return "duplicate" if stored.outcome == "feedback" else "late"
         if self._waits_for_more(stored):
             return "recorded"
         known[feed.key] = self._outcomes.resolve(stored, feed.received, "feedback", feed.value)
         return "applied" if stored.learns else "ignored"
 
+    def _status_without_decision(self, key: Key) -> str:
+        """Decisions of a model that is off are not recorded: there is nothing to wait for."""
+        if self._outcomes.settings(key[0]).mode == "off":
+            return "ignored"
+        self.result.parked.add(key)
+        return "parked"
+
     def _expire(self, stored: StoredDecision, now: float, values: list[float]) -> None:
         settings = self._outcomes.settings(stored.model)
-        if not stored.active:
+        # What became of an imported decision is unknown, which is not the same as no click.
+        if not stored.active or stored.arm == "imported":
             self._outcomes.resolve(stored, now, "discarded", None)
         elif values:
             self._outcomes.resolve(

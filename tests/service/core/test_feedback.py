@@ -81,6 +81,19 @@ def test_a_reward_after_the_deadline_is_late_even_before_the_sweeper_came(
     run(store_address, scenario, reward_wait_seconds=10.0)
 
 
+def test_a_second_feedback_is_a_duplicate_until_the_deadline(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        await shown(service, "d")
+        assert await told(service, "d", key="first") == "applied"
+        hands.pass_by(10.0)
+        assert await told(service, "d", key="second") == "duplicate"
+        hands.pass_by(0.1)
+        assert await told(service, "d", key="third") == "late"
+        assert impressions(service) == 1
+
+    run(store_address, scenario, reward_wait_seconds=10.0)
+
+
 def test_a_reward_racing_with_its_deadline_has_one_winner(store_address: str) -> None:
     async def scenario(service: Any, hands: Hands) -> None:
         ids = [f"d{k}" for k in range(60)]
@@ -157,6 +170,8 @@ def test_aggregations_wait_for_the_deadline(
         hands.pass_by(10.5)
         await until(lambda: _has(service, 1))
         assert (await service.decision("cars", "d")).value == value
+        assert await told(service, "d", 1.0, key="c") == "late"
+        assert await told(service, "d", 0.5, key="a") == "recorded"
 
     run(store_address, scenario, reward_wait_seconds=10.0, aggregation=aggregation)
 
@@ -206,10 +221,14 @@ def test_modes_that_do_not_learn(store_address: str) -> None:
         answer = await service.decide("cars", DecisionRequest(decision_id="off"))
         assert (answer.item, answer.arm, answer.durable) == ("ad-0", "baseline", False)
         assert impressions(service) == 0
+        assert await told(service, "off") == "ignored"
+        assert "parked" not in (await service.stats("cars")).feedback
         await service.change_model("cars", {"mode": "apprentice"})
+        await shown(service, "off")
+        assert await told(service, "off") == "applied"
         assert await shown(service, "apprentice") == "ad-0"
         assert await told(service, "apprentice") == "applied"
-        assert impressions(service) == 1
+        assert impressions(service) == 2
 
     run(store_address, scenario, mode="logging-only")
 

@@ -57,6 +57,21 @@ def test_the_loop_is_counted(http: httpx.Client, model: str) -> None:
     assert counted["fabcost_requests_in_flight", frozenset()] == 1
 
 
+def test_decisions_of_a_model_that_is_off_are_counted_apart(http: httpx.Client) -> None:
+    made = http.post("/v1/models", json={"name": "off", "settings": {"mode": "off"}})
+    made.raise_for_status()
+    asked = {"decision_id": "d", "candidates": CANDIDATES}
+    assert http.post("/v1/models/off/decisions", json=asked).json()["durable"] is False
+    http.post("/v1/models/off/feedback", json={"decision_id": "d"}).raise_for_status()
+    counted = counted_when(http, 'fabcost_feedback_total{model="off",status="ignored"} 1.0')
+    own = {
+        dict(labels)["durable"]: value
+        for (name, labels), value in counted.items()
+        if name == "fabcost_decisions_total" and ("model", "off") in labels
+    }
+    assert own == {"off": 1}
+
+
 def test_a_forgotten_model_is_not_counted_on(http: httpx.Client) -> None:
     http.post("/v1/models", json={"name": "gone"}).raise_for_status()
     http.post("/v1/models/gone/decisions", json={"candidates": CANDIDATES}).raise_for_status()
