@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import urllib.parse
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,25 @@ def test_a_rank_that_is_repeated_is_answered_as_the_first_time(served: Served) -
     served.reward("other")
     assert served.rank(eventId="e-1", excludedActions=["juice"]) == first
     assert served.call(served.service.stats, "default").decisions == 2
+
+
+@pytest.mark.parametrize("mode", ["Online", "Apprentice", "LoggingOnly"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"actions": ACTIONS[::-1], "excludedActions": ["juice"]},
+        {"actions": ACTIONS[1:], "excludedActions": ["juice"]},
+        {"actions": [ACTIONS[2], {"id": "tea", "features": [{"taste": "bitter"}]}]},
+    ],
+)
+def test_a_rank_that_is_repeated_with_other_actions_too(
+    served: Served, changes: dict[str, Any], mode: str
+) -> None:
+    served.http.patch("/personalizer/configurations/service", json={"learningMode": mode})
+    first = served.rank(eventId="e-1", excludedActions=["pasta"])
+    assert first["ranking"][0] == {"id": "pasta", "probability": 0.0}
+    assert served.rank(eventId="e-1", **changes) == first
 
 
 def test_excluded_actions_keep_their_index_and_are_not_chosen(served: Served) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Collection
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ from fabcost.features.schema import Schema
 from fabcost.service.errors import (
     AlreadyThereError,
     InvalidRequestError,
+    ServiceError,
     StoreAwayError,
     UnknownModelError,
 )
@@ -66,8 +68,9 @@ class Operations:
     async def rank(self, request: Request) -> Response:
         """Rank: decide."""
         given = _RANK.read(await request.body())
-        answer = await self._decided(_model(request), decision_request(given))
-        return _json(rank_response(given, answer), 201)
+        name, asked = _model(request), decision_request(given)
+        answer = await self._decided(name, asked)
+        return _json(rank_response(await self._candidates(name, asked, answer), answer), 201)
 
     async def reward(self, request: Request) -> Response:
         """Reward: feedback, whatever becomes of it."""
@@ -119,6 +122,15 @@ class Operations:
         with contextlib.suppress(AlreadyThereError):  # another Rank may have been first
             await self._service.create_model(_checked_name(name), NEW_MODEL)
         return await self._service.decide(name, asked)
+
+    async def _candidates(
+        self, name: str, asked: DecisionRequest, answer: DecisionAnswer
+    ) -> Collection[str]:
+        """Among which it was decided: those of another request if the event was ranked before."""
+        if asked.decision_id is not None and answer.durable:
+            with contextlib.suppress(ServiceError):  # the answer holds, whatever happened since
+                return (await self._service.decision(name, asked.decision_id)).candidates
+        return asked.candidates or ()
 
     async def _configured(self, name: str, given: dict[str, Any]) -> Response:
         changed = changes(self._settings(name), given)

@@ -44,31 +44,28 @@ def decision_request(request: RankRequest) -> DecisionRequest:
     )
 
 
-def rank_response(request: RankRequest, answer: DecisionAnswer) -> RankResponse:
-    """The ranking, in which excluded actions keep their place with probability 0.
+def rank_response(candidates: Collection[str], answer: DecisionAnswer) -> RankResponse:
+    """The ranking, in which actions that were not ranked keep their place with probability 0.
 
-    Where only a baseline was served, the other actions follow as they were given.
+    Those are the excluded ones, and all but the baseline where nothing else was ranked.
+    ``candidates`` are the actions among which it was decided, as they were given.
 
     Examples
     --------
-    >>> actions = [RankableAction(each) for each in ("news", "sports", "culture")]
     >>> answer = DecisionAnswer(
     ...     decision_id="e", item="culture", ranking=["culture", "news"], scores=[0.3, 0.1],
     ...     propensities=[0.8, 0.2], arm="bandit", posterior_version="0", deadline=600.0
     ... )
-    >>> response = rank_response(RankRequest(actions=actions, excluded_actions=["sports"]), answer)
+    >>> response = rank_response(["news", "sports", "culture"], answer)
     >>> [(each.id, each.probability) for each in response.ranking]
     [('culture', 0.8), ('sports', 0.0), ('news', 0.2)]
     """
-    ranked = dict(zip(answer.ranking, _probabilities(answer), strict=True))
-    excluded = set(request.excluded_actions or []).difference(ranked)
-    for action in request.actions:
-        if action.id not in excluded:
-            ranked.setdefault(action.id, 0.0)
-    ranking = [RankedAction(name, probability) for name, probability in ranked.items()]
-    for place, action in enumerate(request.actions):
-        if action.id in excluded:
-            ranking.insert(place, RankedAction(action.id, 0.0))
+    pairs = zip(answer.ranking, _probabilities(answer), strict=True)
+    ranking = [RankedAction(name, probability) for name, probability in pairs]
+    ranked = set(answer.ranking)
+    for place, name in enumerate(candidates):
+        if name not in ranked:
+            ranking.insert(place, RankedAction(name, 0.0))
     return RankResponse(ranking=ranking, event_id=answer.decision_id, reward_action_id=answer.item)
 
 
