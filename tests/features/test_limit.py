@@ -22,8 +22,8 @@ VALUES = st.one_of(
     st.floats(-9, 9),
     st.sampled_from(["a", "b", "c", "d"]),
 )
-CONTEXTS = st.dictionaries(st.sampled_from([f"c{i}" for i in range(5)]), VALUES)
-ITEMS = st.dictionaries(st.sampled_from([f"i{i}" for i in range(5)]), VALUES)
+CONTEXTS = st.dictionaries(st.sampled_from([f"c{i}" for i in range(5)]), VALUES, min_size=2)
+ITEMS = st.dictionaries(st.sampled_from([f"i{i}" for i in range(5)]), VALUES, min_size=2)
 SCENES = st.lists(st.tuples(CONTEXTS, st.lists(ITEMS, min_size=1, max_size=3)), max_size=6)
 OPENNESS = {"limit": 9, "buckets": 2}
 DECLARED = {
