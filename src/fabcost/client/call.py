@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
 from fabcost.client.errors import ClientError
 from fabcost.service.messages import Record
@@ -92,7 +93,7 @@ def body(value: Any) -> bytes:
 
 
 def checked_record(of: str, given: Mapping[str, Any]) -> Record:
-    """A record without infinities, which JSON would silently make missing values.
+    """A record of plain values without infinities, which JSON would silently make missing values.
 
     Examples
     --------
@@ -100,12 +101,13 @@ def checked_record(of: str, given: Mapping[str, Any]) -> Record:
     Traceback (most recent call last):
     ValueError: 'age' of the context is inf but must be finite, or None if it is missing
     """
-    for name, value in given.items():
+    record = {name: _plain(value) for name, value in given.items()}
+    for name, value in record.items():
         if isinstance(value, float) and math.isinf(value):
             raise ValueError(
                 f"{name!r} of {of} is {value} but must be finite, or None if it is missing"
             )
-    return dict(given)
+    return record
 
 
 def reader(kind: type[T]) -> Callable[[Reply], T]:
@@ -196,11 +198,17 @@ def request_id(reply: Reply) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars have ``item``."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{value!r} is a {type(value).__name__} but must be text, a number or None")
+    """NumPy's scalars have ``item``, which of a long double is one again."""
+    found = value.item() if hasattr(value, "item") else value
+    return float(found) if isinstance(found, np.longdouble) else found
 
 
-_encoder = msgspec.json.Encoder(enc_hook=_plain)
+def _encodable(value: Any) -> Any:
+    found = _plain(value)
+    if found is value:
+        raise TypeError(f"{value!r} is a {type(value).__name__} but must be text, a number or None")
+    return found
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encodable)
 _problems = msgspec.json.Decoder(_Problems)

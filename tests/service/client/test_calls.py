@@ -59,6 +59,8 @@ def test_a_filter_arrives_as_it_is() -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     given = {"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True), "d": np.str_("x")}
     assert msgspec.json.decode(body(given)) == {"a": 0.1, "b": 3, "c": True, "d": "x"}
+    given = {"a": np.float32(0.5), "b": np.longdouble(0.25), "c": np.array(7)}
+    assert msgspec.json.decode(body(given)) == {"a": 0.5, "b": 0.25, "c": 7}
 
 
 def test_what_is_no_scalar_is_refused() -> None:
@@ -66,8 +68,20 @@ def test_what_is_no_scalar_is_refused() -> None:
         body({"a": object()})
 
 
-@pytest.mark.parametrize("infinite", [math.inf, -math.inf, np.float64(math.inf)])
-def test_infinity_is_refused_and_not_sent_as_missing(infinite: float) -> None:
+@pytest.mark.parametrize(
+    "infinite",
+    [
+        math.inf,
+        -math.inf,
+        np.float64(math.inf),
+        np.float32(-math.inf),
+        np.float16(math.inf),
+        np.longdouble("1e400"),
+        np.array(math.inf),
+    ],
+    ids=lambda infinite: f"{type(infinite).__name__} {infinite}",
+)
+def test_infinity_is_refused_and_not_sent_as_missing(infinite: Any) -> None:
     with pytest.raises(ValueError, match="'age' of the context is -?inf"):
         decide("news", context={"age": infinite})
     with pytest.raises(ValueError, match="'age' of candidate 'a' is -?inf"):
