@@ -20,6 +20,7 @@ EXPORTED = (
     "context",
     "ranking",
     "time",
+    "arm",
     "outcome",
     "active",
     "changed",
@@ -68,11 +69,14 @@ def countable(records: Sequence[Record]) -> tuple[list[Numbered], list[str]]:
 
     A click is known at once, and that there is none only at the deadline: since the first decision
     that still waits, those that do not wait are too often clicks.  None since then counts.
+    Decisions that were imported have waited elsewhere, and are looked at by themselves.
     """
-    waiting = [r["time"] for r in records if r["active"] and r["outcome"] is None]
-    first = min(waiting, default=math.inf)
+    waiting = [r for r in records if r["active"] and r["outcome"] is None]
+    first = {True: math.inf, False: math.inf}
+    for record in waiting:
+        first[_is_imported(record)] = min(first[_is_imported(record)], record["time"])
     numbered = list(enumerate(records, start=1))
-    final = [(i, record) for i, record in numbered if record["time"] < first]
+    final = [(i, record) for i, record in numbered if record["time"] < first[_is_imported(record)]]
     known = [(i, record) for i, record in final if record["reward"] is not None]
     drawn = [(i, record) for i, record in known if record["propensities"] is not None]
     reasons = (
@@ -84,6 +88,10 @@ def countable(records: Sequence[Record]) -> tuple[list[Numbered], list[str]]:
         ),
     )
     return drawn, [f"{many:,} rounds are left out: {why}" for many, why in reasons if many]
+
+
+def _is_imported(record: Record) -> bool:
+    return bool(record["arm"] == "imported")
 
 
 def round_of(record: Record) -> Round:
