@@ -59,7 +59,7 @@ def test_the_exploration_percentage_is_the_floor_of_probabilities(served: Served
 
 
 def test_a_configuration_may_come_first_and_makes_the_model(served: Served) -> None:
-    check_refused(served.http.get(SERVICE), 404, "ResourceNotFound")
+    assert served.http.get(SERVICE).json()["defaultReward"] == 0.0
     assert served.http.patch(SERVICE, json={"defaultReward": 0.5}).status_code == 200
     assert served.service.model("news").settings.default_reward == 0.5
 

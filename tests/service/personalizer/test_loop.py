@@ -100,6 +100,25 @@ def test_the_first_reward_is_learnt_once(served: Served) -> None:
     assert served.call(served.service.decision, "default", "e-1").value == 1.0
 
 
+def test_a_reward_may_come_before_the_first_rank_of_its_model(served: Served) -> None:
+    served.reward("early", 1.0, base="/news/personalizer")
+    assert [each.name for each in served.service.models()] == ["news"]
+    served.rank("/news/personalizer", eventId="early")
+    settle(served, "early", "news")
+    assert served.call(served.service.decision, "news", "early").value == 1.0
+
+
+def test_looking_at_a_model_that_is_still_to_be_made_makes_none(served: Served) -> None:
+    served.activate("early", base="/news/personalizer")
+    path = "/personalizer/configurations/service"
+    configuration = served.http.get(f"/news{path}")
+    assert configuration.status_code == 200
+    assert served.service.models() == []
+    written = served.http.put(f"/news{path}", json=configuration.json())
+    assert [each.name for each in served.service.models()] == ["news"]
+    assert written.json().items() >= configuration.json().items()
+
+
 def test_a_reward_may_come_before_its_rank(served: Served) -> None:
     served.rank(eventId="other")
     served.reward("early", 1.0)
@@ -163,17 +182,26 @@ def test_rewards_are_summed_but_a_repeated_request_counts_once(served: Served) -
     assert served.call(served.service.decision, "default", "e-1").value == 3.0
 
 
-def test_models_are_made_only_if_that_is_wanted(tmp_path: Path) -> None:
-    with serving(tmp_path / "bandit.db", create_models=False) as served:
-        for method, path in (("POST", "rank"), ("PUT", "configurations/service")):
-            answer = served.http.request(
-                method,
-                f"/news/personalizer/{path}",
-                json={"actions": ACTIONS} if path == "rank" else {},
-            )
-            assert answer.status_code == 404
-            assert answer.json()["error"]["code"] == "ResourceNotFound"
-            assert answer.headers["x-ms-error-code"] == "ResourceNotFound"
+OPERATIONS: list[tuple[str, str, Any]] = [
+    ("POST", "rank", {"actions": ACTIONS}),
+    ("POST", "events/e/reward", {"value": 1}),
+    ("POST", "events/e/activate", None),
+    ("GET", "configurations/service", None),
+    ("PUT", "configurations/service", {}),
+    ("PATCH", "configurations/service", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "create"), [("news", False), ("-news", True), ("é", True)])
+@pytest.mark.parametrize(("method", "operation", "body"), OPERATIONS)
+def test_models_that_cannot_be_made_are_not_found(
+    tmp_path: Path, name: str, create: bool, method: str, operation: str, body: Any
+) -> None:
+    with serving(tmp_path / "bandit.db", create_models=create) as served:
+        answer = served.http.request(method, f"/{name}/personalizer/{operation}", json=body)
+        assert answer.status_code == 404
+        assert answer.json()["error"]["code"] == "ResourceNotFound"
+        assert answer.headers["x-ms-error-code"] == "ResourceNotFound"
         assert served.service.models() == []
 
 

@@ -228,7 +228,7 @@ def test_a_configuration_is_read_and_changed(server: Loopback) -> None:
 
 
 def test_codes_of_errors_reach_the_second_client(server: Loopback) -> None:
-    endpoint = server.endpoint("absent")
+    endpoint = server.endpoint("-cannot-be")
     client = PersonalizerAdministrationClient(endpoint, AzureKeyCredential(server.key))
     with pytest.raises(ResourceNotFoundError) as not_found:
         client.get_service_configuration()

@@ -12,6 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from fabcost.service.errors import ServiceError
 from fabcost.service.personalizer import paths
+from fabcost.service.personalizer.configuring import Configuring
+from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.operations import Operations
 from fabcost.service.personalizer.refusals import RefusedError, refusal_of
 from fabcost.service.personalizer.unoffered import refusal_of_operation
@@ -70,8 +72,9 @@ def routes(service: Service, *, create_models: bool = True) -> list[Route]:
     service
         Answers.
     create_models
-        Whether a Rank, or a configuration that is written, for a model that does not exist makes
-        that model with an open schema; otherwise it is answered with 404.
+        Whether a model that does not exist is as good as a new one: a Rank, a Reward or a
+        configuration that is written makes it, with an open schema.  Otherwise they are answered
+        with 404.
 
     Examples
     --------
@@ -85,11 +88,12 @@ def routes(service: Service, *, create_models: bool = True) -> list[Route]:
     ...     asyncio.run(operations(folder))[:3]
     ['/rank', '/events/{event:anything}/reward', '/events/{event:anything}/activate']
     """
-    known = Operations(service, create_models=create_models)
+    newcomers = Newcomers(service, create=create_models)
+    known, settings = Operations(service, newcomers), Configuring(service, newcomers)
     configuration: dict[str, Operation] = {
-        "GET": known.configuration,
-        "PUT": known.replace_configuration,
-        "PATCH": known.change_configuration,
+        "GET": settings.read,
+        "PUT": settings.replace,
+        "PATCH": settings.change,
     }
     table: list[tuple[str, str, dict[str, Operation]]] = [
         ("/rank", "InvalidRankRequest", {"POST": known.rank}),

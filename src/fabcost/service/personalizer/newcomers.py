@@ -1,0 +1,72 @@
+"""Models that nobody has made yet: to clients of the contract they are there, and new."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+import msgspec
+
+from fabcost.service.errors import AlreadyThereError, UnknownModelError
+from fabcost.service.messages import ModelAnswer, ModelName
+from fabcost.service.model_settings import ModelSettings
+from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.service import Service
+
+#: What such a model is like: its schema is open and it tells its propensities.
+NEW_MODEL: Final = ModelSettings(propensities="fast")
+
+
+class Newcomers:
+    """Makes models when there is something to keep for them.
+
+    Parameters
+    ----------
+    service
+        The service.
+    create
+        Whether any name means a model; otherwise only those do that were made.
+
+    Examples
+    --------
+    >>> import asyncio, tempfile
+    >>> from fabcost.service.store.address import store_at
+    >>> async def made(folder: str) -> list[str]:
+    ...     service = await Service.start(lambda: store_at(f"{folder}/bandit.db"))
+    ...     await Newcomers(service, create=True).make("news")
+    ...     await service.stop()
+    ...     return [each.name for each in service.models()]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(made(folder))
+    ['news']
+    """
+
+    def __init__(self, service: Service, *, create: bool) -> None:
+        self._service = service
+        self._create = create
+
+    def find(self, name: str) -> ModelAnswer | None:
+        """The model, None if it is still to be made, or an error if it never will be."""
+        with contextlib.suppress(UnknownModelError):
+            return self._service.model(name)
+        self.check(name)
+        return None
+
+    def check(self, name: str) -> None:
+        """An error if no such model can be made."""
+        if not self._create:
+            raise UnknownModelError(name)
+        try:
+            msgspec.convert(name, ModelName)
+        except msgspec.ValidationError as error:
+            raise RefusedError(
+                "ResourceNotFound",
+                f"The model is {name!r} but its name must be of at most 64 letters, digits, '.', "
+                "'_' and '-', a letter or digit first",
+            ) from error
+
+    async def make(self, name: str) -> None:
+        """Make the model, unless another request was first."""
+        self.check(name)
+        with contextlib.suppress(AlreadyThereError):
+            await self._service.create_model(name, NEW_MODEL)
