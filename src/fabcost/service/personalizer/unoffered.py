@@ -7,7 +7,10 @@ from typing import Final
 from fabcost.service.personalizer.refusals import RefusedError
 
 _LOG: Final = "the log is exported by GET /v1/models/{model}/log?format=dsjson"
-_EVALUATE: Final = f"{_LOG}, and `fabcost evaluate` estimates the value of policies from a log"
+_EVALUATE: Final = (
+    "`fabcost evaluate` estimates the value of policies from the Parquet file of "
+    "GET /v1/models/{model}/log?format=parquet"
+)
 
 #: The beginning of an operation's path, what it is called, and what there is instead.
 UNOFFERED: Final = (
@@ -38,6 +41,8 @@ def refusal_of_operation(operation: str) -> RefusedError:
     'InvalidMultiSlotApiAccess'
     >>> str(refusal_of_operation("logs/interactions"))[:39]
     'Access to the logs is not offered here:'
+    >>> str(refusal_of_operation("evaluations")).endswith("/log?format=parquet")
+    True
     >>> refusal_of_operation("ranks").code
     'ResourceNotFound'
     """
