@@ -18,6 +18,7 @@ from fabcost.experiments.reproduction.convergence_figure import (
 )
 from fabcost.experiments.reproduction.convergence_results import KINDS, Convergence, Curves
 from fabcost.experiments.reproduction.data import day
+from fabcost.experiments.reproduction.pictures import Picture
 from fabcost.experiments.reproduction.rates import compare_errors, fit_rate
 from fabcost.experiments.reproduction.scales import QUICK, Scale
 from fabcost.experiments.reproduction.snapshots import (
@@ -199,10 +200,8 @@ def test_verdicts_follow_the_numbers(tiny: Convergence) -> None:
 
 
 @pytest.mark.parametrize("draw", [draw_convergence, draw_day_costs, draw_design_costs])
-def test_figures_are_drawn(
-    draw: Callable[[Convergence, Path], Figure], tiny: Convergence, tmp_path: Path
-) -> None:
-    figure = draw(tiny, tmp_path / "figure.png")
-    assert (tmp_path / "figure.png").stat().st_size > 10_000
+def test_figures_are_drawn(draw: Callable[[Convergence], Figure], tiny: Convergence) -> None:
+    figure = draw(tiny)
+    assert len(Picture.of(figure, name="a", shows="b", caption="c").png) > 10_000
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert {LAPLACE, ADF, EP, FAB_COST} <= set(labels)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from fabcost.experiments.reproduction.claims import PaperClaim
 from fabcost.experiments.reproduction.parts import Change
@@ -106,6 +107,23 @@ def test_page_needs_nothing_from_outside(report: Report, page: Page) -> None:
         for name in ("src", "href", "data", "srcset"):
             assert str(attributes.get(name) or "#").startswith(("data:", "#"))
     assert not re.search(r"https?://|@import|url\(", render(report))
+
+
+def test_a_figure_is_laid_out_once_for_both_of_its_files() -> None:
+    figure, laid_out = Figure(figsize=(2, 1)), []
+
+    class Counted(ConstrainedLayoutEngine):
+        def execute(self, fig: Figure) -> Any:
+            laid_out.append(fig)
+            return super().execute(fig)
+
+    figure.set_layout_engine(Counted())
+    axes = figure.subplots()
+    axes.set_ylabel("a long\nlabel")
+    before = axes.get_position().x0
+    Picture.of(figure, name="a", shows="b", caption="c")
+    assert laid_out == [figure]
+    assert axes.get_position().x0 != before
 
 
 def test_pictures_are_inside_with_text_in_their_place(report: Report, page: Page) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -41,8 +40,8 @@ _FIRST_SHOWN = 10  # rounds; no policy has learned anything before
 _LOOK: Any = {"font.size": 7.5, "axes.spines.top": False, "axes.spines.right": False}
 
 
-def draw_bandits(part: Bandits, path: Path | None = None) -> Figure:
-    """Six panels, with 95 % bands over the days; written to ``path`` if it is given."""
+def draw_bandits(part: Bandits) -> Figure:
+    """Six panels, with 95 % bands over the days."""
     with mpl.rc_context(_LOOK):
         figure = Figure(figsize=(8.0, 5.4), layout="constrained")
         panels = figure.subplots(2, 3)
@@ -53,9 +52,6 @@ def draw_bandits(part: Bandits, path: Path | None = None) -> Figure:
             _draw_gains(panels[row, 2], part, baseline)
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
     return figure
 
 

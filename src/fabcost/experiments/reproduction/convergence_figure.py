@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -40,8 +39,8 @@ _LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spine
 _MARK: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.2}
 
 
-def draw_convergence(part: Convergence, path: Path | None = None) -> Figure:
-    """Errors against impressions, data sets side by side; written to ``path`` if it is given."""
+def draw_convergence(part: Convergence) -> Figure:
+    """Errors against impressions, data sets side by side."""
     with mpl.rc_context(_LOOK):
         figure = Figure(figsize=(7.5, 6.0), layout="constrained")
         panels = figure.subplots(2, len(part.curves), sharex="col", squeeze=False)
@@ -50,20 +49,21 @@ def draw_convergence(part: Convergence, path: Path | None = None) -> Figure:
                 _draw_errors(axes, curves, kind)
             column[0].set_title(_TITLES[curves.name])
             column[-1].set_xlabel("impressions T")
-        return _finished(figure, panels[0, 0], path)
+        _add_legend(figure, panels[0, 0])
+    return figure
 
 
-def draw_day_costs(part: Convergence, path: Path | None = None) -> Figure:
+def draw_day_costs(part: Convergence) -> Figure:
     """Errors against cumulated costs on the day of car adverts."""
-    return _draw_costs(part, "day", path)
+    return _draw_costs(part, "day")
 
 
-def draw_design_costs(part: Convergence, path: Path | None = None) -> Figure:
+def draw_design_costs(part: Convergence) -> Figure:
     """Errors against cumulated costs on the authors' design."""
-    return _draw_costs(part, "design", path)
+    return _draw_costs(part, "design")
 
 
-def _draw_costs(part: Convergence, name: str, path: Path | None) -> Figure:
+def _draw_costs(part: Convergence, name: str) -> Figure:
     with mpl.rc_context(_LOOK):
         figure = Figure(figsize=(7.5, 5.0), layout="constrained")
         panels = figure.subplots(2, len(_COSTS), sharex="col", sharey="row")
@@ -74,7 +74,8 @@ def _draw_costs(part: Convergence, name: str, path: Path | None) -> Figure:
             column[-1].set_xlabel(_COSTS[counted])
         for axes, label in zip(panels[:, 0], _KINDS.values(), strict=True):
             axes.set_ylabel(label)
-        return _finished(figure, panels[0, -1], path)
+        _add_legend(figure, panels[0, -1])
+    return figure
 
 
 def _draw_errors(axes: Axes, curves: Curves, kind: Kind) -> None:
@@ -121,10 +122,6 @@ def _draw_cost(axes: Axes, curves: Curves, kind: Kind, counted: Cost, batch: int
             axes.loglog(cost, curves.typical(kind, method), label=method, **style, **_MARK)
 
 
-def _finished(figure: Figure, labelled: Axes, path: Path | None) -> Figure:
+def _add_legend(figure: Figure, labelled: Axes) -> None:
     handles, labels = labelled.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    return figure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -30,17 +29,14 @@ _LEAST_ERROR = 1e-8
 _LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
 
 
-def draw_cost(part: Costs, path: Path | None = None) -> Figure:
-    """Three panels; written to ``path`` if it is given."""
+def draw_cost(part: Costs) -> Figure:
+    """Three panels, side by side."""
     with mpl.rc_context(_LOOK):
         figure = Figure(figsize=(8.0, 3.0), layout="constrained")
         forms, sweeps, online = figure.subplots(1, 3)
         _draw_forms(forms, part)
         _draw_sweeps(sweeps, part)
         _draw_online(online, part)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
     return figure
 
 

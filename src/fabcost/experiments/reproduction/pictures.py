@@ -33,7 +33,7 @@ class Picture(NamedTuple):
 
     @classmethod
     def of(cls, figure: Figure, *, name: str, shows: str, caption: str) -> Picture:
-        """Draw without date and with names inside the SVG that do not change.
+        """Lay out once, and draw without date and with names inside the SVG that do not change.
 
         Examples
         --------
@@ -42,9 +42,11 @@ class Picture(NamedTuple):
         >>> one == two, one.png[1:4]
         (True, b'PNG')
         """
+        png = _drawn(figure, "png", {"Software": None})
+        figure.set_layout_engine(None)  # everything has its place now
         with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
             svg = _drawn(figure, "svg", {"Date": None, "Title": name})
-        return cls(name, shows, caption, svg, _drawn(figure, "png", {"Software": None}))
+        return cls(name, shows, caption, svg, png)
 
     def write(self, directory: Path) -> None:
         """As PNG and SVG files."""

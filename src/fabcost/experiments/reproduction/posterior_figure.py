@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -42,17 +41,17 @@ _SHOWN_SDS = 4.5
 _FARTHEST_SDS = 9.0
 
 
-def draw_ep_and_adf(part: Marginals, path: Path | None = None) -> Figure:
-    """The intercept's marginal by EP and ADF at each size; written to ``path`` if it is given."""
-    return _draw(part, _EP_AND_ADF, path)
+def draw_ep_and_adf(part: Marginals) -> Figure:
+    """The intercept's marginal by EP and ADF at each size."""
+    return _draw(part, _EP_AND_ADF)
 
 
-def draw_fab_cost_and_laplace(part: Marginals, path: Path | None = None) -> Figure:
+def draw_fab_cost_and_laplace(part: Marginals) -> Figure:
     """The intercept's marginal by FAB-COST and Laplace, the latter with both of its widths."""
-    return _draw(part, _FAB_COST_AND_LAPLACE, path)
+    return _draw(part, _FAB_COST_AND_LAPLACE)
 
 
-def _draw(part: Marginals, styles: Mapping[str, dict[str, Any]], path: Path | None) -> Figure:
+def _draw(part: Marginals, styles: Mapping[str, dict[str, Any]]) -> Figure:
     with mpl.rc_context(_LOOK):
         columns = 2
         rows = -(-len(part.sizes) // columns)
@@ -65,9 +64,6 @@ def _draw(part: Marginals, styles: Mapping[str, dict[str, Any]], path: Path | No
                 axes.set_visible(False)
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150)
     return figure
 
 
