@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -11,16 +12,22 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
+from fabcost.demo.folder import claimed, new_database
+from fabcost.demo.process import server
 from fabcost.demo.visits import Score, settings, world
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:
     out = tmp_path / "demo"
+    out.mkdir()
+    (out / "demo.db").write_text("of an earlier demo")
+    (out / "demo.db.my-backup").write_text("precious")
     result = CliRunner().invoke(application, ["demo", "--exit-after", "8", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "Dashboard: http://127.0.0.1:" in result.output
     assert "The model has learnt from" in result.output
-    assert (out / "demo.db").exists()
+    assert (out / "demo.db").read_bytes().startswith(b"SQLite format 3")
+    assert (out / "demo.db.my-backup").read_text() == "precious"
 
 
 def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
@@ -40,6 +47,28 @@ def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
     assert "has learnt from" in output
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{address}healthz")
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="files in use cannot be deleted there")
+
+
+@posix
+def test_a_second_demo_in_a_folder_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    again = ["demo", "--exit-after", "1", "--out", str(tmp_path)]
+    with contextlib.ExitStack() as first:
+        with claimed(tmp_path) as held:
+            log, database = tmp_path / "server.log", new_database(tmp_path)
+            address = first.enter_context(server(database, port=0, log=log, held=held))
+            assert httpx.post(f"{address}/v1/models", json={"name": "m"}).status_code == 201
+            result = CliRunner().invoke(application, again)
+            assert result.exit_code == 2
+            assert f"a demo is running in {tmp_path} already" in result.output.replace("\n", "")
+        # Whoever started the server may be gone before it.
+        assert CliRunner().invoke(application, again).exit_code == 2
+        asked = {"candidates": {"a": {"age": 3}}}
+        decided = httpx.post(f"{address}/v1/models/m/decisions", json=asked).json()
+        assert decided["durable"] is True
+    assert CliRunner().invoke(application, again).exit_code == 0
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

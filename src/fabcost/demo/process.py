@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,10 +13,11 @@ _SECONDS_TO_STOP = 20.0
 
 
 @contextmanager
-def server(database: Path, *, port: int, log: Path) -> Iterator[str]:
+def server(database: Path, *, port: int, log: Path, held: Collection[int]) -> Iterator[str]:
     """The address of a running `fabcost serve`; it is told to stop at the end.
 
-    Its log goes to a file, and Ctrl-C to whoever started it.
+    Its log goes to a file, and Ctrl-C to whoever started it.  It keeps the files ``held`` open:
+    a server whose starter was killed goes on.
     """
     options = ["--port", str(port), "--database", str(database), "--log-level", "warning"]
     with log.open("a", encoding="utf-8") as errors:
@@ -26,6 +27,7 @@ def server(database: Path, *, port: int, log: Path) -> Iterator[str]:
             stderr=errors,
             text=True,
             start_new_session=True,
+            pass_fds=held,
         )
         try:
             yield _address(process, log)

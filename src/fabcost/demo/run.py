@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fabcost.client import Client
+from fabcost.demo.folder import claimed, new_database
 from fabcost.demo.process import server
 from fabcost.demo.visits import MODEL, Score, settings, visits, world
 
@@ -24,16 +25,13 @@ def run(
     out: Path, *, port: int, seed: int, exit_after: float | None, browser: bool, console: Console
 ) -> Score:
     """Serve, send visitors, show the score; until ``exit_after`` seconds or Ctrl-C."""
-    out.mkdir(parents=True, exist_ok=True)
-    database = out / "demo.db"
-    for leftover in out.glob("demo.db*"):
-        leftover.unlink()
-    console.print("Starting a server on an embedded SQLite file…")
-    with server(database, port=port, log=out / "server.log") as address:
-        console.print(f"Dashboard: [bold]{address}/[/bold]\n")
-        if browser:
-            webbrowser.open(f"{address}/")
-        with Client(address) as client:
+    with claimed(out) as held:
+        console.print("Starting a server on an embedded SQLite file…")
+        database, log = new_database(out), out / "server.log"
+        with server(database, port=port, log=log, held=held) as address, Client(address) as client:
+            console.print(f"Dashboard: [bold]{address}/[/bold]\n")
+            if browser:
+                webbrowser.open(f"{address}/")
             return _show(client, seed, exit_after, console)
 
 
