@@ -1,0 +1,69 @@
+"""The table of errors in docs/service.md has every code that the service answers, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fabcost.service import errors
+from fabcost.service.http.problem import refusal
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "service.md"
+HTTP = ROOT / "src" / "fabcost" / "service" / "http"
+
+Pair = tuple[int, str]
+
+
+def of_the_guide() -> set[Pair]:
+    """A row has one status for all its codes, or one for each."""
+    text = GUIDE.read_text(encoding="utf-8")
+    found: set[Pair] = set()
+    for line in text[text.index("\n## Errors\n") :].splitlines():
+        if row := re.match(r"\| ([\d, ]+) \| ([^|]+) \|", line):
+            statuses = [int(each) for each in row[1].split(",")]
+            codes = re.findall(r"`(\w+)`", row[2])
+            many = statuses * len(codes) if len(statuses) == 1 else statuses
+            found |= set(zip(many, codes, strict=True))
+    return found
+
+
+def of_the_service() -> set[Pair]:
+    """Errors of the service, as HTTP tells them."""
+    kinds = [each for each in vars(errors).values() if isinstance(each, type)]
+    own = [each for each in kinds if each is not errors.ServiceError]
+    told = [refusal(kind.__new__(kind)) for kind in own if issubclass(kind, errors.ServiceError)]
+    return {(each.status, each.code) for each in told}
+
+
+def refusals(source: str) -> Iterator[Pair]:
+    """Statuses and codes with which a source text refuses."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("RefusedError"):
+            status, code = node.args[:2]
+            if isinstance(status, ast.Constant) and isinstance(code, ast.Constant):
+                yield int(str(status.value)), str(code.value)
+            else:
+                # How errors of the service are told, which `of_the_service` covers.
+                assert (ast.unparse(status), ast.unparse(code)) == ("status", "error.code")
+
+
+def of_http() -> set[Pair]:
+    sources = [each.read_text(encoding="utf-8") for each in HTTP.rglob("*.py")]
+    return {pair for source in sources for pair in refusals(source)}
+
+
+def test_the_table_has_every_code_and_no_other() -> None:
+    assert of_the_guide() == of_the_service() | of_http()
+
+
+def test_codes_are_found() -> None:
+    assert (404, "unknown_model") in of_the_service()
+    assert {(503, "busy"), (404, "unknown_key"), (500, "internal")} <= of_http()
+    assert set(refusals('raise problem.RefusedError(418, "teapot", "no")')) == {(418, "teapot")}
+
+
+def test_every_error_of_the_service_has_a_status_of_its_own() -> None:
+    assert (500, "internal") not in of_the_service()
