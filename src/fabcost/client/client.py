@@ -221,6 +221,8 @@ class Client:
         """The log, piece by piece."""
         return self._driver.stream(transfers.export_log(model, form))
 
-    def import_log(self, model: str, log: bytes, form: LogFormat = "jsonl") -> int:
-        """Learn a log from elsewhere; how many impressions it had."""
-        return self._send(transfers.import_log(model, form, log))
+    def import_log(
+        self, model: str, log: bytes, form: LogFormat = "jsonl", *, after: str = ""
+    ) -> int:
+        """Learn a log from elsewhere, or a part of one; how many lines told something new."""
+        return self._send(transfers.import_log(model, form, log, after))

@@ -62,10 +62,10 @@ def import_log(
         chosen = _format(form, log)
         size = log.stat().st_size
         with shown("checked", size) as advance:
-            many = check(log, chosen, advance)
+            checked = check(log, chosen, advance)
         with Client(url, key, timeout=60.0) as client, shown("sent", size) as advance:
-            new = sum(_sent(client, model, log, chosen, advance))
-    typer.echo(f"{log}: {many:,} decisions, {new:,} of them new to {model}")
+            new = sum(_sent(client, model, log, chosen, checked.after, advance))
+    typer.echo(f"{log}: {checked.many:,} decisions, {new:,} of them new to {model}")
 
 
 def mount(application: typer.Typer) -> None:
@@ -83,14 +83,21 @@ def mount(application: typer.Typer) -> None:
 
 
 def _sent(
-    client: Client, model: str, log: Path, form: Format, advance: Callable[[int], object]
+    client: Client,
+    model: str,
+    log: Path,
+    form: Format,
+    after: list[str],
+    advance: Callable[[int], object],
 ) -> Iterator[int]:
     from fabcost.client.errors import ClientError  # noqa: PLC0415
     from fabcost.service.transfer.blocks import blocks  # noqa: PLC0415
 
-    for block in blocks(log, form):
+    for place, block in enumerate(blocks(log, form)):
+        if place == len(after):
+            raise ValueError(f"{log} has grown since it was checked: import it again")
         try:
-            yield client.import_log(model, block.body, form)
+            yield client.import_log(model, block.body, form, after=after[place])
         except ClientError as error:
             where = f"the part of {log} that begins after line {block.before}"
             raise ValueError(f"{where}: {error}") from error

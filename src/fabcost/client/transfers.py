@@ -62,8 +62,10 @@ def export_log(model: str, form: LogFormat) -> Call[None]:
     return Call("GET", where, no_content, query={"format": form})
 
 
-def import_log(model: str, form: LogFormat, log: bytes) -> Call[int]:
+def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> Call[int]:
     """Impressions from elsewhere; a repeated body has the same ids and is learnt once.
+
+    ``after`` names the lines before a part of a file: `fabcost.service.transfer.blocks.check`.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def import_log(model: str, form: LogFormat, log: bytes) -> Call[int]:
         "POST",
         where,
         lambda reply: _imported(reply).imported,
-        query={"format": form},
+        query={"format": form, **({"after": after} if after else {})},
         content=log,
         media=MEDIA[form],
     )

@@ -9,13 +9,16 @@ from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
 from fabcost.service.errors import InvalidRequestError, LearningFailedError, StoreAwayError
-from fabcost.service.logged import logged_row
+from fabcost.service.logged import check_all, logged_row
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
+from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.requests import Feed, Write
 from fabcost.service.store.rows import StoredDecision
 
 _LOOK_AGAIN_SECONDS = 0.25
+#: How long an import keeps others waiting.
+_TURN_SECONDS = 0.005
 
 
 class Exchanging(Core):
@@ -26,25 +29,55 @@ class Exchanging(Core):
         self._model(name)
         return await self._read(lambda store: store.history(name, after=after, limit=limit))
 
+    async def check_log(self, name: str, numbered: Sequence[tuple[int, LoggedImpression]]) -> None:
+        """An error that names a line which cannot be imported, before anything is written.
+
+        From then on the schema has every feature of the log, so that no line can be refused later.
+        """
+        while True:
+            schema = self._model(name).schema
+            reader, known = schema.reader(), len(schema.features)
+            await asyncio.to_thread(check_all, reader, numbered)
+            if schema is self._model(name).schema and known == len(schema.features):
+                schema.grow_to(reader)
+                return
+
     async def import_log(self, name: str, impressions: Sequence[LoggedImpression]) -> int:
-        """Keep decisions of the past, and learn those whose outcome is known; how many are new."""
-        model, now = self._model(name), self.clock.now()
-        ids = [each.decision_id or self._new_id(now) for each in impressions]
-        pairs = list(zip(impressions, ids, strict=True))
-        rows = [logged_row(model, each, decision, now) for each, decision in pairs]
+        """Keep decisions of the past, and learn those whose outcome is known.
+
+        The answer is how many are new, or have an outcome that was not known before.
+        """
         writes: list[asyncio.Future[StoredDecision | bool]] = []
-        feeds: list[asyncio.Future[FeedbackStatus]] = []
-        for row, (each, decision) in zip(rows, pairs, strict=True):
-            writes.append(self._loop.create_future())
-            self._writer.submit(Write(row, model.new_steps(), None, writes[-1]))
-            if each.value is not None:
-                feeds.append(self._loop.create_future())
-                self._writer.submit(Feed((name, decision), each.value, "imported", now, feeds[-1]))
+        feeds: list[asyncio.Future[FeedbackStatus] | None] = []
+        turn = self._loop.time()
+        for each in impressions:
+            if self._loop.time() - turn > _TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = self._loop.time()
+            write, feed = self._submit_logged(self._model(name), each)
+            writes.append(write)
+            feeds.append(feed)
         written = await asyncio.gather(*writes)
-        await asyncio.gather(*feeds)
+        await asyncio.gather(*(feed for feed in feeds if feed is not None))
         if False in written:
             raise StoreAwayError("the decisions are in memory only")
-        return sum(each is True for each in written)
+        fed = (None if feed is None else feed.result() for feed in feeds)
+        return sum(map(_is_news, written, fed))
+
+    def _submit_logged(
+        self, model: Model, given: LoggedImpression
+    ) -> tuple[asyncio.Future[StoredDecision | bool], asyncio.Future[FeedbackStatus] | None]:
+        """In one turn, so that decision and outcome share a transaction."""
+        now = self.clock.now()
+        decision = given.decision_id or self._new_id(now)
+        row = logged_row(model, given, decision, now)
+        write: asyncio.Future[StoredDecision | bool] = self._loop.create_future()
+        self._writer.submit(Write(row, model.new_steps(), None, write))
+        if given.value is None:
+            return write, None
+        feed: asyncio.Future[FeedbackStatus] = self._loop.create_future()
+        self._writer.submit(Feed((model.name, decision), given.value, "imported", now, feed))
+        return write, feed
 
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""
@@ -70,3 +103,10 @@ class Exchanging(Core):
     def _copied_learner(self, name: str) -> FabCost | None:
         learner = self._writer.ledger.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
+
+
+def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:
+    """Whether a decision is new, or had no outcome before this one."""
+    if isinstance(written, bool):
+        return written
+    return written.resolved is None and fed == "applied"

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from fabcost.features.reader import Reader, ReadItems
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.messages import DecisionAnswer, DecisionRequest, LoggedImpression
 from fabcost.service.model import Model
+from fabcost.service.model_settings import LONGEST_WAIT
 from fabcost.service.records import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow
 
-#: An imported decision is followed by its outcome at once.
-_TIME_FOR_OUTCOME = 60.0
+
+def check_all(reader: Reader, numbered: Iterable[tuple[int, LoggedImpression]]) -> None:
+    """An error that names the first line which a schema's reader cannot read, one after another."""
+    for number, each in numbered:
+        try:
+            _place(each)
+            reader.read(each.context, "context")
+            ReadItems.by(reader, each.candidates)
+        except (ValueError, InvalidRequestError) as error:
+            raise InvalidRequestError(f"line {number}: {error}") from error
 
 
 def logged_row(model: Model, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
-    """A decision of the past as a row; without an outcome it will not be learnt."""
+    """A decision of the past as a row, which waits for its outcome: most have one at once."""
     place = _place(given)
     request = DecisionRequest(context=given.context, candidates=given.candidates)
     scene, _ = model.scenes.of(request)
-    answer = _answer(model, given, decision, place, now + _TIME_FOR_OUTCOME)
+    answer = _answer(model, given, decision, place, now + LONGEST_WAIT)
     record = DecisionRecord(
         context=given.context,
         candidates=list(given.candidates),
@@ -26,7 +38,6 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         features=given.candidates,
         all_propensities=given.propensities,
     )
-    known = given.value is not None
     return DecisionRow(
         model=model.name,
         decision=decision,
@@ -34,8 +45,8 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         deadline=answer.deadline,
         arm="imported",
         item=given.item,
-        active=known,
-        learns=known,
+        active=True,
+        learns=given.item not in given.missing,
         features=scene.at(place).row,
         record=encoded(record),
     )

@@ -223,16 +223,24 @@ class ItemsAnswer(Struct, frozen=True, kw_only=True):
     next: str | None
 
 
+#: Times that have a date: the years 1 to 9999.
+FIRST_YEAR, LAST_YEAR = -62_135_596_800.0, 253_402_300_799.0
+#: The value of a decision may be the sum of many rewards.
+LARGEST_TOTAL = 1e9
+
+
 class LoggedImpression(Struct, frozen=True, kw_only=True):
     """A decision of the past, made here or elsewhere, and what became of it.
 
-    Without a ``value`` it is kept but not learnt.
+    Without a ``value`` it is kept, and learnt when that becomes known.  ``missing`` are candidates
+    whose features are unknown, because they had left the catalogue: nothing is learnt of them.
     """
 
     decision_id: Id | None = None
-    time: float | None = None
-    context: Record = {}
-    candidates: dict[Id, Record]
+    time: Annotated[float, Meta(ge=FIRST_YEAR, le=LAST_YEAR)] | None = None
+    context: dict[Id, Scalar] = {}
+    candidates: dict[Id, dict[Id, Scalar]]
     item: Id
-    propensities: list[float] | None = None
-    value: float | None = None
+    propensities: list[Annotated[float, Meta(ge=0.0, le=1.0 + 1e-6)]] | None = None
+    value: Annotated[float, Meta(ge=-LARGEST_TOTAL, le=LARGEST_TOTAL)] | None = None
+    missing: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from fabcost.service.messages import LARGEST_TOTAL
 from fabcost.service.transfer.formats import WRITERS, Format
 from fabcost.service.transfer.lines import LogLine
 
@@ -19,7 +20,7 @@ RECORDS = st.dictionaries(IDS, SCALARS | st.none(), max_size=4)
 def log_lines(draw: st.DrawFn) -> LogLine:
     candidates = draw(st.dictionaries(IDS, RECORDS, min_size=1, max_size=4))
     shares = st.lists(st.floats(0.0, 1.0), min_size=len(candidates), max_size=len(candidates))
-    value = draw(st.none() | NUMBERS)
+    value = draw(st.none() | st.floats(-LARGEST_TOTAL, LARGEST_TOTAL))
     return LogLine(
         decision_id=draw(IDS),
         time=draw(st.floats(0.0, 4e9)),

@@ -9,6 +9,7 @@ import pytest
 from fabcost.service.transfer.blocks import blocks, check
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.naming import Names
 from tests.service.transfer.logs import FORMATS, written
 
 
@@ -29,7 +30,7 @@ def test_a_large_file_goes_in_blocks(tmp_path: Path) -> None:
         assert len(parts) > 1
         assert sum(part.size for part in parts) == path.stat().st_size
         read: list[int] = []
-        assert check(path, form, read.append) == 3_000
+        assert check(path, form, read.append).many == 3_000
         assert read == [part.size for part in parts]
         found = [each for part in parts for _, each in read_impressions(part.body, form)]
         assert [each.decision_id for each in found] == [line.decision_id for line in lines]
@@ -41,3 +42,27 @@ def test_an_error_in_a_later_block_has_the_number_of_its_line(tmp_path: Path) ->
     path.write_bytes(good * 2_999 + b"{}\n")
     with pytest.raises(ValueError, match="line 3000: Object missing required field"):
         check(path, "jsonl")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_lines_without_ids_have_the_same_names_in_parts_and_after_the_file_has_grown(
+    form: Format, tmp_path: Path
+) -> None:
+    line = LogLine(candidates={"a": {"text": "x" * 900}}, item="a", value=1.0)
+    names = {many: _names(tmp_path / f"{many}.{form}", form, [line] * many) for many in (5, 3_000)}
+    assert len(set(names[3_000])) == 3_000
+    assert names[3_000][:5] == names[5]
+    whole = read_impressions((tmp_path / f"3000.{form}").read_bytes(), form)
+    assert [each.decision_id for _, each in whole] == names[3_000]
+    other = LogLine(candidates={"a": {"text": "y"}}, item="a", value=1.0)
+    later = _names(tmp_path / f"later.{form}", form, [other, *[line] * 5])
+    assert not set(later) & set(names[3_000])
+
+
+def _names(path: Path, form: Format, lines: list[LogLine]) -> list[str | None]:
+    path.write_bytes(written([lines], form))
+    found = []
+    for block, after in zip(blocks(path, form), check(path, form).after, strict=True):
+        read = read_impressions(block.body, form, names=Names(after))
+        found += [each.decision_id for _, each in read]
+    return found

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fabcost.service import transfer
+from fabcost.features.reader import Reader
+from fabcost.service import exchanging, transfer
 from fabcost.service.errors import InvalidRequestError, UnknownModelError
-from fabcost.service.messages import DecisionRequest
+from fabcost.service.logged import check_all
+from fabcost.service.messages import DecisionRequest, LoggedImpression
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.transfer.formats import Format, read_impressions
@@ -87,7 +90,7 @@ def test_what_has_no_outcome_is_not_learnt(tmp_path: Path) -> None:
     served(tmp_path, work)
 
 
-def test_a_refused_line_is_named_and_those_before_it_are_learnt(tmp_path: Path) -> None:
+def test_a_refused_line_is_named_and_nothing_is_learnt(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         schema = {"features": {"age": {"kind": "numeric"}}}
         await service.create_model("here", ModelSettings(schema=schema))
@@ -95,10 +98,45 @@ def test_a_refused_line_is_named_and_those_before_it_are_learnt(tmp_path: Path) 
         bad = b'{"item":"a","candidates":{"a":{"age":"old"}},"value":1}\n'
         with pytest.raises(InvalidRequestError, match=r"line 4: item 'a': item feature 'age' is"):
             await transfer.load(service, "here", "jsonl", good % 1 + good % 2 + b"\n" + bad)
-        assert service.posterior("here").impressions == 2
+        assert await exported(service, "here", "jsonl") == b""
         with pytest.raises(InvalidRequestError, match="line 2: Input data was truncated"):
             await transfer.load(service, "here", "jsonl", good % 3 + b"{")
-        assert service.posterior("here").impressions == 2
+        assert await exported(service, "here", "jsonl") == b""
+
+    served(tmp_path, work)
+
+
+def test_a_line_that_an_earlier_one_makes_wrong_is_found_first(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        good = b'{"item":"a","candidates":{"a":{"age":1}},"value":1}\n'
+        bad = b'{"item":"a","candidates":{"a":{"age":"old"}},"value":1}\n'
+        with pytest.raises(InvalidRequestError, match="line 601: item 'a': item feature 'age' is"):
+            await transfer.load(service, "here", "jsonl", 600 * good + bad)
+        assert await exported(service, "here", "jsonl") == b""
+        assert service.model("here").weights == 1
+        assert await transfer.load(service, "here", "jsonl", bad) == 1
+
+    served(tmp_path, work)
+
+
+def test_a_decision_that_grows_the_schema_meanwhile_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        request = DecisionRequest(decision_id="d", context={"age": 1}, candidates={"b": {}})
+        loop = asyncio.get_running_loop()
+
+        def checked(reader: Reader, numbered: list[tuple[int, LoggedImpression]]) -> None:
+            check_all(reader, numbered)
+            asyncio.run_coroutine_threadsafe(service.decide("here", request), loop).result()
+
+        monkeypatch.setattr(exchanging, "check_all", checked)
+        line = b'{"item":"a","candidates":{"a":{"age":1}},"value":1}'
+        with pytest.raises(InvalidRequestError, match="line 1: .* it belongs to the context"):
+            await transfer.load(service, "here", "jsonl", line)
+        assert service.posterior("here").impressions == 0
 
     served(tmp_path, work)
 

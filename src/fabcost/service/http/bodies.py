@@ -44,7 +44,7 @@ class CatalogueVersion(Struct, frozen=True):
 
 
 class Imported(Struct, frozen=True):
-    """How many decisions were read."""
+    """How many lines told something new: a decision, or the outcome of one that had none."""
 
     imported: int
 

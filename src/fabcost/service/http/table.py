@@ -188,7 +188,7 @@ def _of_transfers() -> list[Operation]:
             transfers.import_log,
             "admin",
             Imported,
-            query=query,
+            query=transfers.ImportQuery,
             body=_LOG,
             transfer=True,
         ),

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.lines import LineError
+from fabcost.service.transfer.naming import Names
 
 #: A body has about so many bytes, or rows of Parquet.
 BYTES = 2 * 1024 * 1024
@@ -32,6 +33,19 @@ class Block(NamedTuple):
     size: int
 
 
+class Checked(NamedTuple):
+    """How many impressions a file has, and for each block what names the lines before it.
+
+    Examples
+    --------
+    >>> Checked(1, [""]).many
+    1
+    """
+
+    many: int
+    after: list[str]
+
+
 def blocks(path: Path, form: Format) -> Iterator[Block]:
     """The file in parts, each a file of the same format; Parquet's rows count as lines.
 
@@ -47,8 +61,8 @@ def blocks(path: Path, form: Format) -> Iterator[Block]:
     return _row_blocks(path) if form == "parquet" else _line_blocks(path)
 
 
-def check(path: Path, form: Format, advance: Callable[[int], object] = int) -> int:
-    """How many impressions a file has, or a ValueError that names the line which is wrong.
+def check(path: Path, form: Format, advance: Callable[[int], object] = int) -> Checked:
+    """What a file has, or a ValueError that names the line which is wrong.
 
     ``advance`` is told of the bytes that were read.
 
@@ -59,16 +73,17 @@ def check(path: Path, form: Format, advance: Callable[[int], object] = int) -> i
     ...     path = Path(folder) / "log.jsonl"
     ...     _ = path.write_bytes(b'{"item": "a", "candidates": {"a": {}}}')
     ...     check(path, "jsonl")
-    1
+    Checked(many=1, after=[''])
     """
-    many = 0
+    many, names, after = 0, Names(), []
     for block in blocks(path, form):
+        after.append(names.state)
         try:
-            many += sum(1 for _ in read_impressions(block.body, form))
+            many += sum(1 for _ in read_impressions(block.body, form, names=names))
         except LineError as error:
             raise LineError(block.before + error.number, error.why) from error
         advance(block.size)
-    return many
+    return Checked(many, after)
 
 
 def _line_blocks(path: Path) -> Iterator[Block]:

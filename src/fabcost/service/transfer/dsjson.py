@@ -11,15 +11,17 @@ Vowpal Wabbit's wiki describes the format: https://github.com/VowpalWabbit/vowpa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from fabcost.service.messages import Record
+from fabcost.service.messages import FIRST_YEAR, LAST_YEAR, Record
 from fabcost.service.transfer.lines import LogLine
 
 _encoder = msgspec.json.Encoder()
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: The namespaces of our own lines; Vowpal Wabbit knows them by their first letters.
 CONTEXT = "context"
@@ -91,9 +93,9 @@ def _observations(line: LogLine) -> list[dict[str, Any]]:
 
 
 def _timestamp(time: float | None) -> str | None:
-    if time is None:
+    if time is None or not FIRST_YEAR <= time <= LAST_YEAR:
         return None
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    return (_EPOCH + timedelta(seconds=time)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def _features(record: Record) -> Record:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, Protocol
 
@@ -14,7 +13,9 @@ from fabcost.service.messages import LoggedImpression
 from fabcost.service.transfer import dsjson_reader, jsonl, parquet
 from fabcost.service.transfer.dsjson import DsJson
 from fabcost.service.transfer.jsonl import JsonLines
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine, impression_of
+from fabcost.service.transfer.naming import Names
 from fabcost.service.transfer.parquet import ParquetPieces
 
 Format = Literal["jsonl", "parquet", "dsjson"]
@@ -44,26 +45,36 @@ _READERS: dict[Format, Callable[[bytes], Iterator[tuple[int, LogLine]]]] = {
 }
 
 
-def read_impressions(body: bytes, form: Format) -> Iterator[tuple[int, LoggedImpression]]:
+def read_impressions(
+    body: bytes, form: Format, *, names: Names | None = None, limits: Limits | None = None
+) -> Iterator[tuple[int, LoggedImpression]]:
     """The impressions of a log with the numbers of their lines, or a ValueError that names one.
 
-    Those without an id get one made of the body and the line, so that the same body again has
-    the same ids.
+    Parameters
+    ----------
+    body, form
+        A file, or a part of one.
+    names
+        For those without an id; it knows the lines before the body.
+    limits
+        Of a server; without, lines may be as large as they like.
 
     Examples
     --------
     >>> body = b'{"candidates": {"a": {"age": 3}}, "item": "a", "value": 1}'
-    >>> [impression.decision_id for _, impression in read_impressions(body, "jsonl")]
-    ['log-d41c5f9d300a96a2-1']
+    >>> [impression.item for _, impression in read_impressions(body, "jsonl")]
+    ['a']
     """
-    digest = hashlib.sha256(body).hexdigest()[:16]
+    names = names or Names()
     for number, line in _READERS[form](body):
         try:
             impression = impression_of(line)
             check_ids([impression.decision_id or "", *impression.candidates])
+            if limits is not None:
+                limits.check(impression)
         except (ValueError, InvalidRequestError) as error:
             raise LineError(number, error) from error
+        made = names.next(impression)
         if impression.decision_id is None:
-            made = f"log-{digest}-{number}"
             impression = msgspec.structs.replace(impression, decision_id=made)
         yield number, impression

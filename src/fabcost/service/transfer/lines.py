@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from fabcost.service.messages import LoggedImpression, Record
@@ -18,8 +17,6 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    missing
-        Candidates whose features are unknown, because they had left the catalogue.
     changed
         Whether the catalogue has changed since: features of candidates that were not chosen are
         those of the export.
@@ -30,7 +27,6 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
     ()
     """
 
-    missing: tuple[str, ...] = ()
     changed: bool = False
     arm: str | None = None
     deadline: float | None = None
@@ -125,6 +121,7 @@ def impression_of(line: LogLine) -> LoggedImpression:
         item=line.item,
         propensities=line.propensities,
         value=None if line.item in line.missing else line.value,
+        missing=line.missing,
     )
 
 
@@ -135,9 +132,6 @@ def _check(line: LogLine) -> None:
     many, given = len(line.candidates), line.propensities
     if given is not None and len(given) != many:
         raise ValueError(f"there are {len(given)} propensities but {many} candidates")
-    for name, number in (("value", line.value), ("time", line.time)):
-        if number is not None and not math.isfinite(number):
-            raise ValueError(f"{name} is {number} but must be finite")
 
 
 def _candidates(made: DecisionRecord, lookup: Lookup) -> tuple[dict[str, Record], list[str]]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
 from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.service import Service
 from fabcost.service.transfer.formats import WRITERS, Format, read_impressions
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import Lookup, line_of
+from fabcost.service.transfer.naming import Names
 
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
-#: Impressions of one transaction.
+#: Impressions that wait for the database together.
 BATCH = 500
 
 
@@ -55,11 +58,30 @@ async def export(service: Service, model: str, form: Format) -> AsyncIterator[by
         yield last
 
 
-async def load(service: Service, model: str, form: Format, body: bytes) -> int:
-    """Learn a log from elsewhere in the order of its lines; how many impressions were new.
+async def load(
+    service: Service,
+    model: str,
+    form: Format,
+    body: bytes,
+    *,
+    after: str = "",
+    limits: Limits | None = None,
+) -> int:
+    """Learn a log from elsewhere in the order of its lines; how many told something new.
 
-    All lines are read before the first is learnt; one that the model's schema refuses ends it
-    there.  The same body again changes nothing.
+    All lines are checked before the first is written; an error changes nothing.  The same body
+    again changes nothing either.
+
+    Parameters
+    ----------
+    service, model
+        Who learns.
+    form, body
+        The log, or a part of it.
+    after
+        What names the lines before the body; see `fabcost.service.transfer.naming.Names`.
+    limits
+        Of each line.
 
     Examples
     --------
@@ -67,31 +89,22 @@ async def load(service: Service, model: str, form: Format, body: bytes) -> int:
     'load'
     """
     service.model(model)
+
+    def read() -> list[tuple[int, LoggedImpression]]:
+        return list(read_impressions(body, form, names=Names(after), limits=limits))
+
     try:
-        numbered = list(read_impressions(body, form))
+        numbered = await asyncio.to_thread(read)
     except ValueError as error:
         raise InvalidRequestError(str(error)) from error
-    new = 0
-    for at in range(0, len(numbered), BATCH):
-        part = numbered[at : at + BATCH]
-        try:
-            new += await service.import_log(model, [impression for _, impression in part])
-        except InvalidRequestError:
-            await _find_fault(service, model, part)
-            raise
+    await service.check_log(model, numbered)
+    new, waiting = 0, deque(impression for _, impression in numbered)
+    # A large log is let go of piece by piece: all at once would keep others waiting.
+    numbered.clear()
+    while waiting:
+        part = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
+        new += await service.import_log(model, part)
     return new
-
-
-async def _find_fault(
-    service: Service, model: str, part: list[tuple[int, LoggedImpression]]
-) -> None:
-    """One by one, to name the line that was refused; those before it are learnt."""
-    for number, impression in part:
-        try:
-            await service.import_log(model, [impression])
-        except InvalidRequestError as error:
-            why = f"line {number}: {error}; the lines before it are learnt"
-            raise InvalidRequestError(why) from error
 
 
 def _lookup(service: Service, model: str) -> Lookup:

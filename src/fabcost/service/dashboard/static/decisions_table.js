@@ -2,7 +2,7 @@
 
 import { swatch } from "./arms.js";
 import { element, nothing, table, tableRow } from "./elements.js";
-import { count, percent, timeOfDay } from "./numbers.js";
+import { count, isDate, percent, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 
 const COLUMNS = [
@@ -56,8 +56,9 @@ export class DecisionsTable {
 
   cells(model, decision) {
     const { made, item, arm, candidates, propensities } = decision;
+    const datetime = isDate(made) ? new Date(1000 * made).toISOString() : "";
     return [
-      element("time", { datetime: new Date(1000 * made).toISOString() }, timeOfDay(made)),
+      element("time", { datetime }, timeOfDay(made)),
       element("span", { class: "name", title: item }, item),
       element("span", {}, swatch(arm), ` ${arm}`),
       count(candidates.length),

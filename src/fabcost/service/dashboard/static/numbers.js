@@ -48,7 +48,10 @@ export function signedPercent(share) {
 }
 
 /** 14:03:27 in the time of the reader. */
-export const timeOfDay = (seconds) => second.format(1000 * seconds);
+export const timeOfDay = (seconds) => (isDate(seconds) ? second.format(1000 * seconds) : "–");
+
+/** Whether a time is near enough for a calendar: logs from elsewhere may hold anything. */
+export const isDate = (seconds) => !Number.isNaN(new Date(1000 * seconds).getTime());
 
 /** 14:03, or with its day where the period is long. */
 export function moment(seconds, span) {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fabcost.service import transfer
 from fabcost.service.http.answer import Answer, answer
 from fabcost.service.http.bodies import Imported
 from fabcost.service.http.checks import check_model_name
 from fabcost.service.http.operation import Call
+from fabcost.service.transfer.limits import Limits
 
 Format = Literal["jsonl", "parquet", "dsjson"]
 OCTETS = "application/octet-stream"
@@ -27,6 +28,12 @@ class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The format of a log: JSON Lines, Parquet, or what Vowpal Wabbit reads."""
 
     format: Format = "jsonl"
+
+
+class ImportQuery(LogQuery, frozen=True, forbid_unknown_fields=True):
+    """And what names the lines before the body, if it is a part of a file."""
+
+    after: Annotated[str, Meta(pattern="^[0-9a-f]{0,64}$")] = ""
 
 
 async def export_model(call: Call) -> Answer:
@@ -51,9 +58,13 @@ async def export_log(call: Call) -> Answer:
 
 
 async def import_log(call: Call) -> Answer:
-    """Learn from decisions that were made elsewhere; those without an outcome are not learnt."""
-    query: LogQuery = call.query
-    many = await transfer.load(call.site.service, call.model, query.format, call.body)
+    """Learn from decisions that were made elsewhere; those without an outcome wait for one."""
+    query: ImportQuery = call.query
+    service = call.site.service
+    limits = Limits.of(call.site.settings, catalogue=service.model(call.model).items)
+    many = await transfer.load(
+        service, call.model, query.format, call.body, after=query.after, limits=limits
+    )
     return answer(Imported(many))
 
 
