@@ -133,6 +133,8 @@ def test_toml(tmp_path: Path) -> None:
         Schema.from_toml(path)
 
 
+AGE = {"name": "age", "kind": "numeric"}
+MAKE = {"name": "m", "kind": "text"}
 BAD_DOCUMENTS: list[tuple[Any, str]] = [
     ([], "the schema is .* but must be a dictionary"),
     ({"feature": {}}, "has a key 'feature' but its keys are features, crosses"),
@@ -154,6 +156,21 @@ BAD_DOCUMENTS: list[tuple[Any, str]] = [
     ({"features": {"a": {"kind": "boolean"}}, "crosses": [["a", "a"]]}, "two different names"),
     ({"bias": "yes"}, "bias of the schema is 'yes' but must be a bool"),
     ({"open": {"limit": 0}}, "limit is 0 but must be an integer of at least 1"),
+    ({"open": {"crosses": 3}}, "crosses is 3 but must be True or False"),
+    ({"open": {"most": 3}}, "has an option 'most' but those are limit, buckets, crosses"),
+    ({"features": {"a": {"kind": ["text"]}}}, "kind of feature 'a' is .* but must be numeric"),
+    ({"features": {"a": {"kind": "categorical", "levels": 3}}}, "are 3 but must be strings"),
+    ({"crosses": [1]}, "a cross is 1 but must be a list of two names"),
+    ({"crosses": [[["a"], "b"]]}, "a cross is .* but must be a list of two names"),
+    ({"grown": [1]}, "a step of what has grown is 1 but must be a feature with its name"),
+    ({"grown": [["a"]]}, "a step of what has grown is .* but must be a feature"),
+    ({"grown": [["a", 3]]}, "a step of what has grown is .* but must be a feature"),
+    ({"grown": [{"kind": "text"}]}, "a step of what has grown is .* but must be a feature"),
+    ({"grown": [["a", "a=1"]]}, "the label 'a=1' must be new to a text feature, not to 'a'"),
+    ({"grown": [AGE, ["age", "age=1"]]}, "must be new to a text feature, not to 'age'"),
+    ({"grown": [AGE, AGE]}, "feature 'age' is given twice but names must be distinct"),
+    ({"grown": [AGE | {"columns": 0}]}, "columns of feature 'age' is 0 but must be True or False"),
+    ({"grown": [MAKE, ["m", "m=kia"], ["m", "m=kia"]]}, "the label 'm=kia' must be new"),
 ]
 
 

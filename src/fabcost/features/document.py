@@ -68,10 +68,10 @@ def read(given: Mapping[str, Any]) -> Written:
     openness = _typed(given, "open", Mapping, None)
     return Written(
         [feature_of(name, options) for name, options in features.items()],
-        [tuple(pair) for pair in _typed(given, "crosses", Sequence, [])],
+        [_pair(pair) for pair in _typed(given, "crosses", Sequence, [])],
         _typed(given, "bias", bool, True),
-        None if openness is None else checked_openness(**openness),
-        [step.copy() for step in _typed(given, "grown", Sequence, [])],
+        None if openness is None else _openness(openness),
+        [_step(step) for step in _typed(given, "grown", Sequence, [])],
     )
 
 
@@ -86,10 +86,11 @@ def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
     """
     if not isinstance(options, Mapping):
         raise ValueError(f"feature {name!r} is {options!r} but must be a dictionary of options")
-    kind = KINDS.get(options.get("kind", ""))
+    named = options.get("kind")
+    kind = KINDS.get(named) if isinstance(named, str) else None
     if kind is None:
         raise ValueError(
-            f"kind of feature {name!r} is {options.get('kind')!r} but must be numeric, boolean, "
+            f"kind of feature {name!r} is {named!r} but must be numeric, boolean, "
             "categorical or text"
         )
     rest = {key: value for key, value in options.items() if key not in ("kind", "name")}
@@ -127,7 +128,10 @@ def of_step(step: Mapping[str, Any]) -> tuple[Feature, bool]:
     (Boolean(name='new', role='item', missing='error'), False)
     """
     options = {key: value for key, value in step.items() if key != "columns"}
-    return feature_of(step["name"], options), step.get("columns", True)
+    name, columns = step["name"], step.get("columns", True)
+    if not isinstance(columns, bool):
+        raise ValueError(f"columns of feature {name!r} is {columns!r} but must be True or False")
+    return feature_of(name, options), columns
 
 
 def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) -> Openness:
@@ -143,6 +147,8 @@ def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) 
     for option, given in options.items():
         if not isinstance(given, int) or given < 1:
             raise ValueError(f"{option} is {given!r} but must be an integer of at least 1")
+    if not isinstance(crosses, bool):
+        raise ValueError(f"crosses is {crosses!r} but must be True or False")
     return Openness(limit, buckets, crosses)
 
 
@@ -167,6 +173,37 @@ def _options(feature: Feature) -> dict[str, Any]:
     return {
         key: list(value) if isinstance(value, tuple) else value for key, value in options.items()
     }
+
+
+def _openness(given: Mapping[str, Any]) -> Openness:
+    known = [field.name for field in dataclasses.fields(Openness)]
+    for key in given:
+        if key not in known:
+            raise ValueError(
+                f"open of the schema has an option {key!r} but those are {', '.join(known)}"
+            )
+    return checked_openness(**given)
+
+
+def _pair(given: Any) -> tuple[str, ...]:
+    if not _are_strings(given):
+        raise ValueError(f"a cross is {given!r} but must be a list of two names")
+    return tuple(given)
+
+
+def _step(given: Any) -> Step:
+    a_label = _are_strings(given) and len(given) == 2
+    a_feature = isinstance(given, Mapping) and isinstance(given.get("name"), str)
+    if not a_label and not a_feature:
+        raise ValueError(
+            f"a step of what has grown is {given!r} but must be a feature with its name, or a "
+            "list of a feature's name and a label"
+        )
+    return dict(given) if a_feature else list(given)
+
+
+def _are_strings(given: Any) -> bool:
+    return isinstance(given, list | tuple) and all(isinstance(each, str) for each in given)
 
 
 def _typed(given: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
@@ -180,7 +181,8 @@ class Categorical(Feature):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: Any = self.levels
-        if isinstance(given, str) or not all(_is_level(level) for level in given):
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        if not several or not all(_is_level(level) for level in given):
             raise ValueError(f"levels of feature {self.name!r} are {given!r} but must be strings")
         object.__setattr__(self, "levels", tuple(str(level) for level in given))
         if not self.levels or len(set(self.levels)) < len(self.levels):

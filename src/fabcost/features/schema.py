@@ -309,10 +309,13 @@ class Schema:
     def _declare(self, feature: Feature) -> None:
         if not isinstance(feature, Feature):
             raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
-        if feature.name in self._layout.blocks:
-            raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
+        self._check_new(feature)
         self._layout.add(feature)
         self._declared.append(feature)
+
+    def _check_new(self, feature: Feature) -> None:
+        if feature.name in self._layout.blocks:
+            raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
 
     def _cross(self, pair: Sequence[str]) -> None:
         names = tuple(pair)
@@ -329,14 +332,21 @@ class Schema:
 
     def _replay(self, step: Step) -> None:
         """Grow by a step, be it new or an earlier schema's."""
-        self._layout.grown.append(step)
         if isinstance(step, dict):
             self._add_met(*document.of_step(step))
         else:
-            self._layout.append(self._layout.blocks[step[0]], step[1])
+            self._add_label(*step)
+        self._layout.grown.append(step)
+
+    def _add_label(self, name: str, label: str) -> None:
+        block = self._layout.blocks.get(name)
+        if block is None or not isinstance(block.feature, Text) or label in block.slots:
+            raise ValueError(f"the label {label!r} must be new to a text feature, not to {name!r}")
+        self._layout.append(block, label)
 
     def _add_met(self, feature: Feature, columns: bool) -> None:
         """A feature that came by itself, with its crosses if it has columns."""
+        self._check_new(feature)
         self._reader = None
         if columns:
             self._layout.meet(feature, crossed=self._crosses_all)
