@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,14 @@ class Adverts:
             made = self.decide(name, context={"device": "mobile" if i % 2 else "desktop"}, top_k=3)
             if i % 3 < 2:
                 body = {"decision_id": made["decision_id"], "value": float(i % 3)}
+                self.ask("POST", f"models/{name}/feedback", body)
+
+    def answer(self, name: str, values: Iterable[float | None]) -> None:
+        """Decisions, each with its feedback; None leaves it open."""
+        for value in values:
+            made = self.decide(name)
+            if value is not None:
+                body = {"decision_id": made["decision_id"], "value": value}
                 self.ask("POST", f"models/{name}/feedback", body)
 
     def decide(self, model: str, **request: Any) -> Any:

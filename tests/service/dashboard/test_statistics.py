@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 from scipy.stats.contingency import relative_risk
 
 from tests.service.dashboard.visitor import Visitor
@@ -25,21 +25,62 @@ def test_wilson_intervals(visitor: Visitor, clicks: int, impressions: int) -> No
     assert [found["lower"], found["upper"]] == pytest.approx(list(expected), abs=1e-12)
 
 
-def test_lift_is_the_relative_risk_less_one(visitor: Visitor) -> None:
-    ours, theirs = {"clicks": 31, "impressions": 240}, {"clicks": 4, "impressions": 61}
-    found = visitor.evaluate(
-        "/dashboard/statistics.js", "return module.lift(...values)", ours, theirs
-    )
-    risk = relative_risk(31, 240, 4, 61)
-    low, high = risk.confidence_interval(0.95)
-    expected = [risk.relative_risk - 1, low - 1, high - 1]
-    assert [found[name] for name in ("estimate", "lower", "upper")] == pytest.approx(expected)
+def lifts(visitor: Visitor, pairs: list[list[dict[str, int]]]) -> list[Any]:
+    script = "return values[0].map((pair) => module.lift(...pair))"
+    found: list[Any] = visitor.evaluate("/dashboard/statistics.js", script, pairs)
+    return found
 
 
-def test_no_lift_without_clicks_of_both(visitor: Visitor) -> None:
-    ours, theirs = {"clicks": 31, "impressions": 240}, {"clicks": 0, "impressions": 61}
-    script = "return [module.lift(...values), module.lift(values[1], values[0])]"
-    assert visitor.evaluate("/dashboard/statistics.js", script, ours, theirs) == [None, None]
+def sums(clicks: int, impressions: int) -> dict[str, int]:
+    return {"clicks": clicks, "impressions": impressions}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [((0.06, 90), (0.04, 60)), ((0.9, 40), (0.8, 10)), ((0.97, 100), (0.9, 30))]
+)
+def test_lift_covers_the_truth(
+    visitor: Visitor, ours: tuple[float, int], theirs: tuple[float, int]
+) -> None:
+    (p, n), (q, m) = ours, theirs
+    cells = list(itertools.product(range(n + 1), range(1, m + 1)))
+    found = lifts(visitor, [[sums(i, n), sums(j, m)] for i, j in cells])
+    covers = [each["lower"] <= p / q - 1.0 <= each["upper"] for each in found]
+    chances = np.array([binom.pmf(i, n, p) * binom.pmf(j, m, q) for i, j in cells])
+    assert 0.93 < chances @ covers / chances.sum() < 0.98
+    for (i, j), each in zip(cells, found, strict=True):
+        assert each["estimate"] == pytest.approx((i / n) / (j / m) - 1.0)
+        assert each["lower"] - 1e-12 <= each["estimate"] < each["upper"]
+
+
+def test_lift_of_many_is_that_of_the_logarithm(visitor: Visitor) -> None:
+    (found,) = lifts(visitor, [[sums(31_000, 240_000), sums(4_000, 61_000)]])
+    risk = relative_risk(31_000, 240_000, 4_000, 61_000)
+    expected = [risk.relative_risk, *risk.confidence_interval(0.95)]
+    figures = [found[name] + 1.0 for name in ("estimate", "lower", "upper")]
+    assert figures == pytest.approx(expected, rel=1e-3)
+
+
+def test_lift_is_uncertain_where_all_or_none_were_clicked(visitor: Visitor) -> None:
+    every, none = lifts(visitor, [[sums(3, 3), sums(4, 4)], [sums(0, 50), sums(4, 40)]])
+    assert (every["estimate"], none["estimate"]) == (0.0, -1.0)
+    lower = [binomtest(n, n).proportion_ci(method="wilson").low for n in (3, 4)]
+    assert every["lower"] == pytest.approx(lower[0] - 1.0)
+    assert every["upper"] == pytest.approx(1.0 / lower[1] - 1.0)
+    assert none["lower"] == pytest.approx(-1.0)
+    assert -0.5 < none["upper"] < 1.0
+
+
+def test_no_lift_without_clicks_to_compare_with(visitor: Visitor) -> None:
+    pairs = [[sums(31, 240), sums(0, 61)], [sums(0, 0), sums(3, 61)], [sums(3, 61), sums(0, 0)]]
+    assert lifts(visitor, pairs) == [None] * 3
+
+
+def test_open_outcomes_widen_an_interval(visitor: Visitor) -> None:
+    script = "return module.wilsonSoFar(...values)"
+    found = visitor.evaluate("/dashboard/statistics.js", script, 7, 7, 13)
+    none = binomtest(7, 20).proportion_ci(method="wilson")
+    assert (found["estimate"], found["upper"]) == (0.35, 1.0)
+    assert found["lower"] == pytest.approx(none.low)
 
 
 def buckets(rng: np.random.Generator, minutes: int, most: int) -> list[dict[str, Any]]:

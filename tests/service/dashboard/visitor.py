@@ -26,11 +26,13 @@ class Visitor:
 
     @classmethod
     @contextlib.contextmanager
-    def arriving(cls, browser: Browser, url: str, **screen: Any) -> Iterator[Visitor]:
+    def arriving(
+        cls, browser: Browser, url: str, *, path: str = "", **screen: Any
+    ) -> Iterator[Visitor]:
         """The page in a new context of the browser."""
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **screen})
         visitor = cls(context.new_page(), url)
-        visitor.page.goto(url)
+        visitor.page.goto(f"{url}{path}")
         yield visitor
         context.close()
 

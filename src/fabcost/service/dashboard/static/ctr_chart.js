@@ -5,19 +5,30 @@ import { element, nothing, shape } from "./elements.js";
 import { count, duration, percent, percentRange, percentTick } from "./numbers.js";
 import { drawPlot } from "./plot.js";
 import { roundTicks } from "./scales.js";
+import { open } from "./settled.js";
 import { wilson } from "./statistics.js";
 import { timeAxis } from "./time_axis.js";
 import { period, points, pointWidth, runs } from "./timeline.js";
 
-/** Draw the rates into `holder`, and say in `note` what a point is. */
-export function drawCtr(holder, note, { buckets, now }) {
+/** Draw the rates of the minutes that are `known`, and say in `note` what a point is. */
+export function drawCtr(holder, note, { buckets, now }, known) {
   const span = period(buckets, now);
   const series = presentArms(buckets)
-    .map((arm) => rates(buckets, arm, span))
+    .map((arm) => rates(known.buckets, arm, span))
     .filter(({ line }) => line.length > 0);
-  note.replaceChildren(...series.map(describe), "Bands are 95 % intervals.");
-  if (series.length === 0) holder.replaceChildren(nothing("No impressions in this period."));
-  else drawPlot(holder, picture(span, series));
+  note.replaceChildren(...series.map(describe), "Bands are 95 % intervals.", missing(known.left));
+  if (series.length > 0) drawPlot(holder, picture(span, series));
+  else holder.replaceChildren(nothing(none(known.left)));
+}
+
+const none = ({ decisions }) => (decisions > 0 ? "Outcomes are awaited." : "No impressions in this period.");
+
+function missing(left) {
+  if (left.decisions === 0) return "";
+  const reason = open(left) > 0
+    ? `${count(open(left))} still wait for their outcome`
+    : "nothing but clicks is known of them yet";
+  return ` Without the latest ${count(left.decisions)} decisions: ${reason}.`;
 }
 
 const describe = ({ arm, width }) =>

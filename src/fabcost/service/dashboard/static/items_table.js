@@ -2,7 +2,8 @@
 
 import { element, nothing, table } from "./elements.js";
 import { count, percent, percentRange } from "./numbers.js";
-import { wilson } from "./statistics.js";
+import { isOpen, open } from "./settled.js";
+import { wilsonSoFar } from "./statistics.js";
 import { interval, stripScale } from "./strips.js";
 
 const MOST = 8;
@@ -22,19 +23,26 @@ export function showItems(holder, { top_items: tallies }) {
     return;
   }
   const shown = tallies.slice(0, MOST);
-  const rates = shown.map(({ clicks, impressions }) => wilson(clicks, impressions));
+  const rates = shown.map(rateOf);
   const scale = stripScale(rates.filter(Boolean).map(({ upper }) => upper));
   const rows = shown.map((tally, index) => row(tally, rates[index], scale));
   holder.replaceChildren(table("Items chosen most often", COLUMNS, rows));
 }
 
-function row({ item, decisions, impressions, clicks }, rate, scale) {
+function rateOf(tally) {
+  const { clicks, impressions } = tally;
+  return impressions > 0 ? wilsonSoFar(clicks, impressions, open(tally)) : null;
+}
+
+function row(tally, rate, scale) {
+  const { item, decisions, impressions, clicks } = tally;
+  const atLeast = isOpen(tally) ? "≥\u00a0" : "";
   return [
     element("span", { class: "name", title: item }, item),
     count(decisions),
     count(impressions),
     count(clicks),
     rate ? interval(scale, rate) : "",
-    rate ? element("span", { title: percentRange(rate) }, percent(rate.estimate)) : "–",
+    rate ? element("span", { title: percentRange(rate) }, `${atLeast}${percent(rate.estimate)}`) : "–",
   ];
 }

@@ -11,6 +11,7 @@ import { explain } from "./explanation.js";
 import { showItems } from "./items_table.js";
 import { showLearner, showState } from "./learner.js";
 import { Polling } from "./polling.js";
+import { settled } from "./settled.js";
 import { Source } from "./source.js";
 import { showStatus } from "./status.js";
 import { showTiles } from "./tiles.js";
@@ -51,11 +52,12 @@ function pick(models) {
 
 function show() {
   const { model, stats } = seen;
+  const known = settled(stats, model.settings.reward_wait_seconds);
   document.title = `${model.name} · fabcost`;
   part("figures").hidden = false;
   showState(part("state"), stats);
-  showTiles(part("tiles"), stats);
-  drawCtr(part("ctr"), part("ctr-note"), stats);
+  showTiles(part("tiles"), stats, known);
+  drawCtr(part("ctr"), part("ctr-note"), stats, known);
   drawCalibration(part("calibration"), stats);
   drawEntropy(part("entropy"), part("entropy-note"), stats, model.settings.propensities);
   showItems(part("items"), stats);

@@ -13,20 +13,33 @@ export function wilson(clicks, impressions) {
   return { estimate: share, lower: Math.max(0, centre - half), upper: Math.min(1, centre + half) };
 }
 
+/** Wilson's interval while some outcomes are open, whatever they will be; what is certain so far. */
+export function wilsonSoFar(clicks, impressions, open) {
+  const least = wilson(clicks, impressions + open);
+  return least && { ...least, upper: wilson(clicks + open, impressions + open).upper };
+}
+
 /**
- * What one rate is above another, as a share of the other; null unless both have clicks.
- * The interval is that of the logarithm of the ratio (Katz et al., 1978).
+ * What one rate is above another, as a share of the other; null unless the other has clicks.
+ * The interval is made of Wilson's for both rates (Donner and Zou, 2012): it has a width, too, where
+ * all or none were clicked.
  */
 export function lift(ours, theirs) {
-  if (ours.clicks === 0 || theirs.clicks === 0) return null;
-  const ratio = (ours.clicks / ours.impressions) / (theirs.clicks / theirs.impressions);
-  const spread = Z * Math.sqrt(
-    1 / ours.clicks - 1 / ours.impressions + 1 / theirs.clicks - 1 / theirs.impressions);
+  const [above, below] = [ours, theirs].map(({ clicks, impressions }) => wilson(clicks, impressions));
+  if (above === null || !(below?.estimate > 0)) return null;
   return {
-    estimate: ratio - 1,
-    lower: ratio * Math.exp(-spread) - 1,
-    upper: ratio * Math.exp(spread) - 1,
+    estimate: above.estimate / below.estimate - 1,
+    lower: ratio(above, "lower", below, "upper") - 1,
+    upper: 1 / ratio(below, "lower", above, "upper") - 1,
   };
+}
+
+// The smallest ratio of two rates; the form of the quotient has no difference of like numbers.
+function ratio(above, low, below, high) {
+  const product = above.estimate * below.estimate;
+  const reach = ({ estimate }, limit) => limit * (2 * estimate - limit);
+  const [least, most] = [reach(above, above[low]), reach(below, below[high])];
+  return least > 0 ? least / (product + Math.sqrt(Math.max(0, product ** 2 - least * most))) : 0;
 }
 
 /** The weights that are most clearly not zero among those whose name contains the text. */

@@ -7,10 +7,14 @@ import { lift, wilson } from "./statistics.js";
 import { interval, stripScale } from "./strips.js";
 import { total } from "./timeline.js";
 
-/** Show the figures of `stats` for its period. */
-export function showTiles(holder, stats) {
+/** Show the figures of `stats` for its period; rates are those of the minutes that are `known`. */
+export function showTiles(holder, stats, known) {
   const all = total(stats.buckets);
-  const [ours, theirs] = compared(stats.buckets).map((arm) => ({ arm, ...total(stats.buckets, arm) }));
+  const [ours, theirs] = compared(stats.buckets).map((arm) => ({
+    ...total(known.buckets, arm),
+    arm,
+    waits: total(stats.buckets, arm).decisions > 0,
+  }));
   holder.replaceChildren(
     tile(["Decisions"], count(all.decisions), `${count(stats.decisions)} in all`),
     tile(["Impressions"], count(all.impressions), `${count(stats.impressions)} learnt in all`),
@@ -38,16 +42,16 @@ function rates(sums) {
   return sums.map((sum, index) => rateTile(sum, known[index], scale));
 }
 
-function rateTile({ arm, decisions }, rate, scale) {
+function rateTile({ arm, waits }, rate, scale) {
   const label = [swatch(arm), ` CTR ${arm}`];
-  if (rate === null) return tile(label, "–", decisions > 0 ? "No outcome yet" : "No decisions");
+  if (rate === null) return tile(label, "–", waits ? "Outcomes are awaited" : "No decisions");
   return tile(label, percent(rate.estimate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
 }
 
 function liftTile(ours, theirs) {
   const gain = lift(ours, theirs);
   const label = `Lift over ${theirs.arm}`;
-  if (gain === null) return tile([label], "–", "Needs clicks of both arms");
+  if (gain === null) return tile([label], "–", `Needs outcomes and clicks of ${theirs.arm}`);
   const range = `${signedPercent(gain.lower)} to ${signedPercent(gain.upper)}`;
   return tile([label], signedPercent(gain.estimate), range);
 }

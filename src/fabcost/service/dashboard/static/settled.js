@@ -1,0 +1,48 @@
+/** Which minutes a rate may speak of: those whose outcomes are known. */
+
+import { ARMS } from "./arms.js";
+import { total } from "./timeline.js";
+
+const MINUTE = 60;
+const FEW = 0.02;
+
+/** How many decisions of a sum still wait for their outcome. */
+export const open = ({ decisions, impressions }) => Math.max(0, decisions - impressions);
+
+/** Whether so many of them wait that a rate would mislead. */
+export const isOpen = (sum) => open(sum) > FEW * sum.decisions;
+
+/**
+ * The buckets of minutes whose outcomes are known, and the sums over those that are `left` out.
+ *
+ * A click is known at once, but its absence often only when the wait is over: what is known of a
+ * minute before that would be mostly clicks. Of minutes with a few decisions each, those with clicks
+ * would even be complete first. So a minute that may still wait counts if none before it waits, and
+ * if such minutes had anything but clicks.
+ */
+export function settled({ buckets, now }, wait) {
+  const minutes = byMinute(buckets.filter(({ arm }) => ARMS.includes(arm)));
+  const old = minutes.filter(({ start }) => start + MINUTE + wait <= now);
+  const recent = minutes.slice(old.length);
+  const until = recent.findIndex(isOpen);
+  const early = until < 0 ? recent : recent.slice(0, until);
+  const known = [...old.filter((minute) => !isOpen(minute)), ...(onlyClicks(early) ? [] : early)];
+  const starts = new Set(known.map(({ start }) => start));
+  return {
+    buckets: buckets.filter(({ start }) => starts.has(start)),
+    left: total(minutes.filter(({ start }) => !starts.has(start))),
+  };
+}
+
+function onlyClicks(minutes) {
+  const { clicks, impressions } = total(minutes);
+  return clicks === impressions;
+}
+
+function byMinute(buckets) {
+  const sums = new Map();
+  for (const bucket of buckets) sums.set(bucket.start, [...(sums.get(bucket.start) ?? []), bucket]);
+  return [...sums.entries()]
+    .sort(([a], [b]) => a - b)
+    .map(([start, all]) => ({ start, ...total(all) }));
+}
