@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from fabcost.service.counting import Counts, recounted
+from fabcost.service.errors import TakenOverError
 from fabcost.service.keeper import Keeper
 from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
@@ -125,7 +126,17 @@ class Ledger:
             self.snapshot(model, at_least=1)
 
     def reopen(self) -> None:
-        """Connect again, and learn what a transaction committed whose end was not heard."""
+        """Connect again, and learn what a transaction committed whose end was not heard.
+
+        `TakenOverError` if the database lacks what was written; nothing is written to it then.
+        """
+        try:
+            self._rejoin()
+        except TakenOverError:
+            self.store.close()
+            raise
+
+    def _rejoin(self) -> None:
         self.store.reopen()
         self._uncounted = None
         with self.store.transaction():
@@ -144,6 +155,10 @@ class Ledger:
 
     def _catch_up(self, model: str, head: int) -> None:
         keeper = self.keepers[model]
+        if head < keeper.head:
+            raise TakenOverError(
+                f"the log of model {model!r} ends at {head} but this server wrote {keeper.head}"
+            )
         if head > keeper.head:
             impressions = self.recoveries[model].impressions(keeper.head, head)
             keeper.head = head

@@ -63,6 +63,8 @@ def check_spoilt_for(database: str, spoilt: Spoilt, reason: str) -> None:
         address = server.address
         make_model(address, reward_wait_seconds=3600.0)
         assert decide(address, "before")["durable"]
+        # Whoever asks for counts waits until all is counted: nothing more is written by itself.
+        assert httpx.get(f"{address}/v1/models/{MODEL}/stats").status_code == 200
         with spoilt(database):
             check_spoilt(address, reason)
         wait_for(lambda: is_ready(address))

@@ -15,6 +15,7 @@ from fabcost.service.store.statements import migrations, statement
 from tests.service.store.rows import decision_row, key_row, model_row, resolution
 
 FILL_VERSION_1 = """
+UPDATE server SET epoch = 7;
 INSERT INTO models VALUES ('news', '{}', 1.5, 2.5, 1, 0, NULL);
 INSERT INTO decisions
     (model, decision, made, deadline, arm, item, active, learns, features, record,
@@ -31,13 +32,15 @@ def connect(address: str) -> Connection:
     return connection
 
 
-def make_version_1(address: str) -> None:
+def make_version(address: str, version: int) -> None:
+    """A database as a program of that version made it, of epoch 7, with what version 1 can hold."""
     connection = connect(address)
     for name in ("create_version", "insert_version"):
         connection.run(statement(name, connection.dialect), {})
-    for each in migrations(connection.dialect)[0].statements:
-        connection.run(each, {})
-    connection.run("UPDATE schema_version SET version = 1", {})
+    for migration in migrations(connection.dialect)[:version]:
+        for each in migration.statements:
+            connection.run(each, {})
+    connection.run("UPDATE schema_version SET version = :version", {"version": version})
     for each in FILL_VERSION_1.split(";"):
         connection.run(each, {})
     connection.disconnect()
@@ -49,8 +52,9 @@ def run(address: str, text: str) -> None:
     connection.disconnect()
 
 
-def test_version_1_is_brought_up_to_date(store_address: str) -> None:
-    make_version_1(store_address)
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_earlier_version_is_brought_up_to_date(store_address: str, version: int) -> None:
+    make_version(store_address, version)
     store = store_at(store_address)
     store.open(take_over=True)
     assert store.models() == [model_row(settings="{}", created=1.5, edited=2.5, head_lsn=1)]
@@ -61,6 +65,19 @@ def test_version_1_is_brought_up_to_date(store_address: str) -> None:
         store.insert_decisions([decision_row("d-2")])
         store.resolve([resolution("d-2", lsn=2)])
     assert [each.lsn for each in store.log("news", after=0, to=2)] == [1, 2]
+    assert store.append_decisions([decision_row("d-3")])
+    store.reopen()
+    store.close()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_server_of_an_earlier_version_sees_the_new_epoch(store_address: str, version: int) -> None:
+    make_version(store_address, version)
+    store = store_at(store_address)
+    store.open(take_over=True)
+    connection = connect(store_address)
+    assert connection.run("SELECT epoch FROM server", {}) == [(8,)]
+    connection.disconnect()
     store.close()
 
 
@@ -74,7 +91,7 @@ def test_opening_again_changes_nothing(store: Store, store_address: str) -> None
 
 def test_newer_version_is_refused(store: Store, store_address: str) -> None:
     run(store_address, "UPDATE schema_version SET version = 99")
-    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 3"):
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 4"):
         store_at(store_address).open(take_over=True)
 
 

@@ -42,11 +42,14 @@ class Store(Protocol):
         ...
 
     def reopen(self) -> None:
-        """Connect again after `StoreAwayError`, in the same epoch."""
+        """Connect again after `StoreAwayError`, in the same epoch.
+
+        `TakenOverError` if the database lacks what was written: it was replaced.
+        """
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing, durable when it ends; `TakenOverError` if the epoch is no longer ours."""
+        """All or nothing, durable when it ends; `TakenOverError` if the database is not ours."""
         ...
 
     # Time
@@ -115,7 +118,7 @@ class Store(Protocol):
         """Insert decisions by one statement, a transaction of its own; whether all were new.
 
         If not, some may have been inserted.  Nothing is inserted once another server has taken
-        over.
+        over, or the database was replaced.
         """
         ...
 

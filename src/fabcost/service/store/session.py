@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,9 +12,14 @@ from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import statement
 from fabcost.service.store.versions import migrate
 
+_REPLACED = "the database was replaced: what this server wrote last is not in it"
+
 
 class Session:
     """Opens a database, runs named statements, and lets only the latest server write.
+
+    Every transaction that writes leaves a new random stamp.  A database with another stamp than the
+    last one of ours is not the one we wrote: another server's, or an older copy of our own.
 
     Examples
     --------
@@ -36,7 +42,11 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._epoch: int | None = None
+        self._stamp = ""
+        # Differs from the other after a commit whose end was not heard.
+        self._next_stamp = ""
         self._writing = False
+        self._changed = False
         self._latest = 0.0
         self._appended = 0.0
 
@@ -47,7 +57,8 @@ class Session:
             migrate(self._connection)
             if take_over:
                 with self._begun():
-                    ((self._epoch,),) = self._run("take_over")
+                    self._stamp = self._next_stamp = _new_stamp()
+                    ((self._epoch,),) = self._run("take_over", stamp=self._stamp)
         except BaseException:
             self.close()
             raise
@@ -57,10 +68,12 @@ class Session:
         self._connection.disconnect()
 
     def reopen(self) -> None:
-        """Connect again, in the same epoch."""
+        """Connect again, in the same epoch, to a database that has all that was written."""
         self._connection.connect()
         if self._epoch is not None:
             self._check_epoch("epoch")
+            if self.latest_time() < self._appended:
+                raise TakenOverError(_REPLACED)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -70,21 +83,23 @@ class Session:
             self._check_epoch("epoch_for_writing")
             self._latest = self._appended
             yield
-            if self._writing and self._latest > 0.0:
-                self._run("set_latest_time", time=self._latest)
+            if self._writing and (self._changed or self._latest > 0.0):
+                self._next_stamp = _new_stamp()
+                self._run("leave_stamp", stamp=self._next_stamp, time=self._latest)
+        self._stamp = self._next_stamp
         self._appended = 0.0
 
     def _append(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
         """Insert rows by one statement that is a transaction of its own; how many it inserted.
 
-        It inserts nothing for a server of an earlier epoch.
+        It inserts nothing if the stamp is not ours.
         """
-        epoch = self._own_epoch()
+        self._own_epoch()
         if self._writing:
             raise RuntimeError("a transaction has begun already: they cannot be nested")
         text = statement(name, self._connection.dialect)
-        own = [(*row, epoch) for row in rows]
-        return self._connection.insert_batch(text, (*columns, "epoch"), own)
+        own = [(*row, self._stamp) for row in rows]
+        return self._connection.insert_batch(text, (*columns, "stamp"), own)
 
     def latest_time(self) -> float:
         """The latest time that was written, 0.0 for a new database."""
@@ -97,6 +112,7 @@ class Session:
             raise RuntimeError("a transaction has begun already: they cannot be nested")
         self._run("begin")
         self._writing = True
+        self._changed = False
         try:
             yield
             if not self._writing:
@@ -116,11 +132,16 @@ class Session:
         return self._epoch
 
     def _check_epoch(self, name: str) -> None:
-        ((epoch,),) = self._run(name)
-        if epoch != self._epoch:
-            raise TakenOverError(
-                f"epoch {epoch} of the database has begun but this server is of epoch {self._epoch}"
-            )
+        own = self._own_epoch()
+        for epoch, stamp in self._run(name):
+            if epoch > own:
+                raise TakenOverError(
+                    f"epoch {epoch} of the database has begun but this server is of epoch {own}"
+                )
+            if stamp in (self._stamp, self._next_stamp):
+                self._stamp = self._next_stamp = stamp
+                return
+        raise TakenOverError(_REPLACED)
 
     def _note(self, *times: float) -> None:
         self._latest = max(self._latest, *times)
@@ -150,14 +171,20 @@ class Session:
 
     def _write(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
         self._must_write()
+        self._changed = True
         return self._run(name, **parameters)
 
     def _write_batch(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> list[tuple[Any, ...]]:
         self._must_write()
+        self._changed |= bool(rows)
         return self._run_batch(name, columns, rows)
 
     def _must_write(self) -> None:
         if not self._writing:
             raise RuntimeError("the database is written outside a transaction")
+
+
+def _new_stamp() -> str:
+    return secrets.token_hex(16)

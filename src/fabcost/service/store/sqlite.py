@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import chain
 from typing import Any
+from urllib.parse import quote
 
 from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
@@ -53,7 +54,7 @@ class Sqlite:
         self._looked = 0.0
 
     def connect(self) -> None:
-        """Open the file, and make it if it is not there."""
+        """Open the file; the first time, make it if it is not there."""
         if sqlite3.sqlite_version_info < OLDEST:
             raise DatabaseUnusableError(
                 f"SQLite is {sqlite3.sqlite_version} but must be at least "
@@ -62,7 +63,8 @@ class Sqlite:
         self.disconnect()
         with _errors(self._path, at_first=True):
             self._connection = sqlite3.connect(
-                self._path,
+                self._existing() if self._file else self._path,
+                uri=bool(self._file),
                 timeout=_BUSY_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
@@ -109,6 +111,10 @@ class Sqlite:
         if self._connection is not None and self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
+
+    def _existing(self) -> str:
+        # A new file in the place of one that was deleted would help nobody.
+        return f"file://{quote(os.path.abspath(self._path))}?mode=rw"
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -25,7 +25,7 @@ def statement(name: str, dialect: Dialect) -> str:
     Examples
     --------
     >>> statement("epoch", "sqlite")
-    'SELECT epoch FROM server'
+    'SELECT epoch, stamp FROM server'
     """
     own = _FOLDER / "sql" / dialect / f"{name}.sql"
     shared = _FOLDER / "sql" / "shared" / f"{name}.sql"
@@ -39,7 +39,7 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     Examples
     --------
     >>> [migration.version for migration in migrations("postgres")]
-    [1, 2, 3]
+    [1, 2, 3, 4]
     """
     found = sorted(
         (each for each in (_FOLDER / "migrations" / dialect).iterdir()), key=lambda each: each.name

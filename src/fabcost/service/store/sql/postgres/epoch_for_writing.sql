@@ -1,1 +1,1 @@
-SELECT epoch FROM server FOR NO KEY UPDATE
+SELECT epoch, stamp FROM server FOR NO KEY UPDATE

@@ -1,1 +1,1 @@
-SELECT epoch FROM server
+SELECT epoch, stamp FROM server

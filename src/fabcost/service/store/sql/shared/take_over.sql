@@ -1,1 +1,1 @@
-UPDATE server SET epoch = epoch + 1 RETURNING epoch
+UPDATE server SET epoch = epoch + 1, stamp = :stamp RETURNING epoch
