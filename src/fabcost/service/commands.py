@@ -70,18 +70,19 @@ def add(
     config: Config = None,
 ) -> None:
     """Make a key and print it, this once."""
-    with explained(), _store(database, config) as store:
+    with explained():
         from fabcost.service.http.keys import new_key  # noqa: PLC0415
 
-        row, text = new_key(name, role, model, now=time.time())
-        store.insert_key(row)
+        row, text = new_key(name, role, _checked_model(model), now=time.time())
+        with _store(database, config, make=True) as store:
+            store.insert_key(row)
         typer.echo(text)
 
 
 @keys.command("list")
 def list_all(database: Database = None, config: Config = None) -> None:
     """All keys, without their secrets."""
-    with explained(), _store(database, config) as store:
+    with explained(), _store(database, config, make=False) as store:
         rows = store.keys()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
@@ -95,7 +96,7 @@ def revoke(
     config: Config = None,
 ) -> None:
     """Take a key out of force; servers follow within two seconds."""
-    with explained(), _store(database, config) as store:
+    with explained(), _store(database, config, make=False) as store:
         if not store.revoke_key(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
 
@@ -112,18 +113,43 @@ def _serve(settings: Settings) -> None:
         raise ValueError(str(error)) from error
 
 
+def _checked_model(name: str | None) -> str | None:
+    import msgspec  # noqa: PLC0415
+
+    from fabcost.service.messages import ModelName  # noqa: PLC0415
+
+    try:
+        return msgspec.convert(name, ModelName | None)
+    except msgspec.ValidationError as error:
+        raise ValueError(
+            f"--model is {name!r} but a model's name has at most 64 letters, digits, '.', '_' and "
+            "'-', a letter or digit first"
+        ) from error
+
+
 @contextmanager
-def _store(database: str | None, config: Path | None) -> Iterator[Store]:
+def _store(database: str | None, config: Path | None, *, make: bool) -> Iterator[Store]:
+    """The database of the settings; a file that is not there is made only if that is wanted."""
     from fabcost.service.settings import load  # noqa: PLC0415
     from fabcost.service.store.address import store_at  # noqa: PLC0415
 
     settings = load(_given({"database": database}), os.environ, config).settings
     store = store_at(settings.database)
+    if not make:
+        _check_there(settings.database)
     store.open(take_over=False)
     try:
         yield store
     finally:
         store.close()
+
+
+def _check_there(address: str) -> None:
+    """An error if a file is meant that is not there."""
+    scheme, found, rest = address.partition("://")
+    path = rest.removeprefix("/") if found else address
+    if (not found or scheme == "sqlite") and not Path(path).exists():
+        raise ValueError(f"there is no database {path}")
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

@@ -129,6 +129,37 @@ def test_a_key_needs_a_role_that_exists(tmp_path: Path) -> None:
     assert (done.exit_code, "'root' is not a role" in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.parametrize("name", ["bad name/é", "", "-first", "m" * 65])
+def test_a_key_is_for_a_model_that_can_be(tmp_path: Path, name: str) -> None:
+    database = tmp_path / "b.db"
+    flags = ("--role", "read", "--database", str(database))
+    done = command("keys", "add", "x", "--model", name, *flags)
+    assert (done.exit_code, "a model's name has at most 64" in done.stderr) == (2, True), done
+    assert not database.exists()
+    assert command("keys", "add", "x", "--model", "not-made.yet", *flags).exit_code == 0
+
+
+@pytest.mark.parametrize("scheme", ["", "sqlite:///"])
+@pytest.mark.parametrize("arguments", [["list"], ["revoke", "0"]])
+def test_looking_for_keys_makes_no_database(
+    tmp_path: Path, scheme: str, arguments: list[str]
+) -> None:
+    address = f"{scheme}{tmp_path}/typo.db"
+    done = command("keys", *arguments, "--database", address)
+    said = f"there is no database {tmp_path}/typo.db"
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert command("keys", "add", "x", "--role", "read", "--database", address).exit_code == 0
+    assert command("keys", "list", "--database", address).exit_code == 0
+
+
+def test_keys_of_postgresql_are_listed(postgres_address: str) -> None:
+    done = command("keys", "add", "x", "--role", "read", "--database", postgres_address)
+    assert done.exit_code == 0, done.stderr
+    listed = command("keys", "list", "--database", postgres_address)
+    assert (listed.exit_code, "in force  read  *  x" in listed.stdout) == (0, True), listed.stderr
+
+
 def test_settings_in_force_are_shown_without_the_password(tmp_path: Path) -> None:
     file = tmp_path / "fabcost.toml"
     file.write_text('database = "postgresql://shop:hunter2@db/x"\ncandidates = 50\nport = 1\n')
