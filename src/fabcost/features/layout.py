@@ -112,7 +112,9 @@ class Layout:
         False
         """
         others = self._others(feature) if crossed else []
-        return self._fits(len(feature.labels) * (1 + sum(len(other.slots) for other in others)))
+        cost = len(feature.labels) * (1 + sum(len(other.slots) for other in others))
+        # A schema that grew before it was limited may be over it; what costs nothing still fits.
+        return self.most is None or cost == 0 or len(self.columns) + cost <= self.most
 
     def cross(self, first: Block, second: Block) -> Cross:
         """Columns for the products of two features."""
@@ -138,7 +140,7 @@ class Layout:
         if block.named >= feature.limit:
             label = feature.shared(label)
         if label not in block.slots:
-            if not self._fits(self._cost(block)):
+            if self.most is not None and len(self.columns) + self._cost(block) > self.most:
                 return -1
             self.grown.append([feature.name, label])
             self.append(block, label)
@@ -159,11 +161,10 @@ class Layout:
 
     def _cost(self, block: Block) -> int:
         """How many columns a new label of ``block`` takes."""
-        return 1 + sum([len(other.slots) for other in block.partners])
-
-    def _fits(self, cost: int) -> bool:
-        # A schema that grew before it was limited may be over it; what costs nothing still fits.
-        return self.most is None or cost == 0 or len(self.columns) + cost <= self.most
+        cost = 1
+        for other in block.partners:
+            cost += len(other.slots)
+        return cost
 
     def _others(self, feature: Feature) -> list[Block]:
         """What a new feature may be crossed with: features with columns, or that can have some."""
