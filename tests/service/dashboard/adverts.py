@@ -43,8 +43,8 @@ class Adverts:
 
     def answer(self, name: str, values: Iterable[float | None]) -> None:
         """Decisions, each with its feedback; None leaves it open."""
-        for value in values:
-            made = self.decide(name)
+        for number, value in enumerate(values):
+            made = self.decide(name, decision_id=f"{name}-{number}")
             if value is not None:
                 body = {"decision_id": made["decision_id"], "value": value}
                 self.ask("POST", f"models/{name}/feedback", body)

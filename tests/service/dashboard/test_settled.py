@@ -66,17 +66,36 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adverts]:
         yield found
 
 
+def sums_of(stats: Any, arm: str, *names: str) -> list[int]:
+    own = [each for each in stats["buckets"] if each["arm"] == arm]
+    return [sum(each[name] for each in own) for name in names]
+
+
+def said_of(rate: str) -> tuple[str, float]:
+    """The sign and the number of a percentage."""
+    found = re.fullmatch(r"(≥?)\s*([\d.]+)\s%", rate)
+    assert found, rate
+    return found[1], float(found[2])
+
+
+def percentage(clicks: int, of: int) -> Any:
+    return pytest.approx(100 * clicks / of, abs=0.0501)
+
+
 def seen(chromium: Browser, site: Adverts, model: str) -> Any:
     return Visitor.arriving(chromium, site.url, path=f"/?model={model}")
 
 
-def test_clicks_of_open_decisions_are_no_rate(chromium: Browser, site: Adverts) -> None:
+def test_clicks_of_open_decisions_are_only_a_bound(chromium: Browser, site: Adverts) -> None:
     site.make_model("open", holdback=0.3)
     site.answer("open", SEVEN_CLICKS_OF_TWENTY)
     with seen(chromium, site, "open") as visitor:
         visitor.see_figures()
-        for name in ("CTR bandit", "CTR holdback", "Lift over holdback"):
-            assert visitor.figure(name) == "–"
+        stats = site.ask("GET", "models/open/stats")
+        for arm in ("bandit", "holdback"):
+            clicks, made = sums_of(stats, arm, "clicks", "decisions")
+            assert said_of(visitor.figure(f"CTR {arm}")) == ("≥", percentage(clicks, made))
+        assert visitor.figure("Lift over holdback") == "–"
         assert (visitor.figure("Impressions"), visitor.figure("Clicks")) == ("7", "7")
         expect(visitor.page.locator("#ctr-note")).to_contain_text(
             "Without the latest 20 decisions: 13 still wait for their outcome."
@@ -85,11 +104,25 @@ def test_clicks_of_open_decisions_are_no_rate(chromium: Browser, site: Adverts) 
         rates = rows.locator("td:last-child").all_inner_texts()
         counts = [list(map(int, each.split()[1:4])) for each in rows.all_inner_texts()]
         for rate, (decisions, impressions, clicks) in zip(rates, counts, strict=True):
-            sign = "≥ " if decisions > impressions else ""
-            shown = f"{sign}{100 * clicks / decisions:.1f} %" if impressions else "–"
-            assert rate.replace("\u00a0", " ") == shown
-        assert "100" not in visitor.page.locator("#tiles").inner_text()
+            if impressions == 0:
+                assert rate == "–"
+            else:
+                sign = "≥" if decisions > impressions else ""
+                assert said_of(rate) == (sign, percentage(clicks, decisions))
+        said = visitor.page.locator("#tiles .value").all_inner_texts()
+        assert not any("100" in each for each in said)
         assert visitor.faults == []
+
+
+def test_clicks_alone_are_no_rate(chromium: Browser, site: Adverts) -> None:
+    site.make_model("clicked", holdback=0.0)
+    site.answer("clicked", [1.0, 1.0, 1.0])
+    with seen(chromium, site, "clicked") as visitor:
+        visitor.see_figures()
+        assert visitor.figure("CTR bandit") == "–"
+        expect(visitor.page.locator("#ctr-note")).to_contain_text(
+            "Without the latest 3 decisions: nothing but clicks is known of them yet."
+        )
 
 
 def test_decisions_that_are_answered_at_once_have_a_rate_at_once(
@@ -101,9 +134,8 @@ def test_decisions_that_are_answered_at_once_have_a_rate_at_once(
         visitor.see_figures()
         stats = site.ask("GET", "models/answered/stats")
         for arm in ("bandit", "holdback"):
-            own = [each for each in stats["buckets"] if each["arm"] == arm]
-            clicks, shown = (sum(each[name] for each in own) for name in ("clicks", "impressions"))
-            assert visitor.figure(f"CTR {arm}") == f"{100 * clicks / shown:.1f} %"
+            clicks, shown = sums_of(stats, arm, "clicks", "impressions")
+            assert said_of(visitor.figure(f"CTR {arm}")) == ("", percentage(clicks, shown))
         assert re.fullmatch(r"[+−]?[\d.]+ %", visitor.figure("Lift over holdback"))
         expect(visitor.page.locator("#ctr-note")).not_to_contain_text("Without")
         chart = visitor.page.locator("#ctr")

@@ -1,9 +1,8 @@
 /** The items chosen most often. */
 
 import { element, nothing, table } from "./elements.js";
-import { count, percent, percentRange } from "./numbers.js";
-import { isOpen, open } from "./settled.js";
-import { wilsonSoFar } from "./statistics.js";
+import { count, percentRange } from "./numbers.js";
+import { rateSoFar, rateText } from "./settled.js";
 import { interval, stripScale } from "./strips.js";
 
 const MOST = 8;
@@ -23,26 +22,19 @@ export function showItems(holder, { top_items: tallies }) {
     return;
   }
   const shown = tallies.slice(0, MOST);
-  const rates = shown.map(rateOf);
+  const rates = shown.map(rateSoFar);
   const scale = stripScale(rates.filter(Boolean).map(({ upper }) => upper));
   const rows = shown.map((tally, index) => row(tally, rates[index], scale));
   holder.replaceChildren(table("Items chosen most often", COLUMNS, rows));
 }
 
-function rateOf(tally) {
-  const { clicks, impressions } = tally;
-  return impressions > 0 ? wilsonSoFar(clicks, impressions, open(tally)) : null;
-}
-
-function row(tally, rate, scale) {
-  const { item, decisions, impressions, clicks } = tally;
-  const atLeast = isOpen(tally) ? "≥\u00a0" : "";
+function row({ item, decisions, impressions, clicks }, rate, scale) {
   return [
     element("span", { class: "name", title: item }, item),
     count(decisions),
     count(impressions),
     count(clicks),
     rate ? interval(scale, rate) : "",
-    rate ? element("span", { title: percentRange(rate) }, `${atLeast}${percent(rate.estimate)}`) : "–",
+    rate ? element("span", { title: percentRange(rate) }, rateText(rate)) : "–",
   ];
 }

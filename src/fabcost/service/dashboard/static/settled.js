@@ -1,6 +1,8 @@
 /** Which minutes a rate may speak of: those whose outcomes are known. */
 
 import { ARMS } from "./arms.js";
+import { percent } from "./numbers.js";
+import { wilsonSoFar } from "./statistics.js";
 import { total } from "./timeline.js";
 
 const MINUTE = 60;
@@ -9,8 +11,16 @@ const FEW = 0.02;
 /** How many decisions of a sum still wait for their outcome. */
 export const open = ({ decisions, impressions }) => Math.max(0, decisions - impressions);
 
-/** Whether so many of them wait that a rate would mislead. */
-export const isOpen = (sum) => open(sum) > FEW * sum.decisions;
+const isOpen = (sum) => open(sum) > FEW * sum.decisions;
+
+/** The rate of a sum as far as it is known; `atLeast` if many outcomes are open; null without any. */
+export function rateSoFar(sum) {
+  const { clicks, impressions } = sum;
+  return impressions > 0 ? { ...wilsonSoFar(clicks, impressions, open(sum)), atLeast: isOpen(sum) } : null;
+}
+
+/** 4.31 % or ≥ 4.31 % */
+export const rateText = ({ estimate, atLeast }) => `${atLeast ? "≥\u00a0" : ""}${percent(estimate)}`;
 
 /**
  * The buckets of minutes whose outcomes are known, and the sums over those that are `left` out.

@@ -2,19 +2,20 @@
 
 import { presentArms, swatch } from "./arms.js";
 import { element } from "./elements.js";
-import { count, percent, percentRange, signedPercent } from "./numbers.js";
-import { lift, wilson } from "./statistics.js";
+import { count, percentRange, signedPercent } from "./numbers.js";
+import { rateSoFar, rateText } from "./settled.js";
+import { lift } from "./statistics.js";
 import { interval, stripScale } from "./strips.js";
 import { total } from "./timeline.js";
 
-/** Show the figures of `stats` for its period; rates are those of the minutes that are `known`. */
+/**
+ * Show the figures of `stats` for its period; rates are those of the minutes that are `known`, and
+ * until there is one, what they will be at least.
+ */
 export function showTiles(holder, stats, known) {
   const all = total(stats.buckets);
-  const [ours, theirs] = compared(stats.buckets).map((arm) => ({
-    ...total(known.buckets, arm),
-    arm,
-    waits: total(stats.buckets, arm).decisions > 0,
-  }));
+  const [ours, theirs] = compared(stats.buckets).map((arm) => (
+    { arm, ...total(known.buckets, arm), soFar: total(stats.buckets, arm) }));
   holder.replaceChildren(
     tile(["Decisions"], count(all.decisions), `${count(stats.decisions)} in all`),
     tile(["Impressions"], count(all.impressions), `${count(stats.impressions)} learnt in all`),
@@ -37,15 +38,21 @@ function tile(label, value, note, picture = []) {
 }
 
 function rates(sums) {
-  const known = sums.map(({ clicks, impressions }) => wilson(clicks, impressions));
-  const scale = stripScale(known.map((rate) => rate?.upper ?? 0), 2);
-  return sums.map((sum, index) => rateTile(sum, known[index], scale));
+  const found = sums.map((sum) => rateSoFar(sum) ?? leastRate(sum.soFar));
+  const scale = stripScale(found.map((rate) => rate?.upper ?? 0), 2);
+  return sums.map((sum, index) => rateTile(sum, found[index], scale));
 }
 
-function rateTile({ arm, waits }, rate, scale) {
+// Clicks without anything that is open say nothing: their absence may just not be known yet.
+function leastRate(sum) {
+  const rate = rateSoFar(sum);
+  return rate?.atLeast ? rate : null;
+}
+
+function rateTile({ arm, soFar }, rate, scale) {
   const label = [swatch(arm), ` CTR ${arm}`];
-  if (rate === null) return tile(label, "–", waits ? "Outcomes are awaited" : "No decisions");
-  return tile(label, percent(rate.estimate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
+  if (rate === null) return tile(label, "–", soFar.decisions > 0 ? "Outcomes are awaited" : "No decisions");
+  return tile(label, rateText(rate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
 }
 
 function liftTile(ours, theirs) {
