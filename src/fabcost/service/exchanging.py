@@ -8,13 +8,18 @@ from collections.abc import Sequence
 from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
-from fabcost.service.errors import InvalidRequestError, LearningFailedError, StoreAwayError
+from fabcost.service.errors import (
+    InvalidRequestError,
+    LearningFailedError,
+    StoreAwayError,
+    UnknownModelError,
+)
 from fabcost.service.logged import check_all, logged_row
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.requests import Feed, Write
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import DecisionRow, StoredDecision
 
 _LOOK_AGAIN_SECONDS = 0.25
 #: How long an import keeps others waiting.
@@ -47,16 +52,16 @@ class Exchanging(Core):
 
         The answer is how many are new, or have an outcome that was not known before.
         """
+        model, now = self._model(name), self.clock.now()
+        rows = await self._logged_rows(model, impressions, now)
+        if self._model(name) is not model:
+            raise UnknownModelError(name)
         writes: list[asyncio.Future[StoredDecision | bool]] = []
         feeds: list[asyncio.Future[FeedbackStatus] | None] = []
-        turn = self._loop.time()
-        for each in impressions:
-            if self._loop.time() - turn > _TURN_SECONDS:
-                await asyncio.sleep(0)
-                turn = self._loop.time()
-            write, feed = self._submit_logged(self._model(name), each)
-            writes.append(write)
-            feeds.append(feed)
+        for row, each in zip(rows, impressions, strict=True):
+            writes.append(self._loop.create_future())
+            self._writer.submit(Write(row, model.new_steps(), None, writes[-1]))
+            feeds.append(self._fed(row, each.value, now))
         written = await asyncio.gather(*writes)
         await asyncio.gather(*(feed for feed in feeds if feed is not None))
         if False in written:
@@ -64,20 +69,26 @@ class Exchanging(Core):
         fed = (None if feed is None else feed.result() for feed in feeds)
         return sum(map(_is_news, written, fed))
 
-    def _submit_logged(
-        self, model: Model, given: LoggedImpression
-    ) -> tuple[asyncio.Future[StoredDecision | bool], asyncio.Future[FeedbackStatus] | None]:
-        """In one turn, so that decision and outcome share a transaction."""
-        now = self.clock.now()
-        decision = given.decision_id or self._new_id(now)
-        row = logged_row(model, given, decision, now)
-        write: asyncio.Future[StoredDecision | bool] = self._loop.create_future()
-        self._writer.submit(Write(row, model.new_steps(), None, write))
-        if given.value is None:
-            return write, None
-        feed: asyncio.Future[FeedbackStatus] = self._loop.create_future()
-        self._writer.submit(Feed((model.name, decision), given.value, "imported", now, feed))
-        return write, feed
+    async def _logged_rows(
+        self, model: Model, impressions: Sequence[LoggedImpression], now: float
+    ) -> list[DecisionRow]:
+        """Made little by little: others are served in between."""
+        rows, turn = [], self._loop.time()
+        for each in impressions:
+            if self._loop.time() - turn > _TURN_SECONDS:
+                await asyncio.sleep(0)
+                turn = self._loop.time()
+            rows.append(logged_row(model, each, each.decision_id or self._new_id(now), now))
+        return rows
+
+    def _fed(
+        self, row: DecisionRow, value: float | None, now: float
+    ) -> asyncio.Future[FeedbackStatus] | None:
+        if value is None:
+            return None
+        done: asyncio.Future[FeedbackStatus] = self._loop.create_future()
+        self._writer.submit(Feed((row.model, row.decision), value, "imported", now, done))
+        return done
 
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""

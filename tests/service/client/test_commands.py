@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
+from fabcost.service.transfer import blocks as transfer_blocks
+from fabcost.service.transfer.blocks import BYTES
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}
@@ -118,3 +120,36 @@ def test_what_the_schema_refuses_is_told(server: Running, tmp_path: Path) -> Non
         done = run(server, "import-log", "strict", str(path))
     assert done.exit_code == 2
     assert "line 2: item 'a': item feature 'age' is 'old' but must be a number" in done.output
+
+
+def test_every_line_of_a_file_without_ids_is_learnt_once(server: Running, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    line = '{"item":"a","candidates":{"a":{"text":"%s"}},"value":1}\n' % ("x" * 900)
+    path.write_text(line * 5)
+    with Client(server.address) as client:
+        client.create_model("grown")
+        assert "5 decisions, 5 of them new" in run(server, "import-log", "grown", str(path)).output
+        path.write_text(line * 4_600)
+        assert path.stat().st_size > 2 * BYTES - len(line)
+        for new in ("4,595", "0"):
+            done = run(server, "import-log", "grown", str(path))
+            assert f"4,600 decisions, {new} of them new" in done.output
+        assert client.model("grown").impressions == 4_600
+
+
+def test_a_file_that_grows_while_it_is_sent_is_told(
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.jsonl"
+    line = '{"item":"a","candidates":{"a":{"text":"%s"}},"value":1}\n' % ("x" * 900)
+    path.write_text(line)
+
+    def grown(*_: object, **__: object) -> int:
+        path.write_text(line * 2_400)
+        return 1
+
+    monkeypatch.setattr(Client, "import_log", grown)
+    monkeypatch.setattr(transfer_blocks, "BYTES", 1)
+    done = run(server, "import-log", "news", str(path))
+    assert done.exit_code == 2
+    assert "log.jsonl has grown since it was checked: import it again" in done.output

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from fabcost.features.reader import Reader
 from fabcost.service import exchanging, transfer
 from fabcost.service.errors import InvalidRequestError, UnknownModelError
-from fabcost.service.logged import check_all
+from fabcost.service.logged import check_all, logged_row
 from fabcost.service.messages import DecisionRequest, LoggedImpression
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.service.transfer import pages
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.pages import PAGE
 from tests.service.transfer.logs import FORMATS
@@ -149,3 +152,44 @@ def test_an_unknown_model_is_said_to_be(tmp_path: Path) -> None:
             await transfer.load(service, "nowhere", "jsonl", b"")
 
     served(tmp_path, work)
+
+
+def test_others_are_served_while_a_log_is_read_and_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns, at, threads = 0, [], []
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def read(*given: Any, **options: Any) -> Any:
+        threads.append(threading.current_thread())
+        return read_impressions(*given, **options)
+
+    def check(*given: Any) -> None:
+        threads.append(threading.current_thread())
+        check_all(*given)
+
+    def row(*given: Any) -> Any:
+        at.append(turns)
+        return logged_row(*given)
+
+    monkeypatch.setattr(pages, "read_impressions", read)
+    monkeypatch.setattr(exchanging, "check_all", check)
+    monkeypatch.setattr(exchanging, "logged_row", row)
+    monkeypatch.setattr(exchanging, "_TURN_SECONDS", 0.0)
+
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        other = asyncio.ensure_future(turn())
+        line = b'{"item":"a","candidates":{"a":{"age":1}},"value":1}\n'
+        assert await transfer.load(service, "here", "jsonl", 20 * line) == 20
+        other.cancel()
+
+    served(tmp_path, work)
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+    assert len(set(at)) == 20
