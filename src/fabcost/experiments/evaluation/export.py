@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fabcost.experiments.evaluation.export_features import (
+    MOST_OF_CONTEXT,
     as_of_export,
     items_of,
     notes_on,
@@ -100,7 +101,7 @@ def _assembled(
         np.array([each.chances[each.action] for each in rounds]),
         np.array([places[r.action] for r, places in zip(rounds, items, strict=True)]),
         np.array([distinct[key] for key in keys]),
-        encoded_records([dict(context) for context, _ in distinct], path),
+        encoded_records([dict(c) for c, _ in distinct], path, most=MOST_OF_CONTEXT),
         [np.array([place for place, _ in offered]) for _, offered in distinct],
         catalogue,
         skipped,

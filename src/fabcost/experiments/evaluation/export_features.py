@@ -9,6 +9,9 @@ from fabcost.experiments.evaluation.export_rows import Features, Round
 from fabcost.experiments.evaluation.log_encoding import encoded_records
 from fabcost.experiments.evaluation.rounds import Catalogue
 
+#: Columns of items, and of contexts, whose strings may be as many as there are visitors.
+MOST_OF_ITEMS, MOST_OF_CONTEXT = 500, 100
+
 
 def as_of_export(rounds: list[Round]) -> list[Round]:
     """Rounds on a catalogue that has changed, with the features of the export for all candidates.
@@ -64,7 +67,7 @@ def items_of(
     ids = tuple(name for name, _ in place)
     if not has_features(rounds):
         records = [{"id": name} for name in ids]
-    return places, Catalogue(ids, encoded_records(records, path))
+    return places, Catalogue(ids, encoded_records(records, path, most=MOST_OF_ITEMS))
 
 
 def has_features(rounds: list[Round]) -> bool:

@@ -43,25 +43,26 @@ def encoded(
     return schema.design(table)
 
 
-def encoded_records(records: Sequence[Mapping[str, Any]], path: Path) -> FloatArray:
+def encoded_records(records: Sequence[Mapping[str, Any]], path: Path, *, most: int) -> FloatArray:
     """Records that need not have the same keys: what is missing gets a column where it occurs.
 
-    Numbers are standardised; strings have a column each until there are `_MOST_CATEGORIES`
-    columns, and those that come later have none.
+    Numbers are standardised.  Strings have a column each, features of few different ones first,
+    until there are ``most`` columns; the others have none.
 
     Examples
     --------
-    >>> encoded_records([{"age": 1, "make": "kia"}, {"age": 3}], Path("log.parquet"))
+    >>> encoded_records([{"age": 1, "make": "kia"}, {"age": 3}], Path("log.parquet"), most=100)
     array([[-1.,  0.,  1.],
            [ 1.,  1.,  0.]])
     """
     names = dict.fromkeys(n for each in records for n, value in each.items() if value is not None)
     cells = {name: [each.get(name) for each in records] for name in names}
-    table = Table({name: Values(column) for name, column in cells.items()}, len(records))
-    strings = [name for name, column in cells.items() if any(isinstance(c, str) for c in column)]
+    few_first = sorted(cells, key=lambda name: len(set(cells[name])))
+    table = Table({name: Values(cells[name]) for name in few_first}, len(records))
+    strings = [name for name in few_first if any(isinstance(c, str) for c in cells[name])]
     try:
         schema = Schema.infer(table, text=strings, bias=False)
-        schema.limit_columns(_MOST_CATEGORIES)
+        schema.limit_columns(most)
         return schema.design(table)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
