@@ -10,7 +10,8 @@ from fabcost.service.model_settings import ModelSettings
 
 LONGEST_ID = 256
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
-ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+# Python's $ would let a newline follow.
+ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)")]
 Scalar = str | bool | int | float | None
 Record = dict[str, Scalar]
 Arm = Literal["bandit", "holdback", "baseline", "imported"]

@@ -196,3 +196,8 @@ def test_what_goes_wrong_inside_is_logged_and_not_told(
     logged = json.loads(line)
     assert logged["request_id"] == answer.headers["x-request-id"]
     assert "Traceback" in logged["exception"]
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a b", "é", "a" * 65, "news\n", "news\n\n", "a/b"])
+def test_a_name_that_no_model_can_have(http: httpx.Client, name: str) -> None:
+    assert code(http.post("/v1/models", json={"name": name})) == (422, "invalid_request")

@@ -33,7 +33,7 @@ class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class ImportQuery(LogQuery, frozen=True, forbid_unknown_fields=True):
     """And what names the lines before the body, if it is a part of a file."""
 
-    after: Annotated[str, Meta(pattern="^[0-9a-f]{0,64}$")] = ""
+    after: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}$(?!\n)")] = ""
 
 
 async def export_model(call: Call) -> Answer:
