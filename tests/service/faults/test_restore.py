@@ -1,0 +1,77 @@
+"""A backup is put in place after a crash, by the commands that the documentation gives."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service.faults.ledger import check_posterior, reading, served_digest
+from tests.service.faults.servers import ROOT, Nursery
+from tests.service.faults.visitors import MODEL, make_model
+
+KEPT = [f"kept-{k}" for k in range(100)]
+LOST = [f"lost-{k}" for k in range(400)]
+
+
+def documented_commands() -> str:
+    """The indented lines about backup and restore."""
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    section = text.partition("## Backup and restore\n")[2].partition("\n## ")[0]
+    return "\n".join(line.strip() for line in section.splitlines() if line.startswith("    "))
+
+
+def back_up(file: Path, copy: Path) -> None:
+    """What ``.backup`` of the program sqlite3 does."""
+    with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+
+
+def visit(address: str, decisions: list[str]) -> None:
+    """Decisions, with feedback about two of three."""
+    with httpx.Client(base_url=f"{address}/v1/models/{MODEL}") as http:
+        for number, each in enumerate(decisions):
+            body = {"decision_id": each, "context": {"hour": number % 24}}
+            assert http.post("decisions", json=body).json()["durable"]
+            if number % 3:
+                said = {"decision_id": each, "value": float(number % 2)}
+                assert http.post("feedback", json=said).json()["status"] == "applied"
+
+
+@pytest.fixture
+def killed(nursery: Nursery, tmp_path: Path) -> tuple[int, str]:
+    """A server was killed long after a backup; how far its posterior was at the backup."""
+    server = nursery.start(str(tmp_path / "fabcost.db"))
+    address = server.address()
+    make_model(address, reward_wait_seconds=3600.0)
+    visit(address, KEPT)
+    back_up(tmp_path / "fabcost.db", tmp_path / "copy.db")
+    then = served_digest(address)
+    visit(address, LOST)
+    server.end(signal.SIGKILL)
+    return then
+
+
+def test_all_of_the_backup_is_there(
+    nursery: Nursery, tmp_path: Path, killed: tuple[int, str]
+) -> None:
+    assert (tmp_path / "fabcost.db-wal").stat().st_size > 0
+    subprocess.run(["/bin/sh", "-e", "-c", documented_commands()], cwd=tmp_path, check=True)
+    database = str(tmp_path / "fabcost.db")
+    server = nursery.start(database)
+    address = server.address()
+    assert served_digest(address) == killed
+    check_posterior(address, database)
+    with reading(database) as store:
+        stored = [row.decision for row in store.history(MODEL, after=0, limit=10**6)]
+    assert stored == KEPT
+    visit(address, ["after-0", "after-1"])
+    check_posterior(address, database)
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    server.end()
