@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fabcost.cli import application
 from fabcost.experiments.evaluation.export import is_export
 from fabcost.service.model_settings import ModelSettings
-from tests.service.transfer.adverts_log import ROUNDS, Played, evaluate, rewrite
+from tests.service.transfer.adverts_log import RATES, ROUNDS, Played, evaluate, rewrite
 
 
 def standardised_errors(found: dict[str, Any], policy: str, truth: float) -> dict[str, float]:
@@ -91,3 +91,15 @@ def test_probabilities_that_are_wrong_are_noticed(log: Path) -> None:
     rewrite(log, flatter)
     _, said = evaluate(log, "--policy", "uniform")
     assert "the propensities or the candidates do not fit this log" in said
+
+
+def test_an_item_that_is_no_candidate_cannot_be_chosen(log: Path) -> None:
+    rows = pq.read_table(log).to_pylist()
+    absent = np.mean(["a3" not in json.loads(row["candidates"]) for row in rows])
+    found, said = evaluate(log, "--policy", "always:a3")
+    assert 0.7 < absent < 0.95
+    assert found["covered"]["always:a3"] == pytest.approx(1.0 - absent)
+    assert f"always:a3 has no candidate in {absent:.1%} of the rounds" in said
+    assert "had no chance" not in said
+    errors = standardised_errors(found, "always:a3", RATES["kia"])
+    assert abs(errors["snips"]) < 4.0

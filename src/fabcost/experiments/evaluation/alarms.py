@@ -29,9 +29,20 @@ def warnings_of(name: str, weight: Estimate, support: Support | None) -> Iterato
             f"the weights of {name} average {weight.value:.3g} instead of {expected:.3g}: the "
             "propensities or the candidates do not fit this log"
         )
-    if 1.0 - expected > _UNCOVERED:
+    if support is not None:
+        yield from _uncovered(name, support)
+
+
+def _uncovered(name: str, support: Support) -> Iterator[str]:
+    decided = float(support.decided.mean())
+    if 1.0 - decided > _UNCOVERED:
         yield (
-            f"{1.0 - expected:.1%} of what {name} would choose had no chance in this log: ips "
-            "counts it as no reward, snips and replay leave it out, dr and dm take the model's "
+            f"{name} has no candidate in {1.0 - decided:.1%} of the rounds: only snips and replay, "
+            "which are of the others, mean anything"
+        )
+    if decided - support.share > _UNCOVERED:
+        yield (
+            f"{decided - support.share:.1%} of what {name} would choose had no chance in this log: "
+            "ips counts it as no reward, snips and replay leave it out, dr and dm take the model's "
             "word for it; a floor above 0 gives every candidate a chance"
         )

@@ -25,6 +25,8 @@ class Support:
         the round's weight.
     variance, largest
         Of the round's weight.
+    decided
+        The target's probability of all candidates: 0 where the only item it takes is none.
 
     Examples
     --------
@@ -37,11 +39,12 @@ class Support:
     covered: FloatArray
     variance: FloatArray
     largest: FloatArray
+    decided: FloatArray
 
     @classmethod
     def empty(cls, rounds: int) -> Support:
         """To be filled."""
-        return cls(*np.zeros((3, rounds)))
+        return cls(*np.zeros((4, rounds)))
 
     def fill(self, here: Places, shares: FloatArray, chances: FloatArray) -> None:
         """Rounds ``here`` have these probabilities under the target and in the log."""
@@ -51,6 +54,7 @@ class Support:
         self.covered[here] = covered
         self.variance[here] = max(float(weights @ shares[reached]) - covered**2, 0.0)
         self.largest[here] = weights.max()
+        self.decided[here] = shares.sum()
 
     @property
     def share(self) -> float:
