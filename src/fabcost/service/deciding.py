@@ -15,7 +15,7 @@ from fabcost.service.messages import (
     FeedbackAnswer,
     FeedbackRequest,
 )
-from fabcost.service.pending import Finish, PendingDecision
+from fabcost.service.pending import Finish, PendingDecision, Repeated
 from fabcost.service.requests import Activate, Feed, Write
 
 
@@ -35,13 +35,20 @@ class Deciding(Core):
         self._durable_within = durable_within
         self._waiting: deque[PendingDecision] = deque()
 
-    async def decide(self, name: str, request: DecisionRequest) -> DecisionAnswer:
-        """Choose an item, and answer when that is durable; see `DecisionRequest`."""
+    async def decide(
+        self, name: str, request: DecisionRequest, repeated: Repeated = id
+    ) -> DecisionAnswer:
+        """Choose an item, and answer when that is durable; see `DecisionRequest`.
+
+        If its id is taken, ``repeated`` is told of the decision that has it.
+        """
         done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
-        self.begin_to_decide(name, request, partial(_settle, done))
+        self.begin_to_decide(name, request, partial(_settle, done), repeated)
         return await done
 
-    def begin_to_decide(self, name: str, request: DecisionRequest, finish: Finish) -> None:
+    def begin_to_decide(
+        self, name: str, request: DecisionRequest, finish: Finish, repeated: Repeated = id
+    ) -> None:
         """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
         model, now = self._model(name), self.clock.now()
         decision = request.decision_id or self._new_id(now)
@@ -50,7 +57,9 @@ class Deciding(Core):
             self.metrics.decided(name, made.answer.arm, durable=None, entropy=None)
             finish(made.answer)
             return
-        pending = PendingDecision(name, made, finish, metrics=self.metrics, since=self._loop.time())
+        pending = PendingDecision(
+            name, made, finish, metrics=self.metrics, since=self._loop.time(), repeated=repeated
+        )
         # Those that were answered go now, while their memory is still in the processor's cache.
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()

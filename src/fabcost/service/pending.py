@@ -9,11 +9,13 @@ import msgspec
 from fabcost.service.messages import DecisionAnswer
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Made
-from fabcost.service.records import record
+from fabcost.service.records import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 
 #: Told the answer to a decision, or an error.
 Finish = Callable[[DecisionAnswer | Exception], object]
+#: Told, before that, of the decision that has its id already.
+Repeated = Callable[[DecisionRecord], object]
 
 
 class PendingDecision:
@@ -31,17 +33,27 @@ class PendingDecision:
         Counts it.
     since
         When it began to wait.
+    repeated
+        Told of the decision that has its id already, if there is one.
     """
 
-    __slots__ = ("_done", "_finish", "_made", "_metrics", "_model", "since")
+    __slots__ = ("_done", "_finish", "_made", "_metrics", "_model", "_repeated", "since")
 
     def __init__(
-        self, model: str, made: Made, finish: Finish, *, metrics: Metrics, since: float
+        self,
+        model: str,
+        made: Made,
+        finish: Finish,
+        *,
+        metrics: Metrics,
+        since: float,
+        repeated: Repeated = id,
     ) -> None:
         self._model = model
         self._made = made
         self._finish = finish
         self._metrics = metrics
+        self._repeated = repeated
         self._done = False
         self.since = since
 
@@ -53,7 +65,9 @@ class PendingDecision:
         """Answer, from memory if it is not durable, or as the decision that has its id."""
         self._done = True
         if not isinstance(written, bool):
-            self._finish(record(written.record).answer)
+            found = record(written.record)
+            self._repeated(found)
+            self._finish(found.answer)
             return
         answer, entropy = self._made.answer, self._made.entropy
         self._metrics.decided(self._model, answer.arm, durable=written, entropy=entropy)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.errors import InvalidRequestError, ServiceError, UnknownModelError
+from fabcost.service.errors import InvalidRequestError, UnknownModelError
 from fabcost.service.messages import DecisionAnswer, DecisionRequest, FeedbackRequest
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.ranking import decision_request, rank_response
 from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.service.personalizer.requests import event_in, json_response, key_of, model_in
+from fabcost.service.records import DecisionRecord
 from fabcost.service.service import Service
 
 LARGEST_REWARD: Final = 1e6
@@ -49,8 +50,7 @@ class Operations:
         """Rank: decide."""
         given = _RANK.read(await request.body())
         name, asked = model_in(request), decision_request(given)
-        answer = await self._decided(name, asked)
-        candidates = await self._candidates(name, asked, answer)
+        answer, candidates = await self._decided(name, asked)
         return json_response(rank_response(candidates, answer), 201)
 
     async def reward(self, request: Request) -> Response:
@@ -80,23 +80,22 @@ class Operations:
         answer = {"service": "personalizer", "apiStatus": status, "apiStatusMessage": message}
         return json_response(answer)
 
-    async def _decided(self, name: str, asked: DecisionRequest) -> DecisionAnswer:
+    async def _decided(
+        self, name: str, asked: DecisionRequest
+    ) -> tuple[DecisionAnswer, Collection[str]]:
+        """The answer, and among which it was decided: not these if the event was ranked before."""
+        found: list[DecisionRecord] = []
         try:
-            return await self._service.decide(name, asked)
+            answer = await self._service.decide(name, asked, found.append)
         except UnknownModelError:
-            self._newcomers.check(name)
+            await self._make_for(name, asked)
+            answer = await self._service.decide(name, asked, found.append)
+        return answer, found[0].candidates if found else asked.candidates or ()
+
+    async def _make_for(self, name: str, asked: DecisionRequest) -> None:
+        self._newcomers.check(name)
         _check_readable(asked)
         await self._newcomers.make(name)
-        return await self._service.decide(name, asked)
-
-    async def _candidates(
-        self, name: str, asked: DecisionRequest, answer: DecisionAnswer
-    ) -> Collection[str]:
-        """Among which it was decided: those of another request if the event was ranked before."""
-        if asked.decision_id is not None and answer.durable:
-            with contextlib.suppress(ServiceError):  # the answer holds, whatever happened since
-                return (await self._service.decision(name, asked.decision_id)).candidates
-        return asked.candidates or ()
 
     async def _learn(self, name: str, feedback: FeedbackRequest) -> None:
         """A reward may come before the first Rank: the model is made, which keeps it."""
@@ -109,8 +108,9 @@ class Operations:
 
 def _check_readable(asked: DecisionRequest) -> None:
     """An error if a new model could not read it, so that none is made for it."""
-    schema = Schema.open()
+    reader = Schema.open().reader()
     try:
-        schema.folded(asked.context, schema.encode_items(asked.candidates or {}))
+        reader.read(asked.context, "context")
+        ReadItems.by(reader, asked.candidates or {})
     except ValueError as error:
         raise InvalidRequestError(str(error)) from error
