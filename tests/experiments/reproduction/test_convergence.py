@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fabcost.experiments.reproduction import convergence
+from fabcost.experiments.reproduction.convergence_claims import claims
 from fabcost.experiments.reproduction.convergence_figure import (
     draw_convergence,
     draw_day_costs,
@@ -181,7 +182,7 @@ def _with_errors(part: Convergence, edit: Callable[[Curves, str], float]) -> Con
 
 def test_verdicts_follow_the_numbers(tiny: Convergence) -> None:
     good = _with_errors(tiny, lambda _, method: 0.1 if method == EP else 1.0)
-    best, adf_rate, ep_rate, gained, switch = convergence.claims(good)
+    best, adf_rate, ep_rate, gained, switch = claims(good)
     assert best.verdict == adf_rate.verdict == switch.verdict == "reproduced"
     assert ep_rate.verdict == "not reproduced"  # 1/T is not 1/T²
     assert gained.verdict == "not reproduced"  # the mean gains as much
@@ -189,14 +190,14 @@ def test_verdicts_follow_the_numbers(tiny: Convergence) -> None:
     assert "8 of 8" in best.reason
     assert (len(best.details), len(gained.details), len(switch.details)) == (8, 4, 8)
     bad = _with_errors(tiny, lambda _, method: 1e4 if "FAB" in method or method == EP else 1.0)
-    best, *_, switch = convergence.claims(bad)
+    best, *_, switch = claims(bad)
     assert best.verdict == switch.verdict == "not reproduced"
     half = _with_errors(tiny, lambda _, method: 1e4 if method == FAB_COST_PAPER else 1.0)
-    assert convergence.claims(half)[-1].verdict == "partly"
+    assert claims(half)[-1].verdict == "partly"
     mixed = _with_errors(tiny, lambda each, _: 0.1 if each.name == "design" else 3.0)
-    worst = convergence.claims(mixed)[-1].measured
+    worst = claims(mixed)[-1].measured
     assert "0.0001" in worst  # 3 of the day over its 30,000 impressions, not 0.1 of the design
-    assert convergence.claims(tiny)[-1].verdict == "not testable"  # ends before 10,000
+    assert claims(tiny)[-1].verdict == "not testable"  # ends before 10,000
 
 
 @pytest.mark.parametrize("draw", [draw_convergence, draw_day_costs, draw_design_costs])

@@ -11,7 +11,8 @@ from scipy import stats
 
 from fabcost.experiments.reproduction import authors
 from fabcost.experiments.reproduction.claims import PaperClaim
-from fabcost.experiments.reproduction.cost import claims, gather, units
+from fabcost.experiments.reproduction.cost import gather, units
+from fabcost.experiments.reproduction.cost_claims import claims
 from fabcost.experiments.reproduction.cost_figure import draw_cost
 from fabcost.experiments.reproduction.cost_measure import FORMS, measure_sweeps
 from fabcost.experiments.reproduction.cost_results import Batch, Costs, Growth, Sweeps

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from fabcost.experiments.reproduction import posteriors
 from fabcost.experiments.reproduction.data import day
 from fabcost.experiments.reproduction.pictures import Picture
+from fabcost.experiments.reproduction.posterior_claims import claims
 from fabcost.experiments.reproduction.posterior_figure import (
     draw_ep_and_adf,
     draw_fab_cost_and_laplace,
@@ -84,17 +85,17 @@ def _moved(part: Marginals, shifts: dict[str, tuple[float, float]]) -> Marginals
 
 def test_verdicts_follow_the_numbers(tiny: Marginals) -> None:
     as_in_paper = _moved(tiny, {ADF: (2.0, 0.1), ADF_MACKAY: (5.0, 0.2)})
-    adf, first, marginal, conditional = posteriors.claims(as_in_paper)
+    adf, first, marginal, conditional = claims(as_in_paper)
     assert (adf.verdict, first.verdict) == ("reproduced", "reproduced")
     assert (marginal.verdict, conditional.verdict) == ("not reproduced", "reproduced")
     assert "by 2 and 0.1 sds (ADF), by 5 and 0.2 sds" in adf.measured
     assert adf.details[0][1].startswith("off by 2 after 500")
     assert "0.30" in conditional.measured
     otherwise = _moved(tiny, {ADF: (0.1, 0.1), ADF_MACKAY: (5.0, 0.2), EP_MACKAY: (3.0, 0.0)})
-    adf, first, *_ = posteriors.claims(otherwise)
+    adf, first, *_ = claims(otherwise)
     assert (adf.verdict, first.verdict) == ("partly", "partly")
     never = _moved(tiny, {EP: (3.0, 0.0), EP_MACKAY: (3.0, 0.0)})
-    adf, first, *_ = posteriors.claims(never)
+    adf, first, *_ = claims(never)
     assert (adf.verdict, first.verdict) == ("not reproduced", "not reproduced")
 
 

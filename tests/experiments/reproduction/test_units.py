@@ -60,13 +60,14 @@ def test_what_json_does_not_have_is_refused_and_not_found(tmp_path: Path, value:
 
 
 def test_fingerprint_changes_with_everything_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that changed has another digest; `test_sources` says when."""
     prints = {
         UNIT.fingerprint,
         Unit("draw", pieces.draw, {"seed": 2}).fingerprint,
         Unit("draw", pieces.draw, {"seed": 1, "size": 3}).fingerprint,
         Unit("draw", pieces.fail, {"seed": 1}).fingerprint,
     }
-    monkeypatch.setattr(units, "__version__", "another")
+    monkeypatch.setattr(units, "digest", "{} as of tomorrow".format)
     prints.add(UNIT.fingerprint)
     assert len(prints) == 5
 
@@ -75,6 +76,14 @@ def test_fingerprint_does_not_change_with_what_does_not_matter() -> None:
     arguments = {"size": 3, "seed": 1}
     other = Unit("draw", pieces.draw, arguments, weight=7.0, alone=True)
     assert other.fingerprint == Unit("x", pieces.draw, {"seed": 1, "size": 3}).fingerprint
+
+
+def test_result_of_other_code_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    store.keep(UNIT, UNIT.compute())
+    assert store.find(UNIT) is not None
+    monkeypatch.setattr(units, "digest", "{} as of tomorrow".format)
+    assert store.find(UNIT) is None
 
 
 def test_result_of_other_arguments_is_not_found(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from fabcost.experiments.comparisons import difference
 from fabcost.experiments.replay.runs import Replays
-from fabcost.experiments.reproduction.bandit_claims import claims
 from fabcost.experiments.reproduction.bandit_clicks import Bandits
 from fabcost.experiments.reproduction.bandit_players import (
     CHECKED_ROUNDS,
@@ -28,8 +27,6 @@ from fabcost.experiments.reproduction.bandit_players import (
 from fabcost.experiments.reproduction.scales import Scale
 from fabcost.experiments.reproduction.units import Result, Unit
 from fabcost.impressions import FloatArray
-
-__all__ = ["claims", "gather", "units"]
 
 COMPARED = (PAPERS, OURS, CORRECT, PUBLISHED, RANDOM)
 PLAYED_OUT = (PAPERS, OURS, CORRECT, PUBLISHED)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fabcost.experiments.reproduction.convergence_claims import claims
 from fabcost.experiments.reproduction.convergence_results import KINDS, Convergence, Curves
 from fabcost.experiments.reproduction.data import Impressions, authors_design, day
 from fabcost.experiments.reproduction.scales import Scale
@@ -21,8 +20,6 @@ from fabcost.experiments.reproduction.truth import Truth, sample
 from fabcost.experiments.reproduction.units import Result, Unit
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-
-__all__ = ["claims", "gather", "measure_errors", "measure_seconds", "units"]
 
 DATA: dict[str, Callable[..., Impressions]] = {"design": authors_design, "day": day}
 # Few impressions make for heavy weights but cheap draws.

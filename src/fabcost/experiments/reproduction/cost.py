@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fabcost.experiments.reproduction.cost_claims import claims
 from fabcost.experiments.reproduction.cost_measure import (
     FORMS,
     MOMENTS,
@@ -21,8 +20,6 @@ from fabcost.experiments.reproduction.data import DESIGNS
 from fabcost.experiments.reproduction.scales import Scale
 from fabcost.experiments.reproduction.units import Result, Unit
 from fabcost.impressions import FloatArray
-
-__all__ = ["claims", "gather", "units"]
 
 WIDTHS = (48, 96, 192)
 ARRIVING = 1_000

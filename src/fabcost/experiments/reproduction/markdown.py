@@ -28,6 +28,11 @@ What McKenzie, Appleby, House and Walton claim of FAB-COST, and what one run of
 measured. The report that the command writes has all figures and times, and explains the method.
 {words} Intervals are at the 95 % level.
 
+The command keeps every piece of work in DIR/units and finds it there when it is asked again. A
+piece is done anew if its arguments have changed, or code of fabcost that it can reach by imports;
+comments and docstrings do not count, nor does what only tells or draws the results. Versions of
+other packages do not count either: take a new DIR after changing them.
+
 This page is written by `python -m fabcost.experiments.reproduction.docs` from
 [reproduction/results.json](reproduction/results.json), which has the curves of both figures, too.
 Do not edit it by hand.

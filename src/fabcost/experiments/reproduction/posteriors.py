@@ -7,15 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from fabcost.experiments.reproduction.data import day
-from fabcost.experiments.reproduction.posterior_claims import claims
 from fabcost.experiments.reproduction.posterior_results import Marginals, Sampled
 from fabcost.experiments.reproduction.scales import Scale
 from fabcost.experiments.reproduction.snapshots import LAPLACE, METHODS, PRIOR_VARIANCE, take
 from fabcost.experiments.reproduction.units import Result, Unit
 from fabcost.gaussian import Gaussian
 from fabcost.inference import nuts
-
-__all__ = ["claims", "fit_methods", "gather", "sample_posterior", "units"]
 
 RUNS = 2
 _CHAINS = 2

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost import __version__
+from fabcost.experiments.reproduction.sources import digest
 
 Result = dict[str, Any]
 # A file that the disk did not keep whole is as good as none.
@@ -70,9 +70,9 @@ class Unit:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the function, the arguments and the version of this package."""
-        function = f"{self.function.__module__}.{self.function.__qualname__}"
-        text = json.dumps([function, self.arguments, __version__], sort_keys=True)
+        """Changes with the function, its arguments, and the code of fabcost that it can reach."""
+        module, function = self.function.__module__, self.function.__qualname__
+        text = json.dumps([module, function, self.arguments, digest(module)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
