@@ -73,11 +73,9 @@ class Managing(Keyring):
             store.delete_model(name)
             store.revoke_keys_of(name, now)
 
-        await self._call_about(
-            name,
-            write,
-            lambda _: self._writer.ledger.forget(name),
-            lambda _: self._forget(name),
+        # Also where the writer knows it no more: it was deleted, but nobody heard of that.
+        await self._call(
+            write, lambda _: self._writer.ledger.forget(name), lambda _: self._forget(name)
         )
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
