@@ -37,6 +37,7 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         mode=model.settings.mode,
         features=given.candidates,
         all_propensities=given.propensities,
+        excluded=list(given.excluded),
     )
     return DecisionRow(
         model=model.name,

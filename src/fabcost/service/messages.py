@@ -132,10 +132,12 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     deadline: float
     context: Record
     candidates: list[str]
+    excluded: list[str]
     ranking: list[str]
     scores: list[float]
     propensities: list[float] | None
     posterior_version: str
+    would_choose: str | None
     deferred: bool
     resolved: float | None
     outcome: str | None
@@ -233,8 +235,9 @@ LARGEST_TOTAL = 1e9
 class LoggedImpression(Struct, frozen=True, kw_only=True):
     """A decision of the past, made here or elsewhere, and what became of it.
 
-    Without a ``value`` it is kept, and learnt when that becomes known.  ``missing`` are candidates
-    whose features are unknown, because they had left the catalogue: nothing is learnt of them.
+    Without a ``value`` it is kept, and learnt when that becomes known.  ``excluded`` are candidates
+    that could not be chosen; ``missing`` those whose features are unknown, because they had left
+    the catalogue: nothing is learnt of them.
     """
 
     decision_id: Id | None = None
@@ -244,4 +247,5 @@ class LoggedImpression(Struct, frozen=True, kw_only=True):
     item: Id
     propensities: list[Annotated[float, Meta(ge=0.0, le=1.0 + 1e-6)]] | None = None
     value: Annotated[float, Meta(ge=-LARGEST_TOTAL, le=LARGEST_TOTAL)] | None = None
+    excluded: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

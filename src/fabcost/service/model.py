@@ -90,7 +90,7 @@ class Model:
         answer = self._answer(request, decision, chosen, scene.names, published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
-        row = self._row(request, answer, chosen, scene, now)
+        row = self._row(request, answer, chosen, scene, excluded, now)
         shares = chosen.propensities
         return Made(answer, row, None if shares is None else entropy(shares))
 
@@ -151,6 +151,7 @@ class Model:
         answer: DecisionAnswer,
         chosen: Chosen,
         scene: Scene,
+        excluded: list[int],
         now: float,
     ) -> DecisionRow:
         mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
@@ -165,6 +166,7 @@ class Model:
             catalogue_version=self.catalogue.version if request.candidates is None else 0,
             all_propensities=None if shares is None else shares.tolist(),
             would_choose=would if chosen.arm == "baseline" else None,
+            excluded=[scene.names[place] for place in excluded],
             deferred=request.deferred,
         )
         return DecisionRow(

@@ -28,6 +28,8 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         One for each candidate.
     would_choose
         What the bandit would have chosen, where the baseline was served.
+    excluded
+        Candidates that could not be chosen.
     """
 
     context: Record
@@ -39,6 +41,7 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalogue_version: int = 0
     all_propensities: list[float] | None = None
     would_choose: str | None = None
+    excluded: list[str] = []
     deferred: bool = False
 
 
@@ -60,6 +63,7 @@ class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     catalogue_version: int = 0
     all_propensities: list[float] | None = None
     would_choose: str | None = None
+    excluded: list[str] = []
     deferred: bool = False
 
 
@@ -130,10 +134,12 @@ def view(stored: StoredDecision) -> DecisionView:
         deadline=stored.deadline,
         context=made.context,
         candidates=made.candidates,
+        excluded=made.excluded,
         ranking=made.answer.ranking,
         scores=made.answer.scores,
         propensities=made.answer.propensities,
         posterior_version=made.answer.posterior_version,
+        would_choose=made.would_choose,
         deferred=made.deferred,
         resolved=stored.resolved,
         outcome=stored.outcome,

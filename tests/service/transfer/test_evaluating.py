@@ -44,7 +44,6 @@ def test_values_are_those_of_the_truth(tmp_path: Path, floored: Played, excluded
         errors = standardised_errors(found, policy, truth)
         assert errors.keys() == {"replay", "ips", "snips", "dr"}
         assert all(abs(error) < 4.0 for error in errors.values()), (policy, errors)
-    assert ("count as excluded" in said) == (excluded > 0)
     # The log's own mean is far from both: it chooses neither at random nor the best alone.
     assert played.uniform + 0.08 < found["click_rate"]["value"] < played.best - 0.05
 
@@ -68,12 +67,6 @@ def test_choices_without_a_chance_are_said(tmp_path: Path) -> None:
     rows = pq.read_table(played.log).to_pylist()
     unlikely = [sum(p == 0.0 for p in row["propensities"]) for row in rows]
     assert sum(unlikely) > 100
-
-    def rank_all(rows: list[dict[str, Any]]) -> None:
-        for row in rows:
-            row["ranking"] = list(json.loads(row["candidates"]))
-
-    rewrite(played.log, rank_all)
     found, said = evaluate(played.log, "--policy", "uniform")
     missed = np.mean(unlikely) / 5
     assert found["covered"]["uniform"] == pytest.approx(1.0 - missed)
@@ -103,3 +96,24 @@ def test_an_item_that_is_no_candidate_cannot_be_chosen(log: Path) -> None:
     assert "had no chance" not in said
     errors = standardised_errors(found, "always:a3", RATES["kia"])
     assert abs(errors["snips"]) < 4.0
+
+
+def test_what_was_excluded_is_no_candidate_though_nothing_had_a_floor(tmp_path: Path) -> None:
+    played = Played(tmp_path, ModelSettings(), excluded=2)
+    rows = pq.read_table(played.log).to_pylist()
+    assert {len(row["excluded"]) for row in rows} == {2}
+    assert not any(row["action"] in row["excluded"] for row in rows)
+    unlikely = [sum(p == 0.0 for p in row["propensities"]) - 2 for row in rows]
+    found, _ = evaluate(played.log, "--policy", "uniform")
+    assert found["covered"]["uniform"] == pytest.approx(1.0 - np.mean(unlikely) / 5)
+
+
+def test_probability_of_what_was_excluded_is_refused(log: Path) -> None:
+
+    def exclude(rows: list[dict[str, Any]]) -> None:
+        rows[3]["excluded"] = [rows[3]["action"]]
+
+    rewrite(log, exclude)
+    done = CliRunner().invoke(application, ["evaluate", str(log)])
+    assert done.exit_code == 2
+    assert "row 4" in " ".join(done.output.split())

@@ -77,17 +77,11 @@ def has_features(rounds: list[Round]) -> bool:
 
 def notes_on(rounds: list[Round]) -> Iterator[str]:
     """What the candidates are, where that is not plain."""
-    excluded = sum(each.excluded > 0 for each in rounds)
     unlikely = sum(min(each.chances.values()) == 0.0 for each in rounds)
     changed = sum(each.changed for each in rounds)
     gone = {name for each in rounds for name in each.missing}
-    if excluded:
-        yield (
-            f"in {excluded:,} rounds candidates of probability 0 that are not in the ranking count "
-            "as excluded; if the floor was 0 they may only have been unlikely"
-        )
     if unlikely:
-        yield f"in {unlikely:,} rounds candidates of the ranking had no chance: the floor was 0"
+        yield f"in {unlikely:,} rounds candidates had no chance: the floor was 0"
     if changed:
         yield (
             f"in {changed:,} rounds the catalogue was another one: policies that learn see the "

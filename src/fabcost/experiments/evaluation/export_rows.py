@@ -18,7 +18,7 @@ EXPORTED = (
     "propensities",
     "candidates",
     "context",
-    "ranking",
+    "excluded",
     "time",
     "arm",
     "outcome",
@@ -53,7 +53,6 @@ class Round(NamedTuple):
     features: dict[str, Features]
     changed: bool
     missing: frozenset[str]
-    excluded: int
 
 
 class RowError(ValueError):
@@ -97,13 +96,11 @@ def _is_imported(record: Record) -> bool:
 def round_of(record: Record) -> Round:
     """What a row says, or a `RowError`.
 
-    An excluded candidate has the probability 0 and no place in the ranking.
-
     Examples
     --------
     >>> record = {
     ...     "action": "a", "reward": 1, "candidates": '{"a": {}, "b": {}, "c": {}}',
-    ...     "context": "{}", "propensities": [0.5, 0.5, 0.0], "ranking": ["a"],
+    ...     "context": "{}", "propensities": [0.5, 0.5, 0.0], "excluded": ["c"],
     ...     "changed": False, "missing": []
     ... }
     >>> round_of(record).chances
@@ -111,8 +108,10 @@ def round_of(record: Record) -> Round:
     """
     candidates = _features(record, "candidates")
     chances = _chances(record, candidates)
-    possible = set(record["ranking"] or ())
-    offered = {name: p for name, p in chances.items() if p > 0 or name in possible}
+    excluded = set(record["excluded"] or ())
+    offered = {name: p for name, p in chances.items() if name not in excluded}
+    if sum(offered.values()) < 1.0 - _ROUNDING:
+        raise RowError("excluded", f"is {sorted(excluded)}", "but must have no probability")
     reward = outcome(record["reward"])
     if reward is None:
         raise RowError("reward", f"is {record['reward']}", "but must be 0 or 1")
@@ -124,7 +123,6 @@ def round_of(record: Record) -> Round:
         features={name: candidates[name] for name in offered},
         changed=bool(record["changed"]),
         missing=frozenset(record["missing"] or ()),
-        excluded=len(chances) - len(offered),
     )
 
 

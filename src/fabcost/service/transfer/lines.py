@@ -82,6 +82,7 @@ def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
         item=stored.item,
         propensities=made.all_propensities,
         value=stored.value,
+        excluded=tuple(made.excluded),
         missing=tuple(missing),
         changed=made.features is None and made.catalogue_version != version,
         arm=stored.arm,
@@ -121,6 +122,7 @@ def impression_of(line: LogLine) -> LoggedImpression:
         item=line.item,
         propensities=line.propensities,
         value=None if line.item in line.missing else line.value,
+        excluded=line.excluded,
         missing=line.missing,
     )
 
@@ -129,6 +131,8 @@ def _check(line: LogLine) -> None:
     if line.item not in line.candidates:
         known = ", ".join(map(repr, list(line.candidates)[:5])) or "none"
         raise ValueError(f"the item is {line.item!r} but the candidates are {known}")
+    if line.item in line.excluded:
+        raise ValueError(f"the item is {line.item!r}, which is excluded")
     many, given = len(line.candidates), line.propensities
     if given is not None and len(given) != many:
         raise ValueError(f"there are {len(given)} propensities but {many} candidates")

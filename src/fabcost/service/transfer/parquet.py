@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
         ("deferred", pa.bool_()),
         ("active", pa.bool_()),
         ("changed", pa.bool_()),
+        ("excluded", pa.list_(pa.string())),
         ("missing", pa.list_(pa.string())),
     ]
 )
