@@ -91,6 +91,19 @@ def test_copies_change_nothing(rounded: bool) -> None:
     assert len(pool._rows) < 4_000
 
 
+def test_last_copies_are_found_after_the_others_were_dropped() -> None:
+    """The order of what is left of each row is not that of the rows at first."""
+    rng = np.random.default_rng(5)
+    rows = np.tile(rng.normal(size=(200, 3)), (2, 1))
+    pool = Pool(rows, rng=rng)
+    for index in [*range(200, 400), *range(100)]:
+        pool.remove(index)
+    pool._drop_removed()
+    assert len(pool._rows) == 100
+    for theta in rng.normal(size=(50, 3)):
+        assert pool.best(theta) == 100 + int((rows[100:200] @ theta).argmax())
+
+
 def test_a_scan_reads_distinct_rows_only() -> None:
     pool = Pool(np.repeat(np.arange(6.0).reshape(3, 2), 100, axis=0), rng=np.random.default_rng(0))
     for _ in range(250):
