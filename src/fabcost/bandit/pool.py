@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.copies import NONE, Copies, Positions, grouped
+from fabcost.bandit.copies import NONE, Copies, Positions, labels
 from fabcost.bandit.shortlist import Shortlist
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
@@ -50,7 +50,7 @@ class Pool:
         self._where = np.empty_like(ids)
         self._count = ids.size
         shuffled = checked[ids]
-        self._arrange(ids, shuffled, Copies(grouped(shuffled)))
+        self._arrange(ids, shuffled, Copies(labels(shuffled)))
         self._shortlist: _Listed | None = None
         self._work = 0.0
         self._usual = 0.0
