@@ -84,6 +84,8 @@ def awkward_data(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, float]:
 @EVERY_METHOD
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=awkward_data())
+@example((np.array([[1e12], [-1e12]]), np.array([1.0, 1.0]), 1e6))
+@example((np.array([[1e11], [3e12]]), np.array([-1.0, 1.0]), 1e4))
 def test_any_data_leave_a_sound_belief(
     method: Method, data: tuple[FloatArray, FloatArray, float]
 ) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from fabcost.service.messages import LoggedImpression
 
 _DIGITS = 32
+_NOTHING: tuple[object, ...] = (None, (), [], {})
 _encoder = msgspec.json.Encoder()
 
 
@@ -29,7 +30,7 @@ class Names:
     >>> names = Names()
     >>> first = names.next(line)
     >>> first
-    'log-9bbb0b4a6324afb03d4315f7fb99d8b6'
+    'log-8cb3899e47f22476268bcb045a81991c'
     >>> others = Names(names.state)
     >>> others.next(line) == names.next(line) != first
     True
@@ -40,6 +41,8 @@ class Names:
 
     def next(self, line: LoggedImpression) -> str:
         """The name of the line that comes next."""
-        content = self.state.encode() + _encoder.encode(line)
+        # What it does not say is left out: a line keeps its name when lines can say more.
+        said = {name: v for name, v in msgspec.structs.asdict(line).items() if v not in _NOTHING}
+        content = self.state.encode() + _encoder.encode(said)
         self.state = hashlib.sha256(content).hexdigest()[:_DIGITS]
         return f"log-{self.state}"
