@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("same", derandomize=True)
-settings.register_profile("explore", print_blob=True)
+# How long examples take is the machine's business.
+slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", slow, derandomize=True)
+settings.register_profile("explore", slow, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FABCOST_EXPLORE") == "1" else "same")

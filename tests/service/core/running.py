@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import patch
 
 from fabcost.service.clock import Clock
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
+from fabcost.service.looking import Totals
+from fabcost.service.messages import DecisionRequest, FeedbackRequest, StatsAnswer
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
@@ -68,7 +70,13 @@ async def told(service: Service, decision: str, value: float = 1.0, key: str = "
     return (await service.feedback("cars", [request]))[0].status
 
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+async def stats_now(service: Service) -> StatsAnswer:
+    """The statistics with no count from memory, where it stays the longer the slower it was."""
+    with patch.object(Totals, "is_fresh", return_value=False):
+        return await service.stats("cars")
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not await condition():
             await asyncio.sleep(0.02)

@@ -10,7 +10,16 @@ from fabcost.service.messages import LoggedImpression, StatsBucket
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import DecisionRow
-from tests.service.core.running import ITEMS, Hands, cars, serving, shown, told, until
+from tests.service.core.running import (
+    ITEMS,
+    Hands,
+    cars,
+    serving,
+    shown,
+    stats_now,
+    told,
+    until,
+)
 
 WAIT = 600.0
 
@@ -35,7 +44,7 @@ async def minutes(service: Service) -> dict[float, StatsBucket]:
 
 async def nothing_open(service: Service) -> None:
     async def none() -> bool:
-        return (await service.stats("cars")).pending == 0
+        return (await stats_now(service)).pending == 0
 
     await until(none)
 

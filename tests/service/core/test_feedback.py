@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabcost.service.messages import DecisionRequest
-from tests.service.core.running import Hands, cars, serving, shown, told, until
+from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
 
 def run(address: str, scenario: Any, **settings: Any) -> None:
@@ -238,4 +238,4 @@ async def _has(service: Any, count: int) -> bool:
 
 
 async def _none_parked(service: Any) -> bool:
-    return "parked" not in (await service.stats("cars")).feedback
+    return "parked" not in (await stats_now(service)).feedback

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fabcost.service.logs import logger
 from fabcost.service.metrics import Metrics
 from tests.service.http.serving import Running
+from tests.service.http.waiting import lines_with
 
 CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
 
@@ -104,7 +105,7 @@ def test_request_ids(http: httpx.Client, given: str, kept: bool) -> None:
 
 def test_requests_are_logged_without_what_they_hold(server: Running, http: httpx.Client) -> None:
     http.get("/v1/models/secret-model/items?after=secret-item", headers={"x-request-id": "look"})
-    (line,) = (each for each in server.logged().splitlines() if '"look"' in each)
+    (line,) = lines_with(server, '"look"')
     logged = json.loads(line)
     assert logged.pop("ms") > 0
     assert logged.pop("time")
