@@ -34,6 +34,7 @@ class Deciding(Core):
         super().__init__(**parts)
         self._durable_within = durable_within
         self._waiting: deque[PendingDecision] = deque()
+        self._given_up_at: int | None = None
 
     async def decide(
         self, name: str, request: DecisionRequest, repeated: Repeated = id
@@ -65,6 +66,8 @@ class Deciding(Core):
             self._waiting.popleft()
         self._waiting.append(pending)
         self._writer.submit(Write(made.row, model.new_steps(), made.entropy, pending))
+        if self._stalled and not pending.done():
+            pending.set_result(False)
 
     async def feedback(
         self, name: str, requests: Sequence[FeedbackRequest]
@@ -96,7 +99,13 @@ class Deciding(Core):
         while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
             pending = self._waiting.popleft()
             if not pending.done():
+                self._given_up_at = self._writer.settled
                 pending.set_result(False)
+
+    @property
+    def _stalled(self) -> bool:
+        """Whether the database has not answered since it kept a decision waiting for too long."""
+        return self._given_up_at == self._writer.settled
 
 
 def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal, TextIO
+from typing import Any, BinaryIO, Literal, TextIO
 
 import msgspec
 import structlog
@@ -29,14 +30,29 @@ def logger(level: str, form: Format, stream: TextIO = sys.stderr) -> FilteringBo
     """
     wrapper = structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()])
     if form == "console":
-        plain: Any = structlog.PrintLogger(stream)
+        plain: Any = structlog.PrintLogger(_Lossy(stream))  # type: ignore[arg-type]
         renderer = structlog.dev.ConsoleRenderer(colors=stream.isatty())
         processors: list[Any] = [structlog.processors.add_log_level, _stamp, renderer]
     else:
-        plain = structlog.BytesLogger(stream.buffer)
+        plain = structlog.BytesLogger(_Lossy(stream.buffer))  # type: ignore[arg-type]
         processors = [_render]
     made = structlog.wrap_logger(plain, processors=processors, wrapper_class=wrapper)
     return made.bind()  # type: ignore[no-any-return]
+
+
+class _Lossy:
+    """A stream that loses what cannot be written: a full disk must not stop the server."""
+
+    def __init__(self, stream: TextIO | BinaryIO) -> None:
+        self._stream: Any = stream
+
+    def write(self, content: str | bytes) -> None:
+        with suppress(OSError):
+            self._stream.write(content)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 def forward(name: str, log: FilteringBoundLogger) -> None:

@@ -15,6 +15,7 @@ from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
 from fabcost.service.requests import Expire
+from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
 from fabcost.service.writer import Writer
@@ -39,6 +40,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         super().__init__(**parts)
         self._park_seconds = park_seconds
         self._stopped = False
+        self._expiring = False
         self._sweeping = asyncio.create_task(self._sweep())
 
     @classmethod
@@ -98,6 +100,8 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             return "the server is stopping"
         if self._writer.away is not None:
             return f"the database is away: {self._writer.away}"
+        if self._stalled:
+            return "the database does not answer"
         failed = [name for name, each in self._models.items() if each.learning.failure is not None]
         return f"{', '.join(map(repr, failed))} stopped learning" if failed else None
 
@@ -107,18 +111,26 @@ class Service(Managing, Deciding, Viewing, Exchanging):
 
     async def _sweep(self) -> None:
         """Expire what is due, and forget feedback that was parked for too long."""
-        expired: asyncio.Future[int] | None = None
+        stalled = False
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             self._stop_waiting()
-            if self._writer.away is None and (expired is None or expired.done()):
-                expired = self._loop.create_future()
-                expired.add_done_callback(_forget)
-                now = self.clock.now()
-                self._writer.submit(Expire(now, now - self._park_seconds, expired))
+            if stalled != self._stalled:
+                stalled = self._stalled
+                self.metrics.store_away(stalled or self._writer.away is not None)
+            if self._writer.away is None and not self._expiring:
+                self._expire()
 
+    def _expire(self) -> None:
+        self._expiring, now = True, self.clock.now()
+        done: asyncio.Future[int] = self._loop.create_future()
+        done.add_done_callback(self._expired)
+        self._writer.submit(Expire(now, now - self._park_seconds, done))
 
-def _forget(done: asyncio.Future[int]) -> None:
-    """An error was told by the writer."""
-    if not done.cancelled():
-        done.exception()
+    def _expired(self, done: asyncio.Future[int]) -> None:
+        """Go on at once if there is more; an error was told by the writer."""
+        self._expiring = False
+        if done.cancelled() or done.exception() is not None or self._stopped:
+            return
+        if done.result() == EXPIRED_AT_ONCE and self._writer.away is None:
+            self._expire()

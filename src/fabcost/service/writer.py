@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fabcost.service.backlog import Backlog
@@ -32,6 +34,7 @@ from fabcost.service.resolution import Result, model_of, without_models
 _MOST_AT_ONCE = 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _STOP = object()
+_UNUSABLE = "the database cannot be used now"
 _AWAY = (StoreAwayError, TakenOverError, DatabaseUnusableError)
 
 
@@ -66,12 +69,14 @@ class Writer:
     ) -> None:
         self.ledger = ledger
         self.away: str | None = None
+        #: Grows whenever the database has answered.
+        self.settled = 0
         self._loop = loop
         self._observer = observer
-        self._tell = tell
+        self._tell = partial(_tell_quietly, tell)
         self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._gathered: list[Request] = []
-        self._backlog = Backlog(backlog, tell)
+        self._backlog = Backlog(backlog, self._tell)
         self._failed: set[str] = set()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -221,6 +226,7 @@ class Writer:
             self._loop.call_soon_threadsafe(self._settle, answers)
 
     def _settle(self, answers: list[tuple[Awaiting, Any]]) -> None:
+        self.settled += 1
         for done, result in answers:
             if done.done():
                 continue
@@ -248,7 +254,7 @@ class Writer:
     def _go_away(self, error: ServiceError) -> None:
         self.away = str(error)
         self._observer.store_away(True)
-        self._tell(f"the database is away: {error}")
+        self._tell(f"the database is away: {getattr(error, 'detail', '') or error}")
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""
@@ -262,10 +268,10 @@ class Writer:
                 self.ledger.reopen()
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
-                self.away = str(error)
+                self.away = str(error) if isinstance(error, ServiceError) else _UNUSABLE
                 continue
-            self.away = None
             self._observer.store_away(False)
+            self.away = None
             self._tell("the database is back")
 
     def _drained(self) -> list[Request]:
@@ -277,6 +283,12 @@ class Writer:
     def _write_backlog(self) -> None:
         self._backlog.write(self.ledger)
         self._observer.backlog(0)
+
+
+def _tell_quietly(tell: Callable[[str], object], message: str) -> None:
+    """Telling may fail, as on a disk that is full; writing goes on."""
+    with contextlib.suppress(Exception):
+        tell(message)
 
 
 def _groups(batch: list[Request]) -> list[list[Request]]:

@@ -74,11 +74,32 @@ def test_decisions_do_not_wait_for_the_database_longer_than_they_may(store_addre
                 request = DecisionRequest(decision_id="d", context={"device": "mobile"})
                 answer = await service.decide(MODEL, request)
                 assert not answer.durable
-                assert service.ready is None
+                assert service.ready is not None
             await until(lambda: is_ready(service))
             assert await told(service, "d") == "applied"
 
     asyncio.run(main())
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(store_address: str) -> None:
+    async def main() -> None:
+        async with serving(store_address, tell=_full, durable_within=0.0) as service:
+            await cars(service)
+            with held_up(store_address):
+                await shown(service, "d")
+                await until(lambda: is_away(service))
+            await until(lambda: is_ready(service))
+            assert await told(service, "d") == "applied"
+
+    asyncio.run(main())
+
+
+def _full(_: str) -> None:
+    raise OSError("no space left on device")
+
+
+async def is_away(service: Service) -> bool:
+    return service._writer.away is not None
 
 
 def test_a_folder_that_is_gone_for_a_while(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""More decisions are due at once than one transaction takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fabcost.service import resolution, service
+from tests.service.core.running import Hands, cars, serving, shown, until
+
+
+def test_the_rest_does_not_wait_for_the_next_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (resolution, service):
+        monkeypatch.setattr(module, "EXPIRED_AT_ONCE", 2)
+
+    async def main() -> None:
+        hands = Hands()
+        async with serving(str(tmp_path / "bandit.db"), hands) as running:
+            running._sweeping.cancel()
+            await cars(running)
+            for k in range(9):
+                await shown(running, f"d{k}")
+            hands.pass_by(1_000.0)
+            running._expire()
+            await until(lambda: has_learnt(running, 9))
+
+    asyncio.run(main())
+
+
+async def has_learnt(running: service.Service, many: int) -> bool:
+    return running.posterior("cars").impressions == many
