@@ -85,6 +85,21 @@ def test_decision(postgres: PostgresServer, postgres_address: str, moment: Momen
 
 
 @AT_EACH_MOMENT
+def test_repeated_decision(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
+    async def scenario(service: Service, between: Wire) -> None:
+        item = await shown(service, "a")
+        assert (await service.stats("cars")).decisions == 1
+        between.break_when(moment)
+        assert await shown(service, "a") == item
+        await is_back(service)
+        assert await told(service, "a") == "applied"
+        stats = await service.stats("cars")
+        assert (stats.decisions, stats.impressions) == (1, 1)
+
+    run(postgres, postgres_address, scenario)
+
+
+@AT_EACH_MOMENT
 def test_early_feedback(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
     async def scenario(service: Service, between: Wire) -> None:
         between.break_when(moment)

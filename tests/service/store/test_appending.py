@@ -86,3 +86,12 @@ def test_their_time_is_not_forgotten(store: Store, store_address: str) -> None:
         store.mark_counted()
     assert again.latest_time() == 900.5
     again.close()
+
+
+def test_time_of_a_row_that_was_there_is_not_expected(store: Store) -> None:
+    assert store.append_decisions([decision_row("d-1", made=100.5)])
+    with store.transaction():
+        store.mark_counted()
+    assert not store.append_decisions([decision_row("d-1", made=900.5)])
+    store.reopen()
+    assert store.latest_time() == 100.5

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from fabcost.service.store import postgres, sqlite
 from fabcost.service.store.database import Database
 from fabcost.service.store.protocol import Store
@@ -20,6 +22,7 @@ BATCHES = {
     "find_feedback": KEY,
     "set_feedback_status": (*KEY, "status"),
 }
+LATEST = ("uncounted", "mark_counted", "latest_time")
 # SQLite makes these indexes for primary keys and names them so.
 INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
@@ -35,6 +38,13 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
     return str(connection._open().execute(query, [None] * (2 * len(columns) + 1)).fetchall())
 
 
+def explain_alone(store: Store, name: str) -> str:
+    assert isinstance(store, Database)
+    text = statement(name, store._connection.dialect)
+    how = "EXPLAIN" if store._connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
+    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", {}))
+
+
 def test_batches_are_found_by_key(store: Store) -> None:
     names = [f"d-{number}" for number in range(4_000)]
     with store.transaction():
@@ -43,3 +53,14 @@ def test_batches_are_found_by_key(store: Store) -> None:
     plans = {name: explain(store, name, columns) for name, columns in BATCHES.items()}
     for plan in plans.values():
         assert any(index in plan for index in INDEXES), plan
+
+
+@pytest.mark.parametrize("name", LATEST)
+def test_latest_decisions_are_found_without_reading_all(store: Store, name: str) -> None:
+    with store.transaction():
+        store.insert_decisions([decision_row(f"d-{number}") for number in range(4_000)])
+        store.mark_counted()
+    plan = explain_alone(store, name)
+    assert "decisions_in_order" in plan or "SEARCH d" in plan, plan
+    assert not any(each in plan for each in ("Seq Scan on decisions", "SCAN d")), plan
+    assert not any(each in plan for each in INDEXES), plan

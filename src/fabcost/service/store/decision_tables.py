@@ -31,8 +31,10 @@ class DecisionTables(Session):
         if not rows:
             return True
         inserted = self._append("append_decisions", DecisionRow._fields, rows)
+        if inserted < len(rows):
+            return False
         self._appended = max(self._appended, *(row.made for row in rows))
-        return inserted == len(rows)
+        return True
 
     def uncounted(self) -> list[StoredDecision]:
         """Decisions that were written since the last `mark_counted`."""

@@ -1,0 +1,1 @@
+CREATE INDEX decisions_in_order ON decisions (seq);

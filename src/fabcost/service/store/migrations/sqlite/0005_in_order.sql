@@ -1,0 +1,1 @@
+-- Decisions are kept in the order of seq already.
