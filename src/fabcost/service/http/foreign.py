@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from starlette.routing import Route, Router
 from starlette.types import Message
@@ -60,6 +60,8 @@ class Contract:
         """What the contract answers."""
         method, path = incoming.scope["method"], incoming.scope["path"]
         principal = admit(self._site, incoming.headers)
+        if not self._site.asks_for_keys:
+            check_origin(incoming.headers)
         role, model = personalizer.role_of(method, path), personalizer.model_of(path)
         check_allowed(principal, role, model)
         body = await incoming.body(self._site.settings.body_bytes)
@@ -72,6 +74,26 @@ class Contract:
         status, code = _TERMS.get(error.code, _BUG)
         headers = ((b"x-ms-error-code", code.encode()), *error.headers)
         return Answer(status, personalizer.error_body(code, str(error)), headers=headers)
+
+
+def check_origin(headers: Mapping[bytes, bytes]) -> None:
+    """An error if a page of another site asks.
+
+    The contract takes JSON under any content type, so browsers send it without asking first.
+
+    Examples
+    --------
+    >>> check_origin({b"host": b"localhost:8000", b"origin": b"http://localhost:8000"})
+    >>> check_origin({b"host": b"localhost:8000", b"origin": b"https://evil.example"})
+    Traceback (most recent call last):
+    fabcost.service.http.problem.RefusedError: without keys pages of other sites are not served
+    """
+    origin = headers.get(b"origin")
+    if origin is None:
+        return
+    site = origin.partition(b"://")[2]
+    if not site or site.lower() != headers.get(b"host", b"").lower():
+        raise RefusedError(403, "forbidden", "without keys pages of other sites are not served")
 
 
 async def collect(router: Router, incoming: Incoming, body: bytes) -> Answer:
