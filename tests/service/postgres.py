@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -10,14 +11,14 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-ATTEMPTS = 5
+LONGEST_START = 60.0
 
 
 class PostgresMissingError(Exception):
@@ -37,9 +38,24 @@ def find_binaries() -> Path:
 
 
 def find_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A free port that nobody gets who asks for any: it stays free while its server is stopped."""
+    first, last = given_ports()
+    outside = [*range(10_000, first), *range(last + 1, 65_536)] or list(range(10_000, 65_536))
+    random.SystemRandom().shuffle(outside)
+    for port in outside:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
+
+
+def given_ports() -> tuple[int, int]:
+    """The first and the last of those that the system gives to whoever asks for any."""
+    span = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    if not span.exists():
+        return 32_768, 65_535
+    first, last = span.read_text(encoding="utf-8").split()
+    return int(first), int(last)
 
 
 class PostgresServer:
@@ -64,12 +80,13 @@ class PostgresServer:
     def start(self) -> None:
         settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
         log = str(self._folder / "log")
-        for attempt in range(ATTEMPTS):
+        until = time.monotonic() + LONGEST_START
+        while True:
             try:
                 self._run("pg_ctl", "-w", "-l", log, "-o", f"{settings} -c fsync=off", "start")
             except subprocess.CalledProcessError:
                 # After a kill, what is left of the old server may still be going away.
-                if attempt == ATTEMPTS - 1:
+                if time.monotonic() > until:
                     raise
                 time.sleep(1.0)
             else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from fabcost.service.settings import Settings
 from tests.service.dashboard.adverts import Adverts, add_key, adverts
@@ -21,6 +21,9 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+expect.set_options(timeout=20_000)
 
 
 def settings_for(database: Path) -> Settings:
@@ -45,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adverts]:
     """A site whose server asks for no keys and has a model that has learnt a little."""
     database = tmp_path_factory.mktemp("served") / "bandit.db"
     with running(settings_for(database)) as server, adverts(server.address) as found:
-        found.make_model("cars")
+        found.make_model("cars", reward_wait_seconds=86_400.0)
         found.live_through("cars", decisions=30)
         yield found
 

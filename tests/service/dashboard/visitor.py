@@ -38,13 +38,26 @@ class Visitor:
 
     def see_figures(self) -> None:
         """Wait until the model is shown."""
-        expect(self.page.locator("#connection")).to_have_text("Live", timeout=20_000)
-        expect(self.page.locator("#weights tbody tr").first).to_be_visible(timeout=20_000)
+        expect(self.page.locator("#connection")).to_have_text("Live", timeout=60_000)
+        expect(self.page.locator("#weights tbody tr").first).to_be_visible(timeout=60_000)
 
     def figure(self, name: str) -> str:
         """The value of the tile whose label ends with a name."""
         tile = self.page.locator(".tile", has=self.page.locator("dt", has_text=name))
         return tile.locator(".value").inner_text().replace("\u00a0", " ")
+
+    def questions(self) -> list[str]:
+        """What was asked of the API, so far."""
+        return [each for each in self.asked if "/v1/" in each]
+
+    def wait_until_quiet(self) -> None:
+        """Until the page has asked nothing for longer than it pauses."""
+        for _ in range(24):
+            before = len(self.asked)
+            self.page.wait_for_timeout(2_500)
+            if len(self.asked) == before:
+                return
+        raise AssertionError("the page goes on asking")
 
     def evaluate(self, module: str, expression: str, *values: Any) -> Any:
         """What an expression of ``module`` and ``values`` gives, with a module of the page."""

@@ -18,7 +18,7 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow, StoredDecision
-from tests.service.faults.servers import wait_for
+from tests.service.faults.servers import PATIENCE, wait_for
 from tests.service.faults.visitors import MODEL, Said, Told
 
 
@@ -51,11 +51,11 @@ def served_digest(address: str, model: str = MODEL) -> tuple[int, str]:
     """The same as a server has it, when no refresh is running."""
 
     def settled() -> bool:
-        stats = httpx.get(f"{address}/v1/models/{model}/stats").json()
+        stats = httpx.get(f"{address}/v1/models/{model}/stats", timeout=PATIENCE).json()
         return not stats["refreshing"]
 
     wait_for(settled)
-    posterior = httpx.get(f"{address}/v1/models/{model}/posterior").json()
+    posterior = httpx.get(f"{address}/v1/models/{model}/posterior", timeout=PATIENCE).json()
     return posterior["impressions"], posterior["digest"]
 
 
@@ -107,6 +107,7 @@ def wait_until_resolved(address: str) -> None:
     """Until every decision has its feedback, or its deadline behind it."""
 
     def none_pending() -> bool:
-        return bool(httpx.get(f"{address}/v1/models/{MODEL}/stats").json()["pending"] == 0)
+        stats = httpx.get(f"{address}/v1/models/{MODEL}/stats", timeout=PATIENCE).json()
+        return bool(stats["pending"] == 0)
 
     wait_for(none_pending)

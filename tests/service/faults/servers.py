@@ -18,6 +18,8 @@ from tests.service.faults import nursery
 
 ROOT = Path(__file__).parents[3]
 LONGEST_WAIT = 120.0
+#: Seconds within which a busy server answers.
+PATIENCE = 60.0
 
 
 class Nursery:
@@ -106,16 +108,24 @@ def nursery_in(folder: Path) -> Iterator[Nursery]:
 def wait_for(condition: Callable[[], object], *, told: Callable[[], object] = str) -> None:
     """Until it holds; a failure says what ``told`` knows."""
     until = time.monotonic() + LONGEST_WAIT
-    while not condition():
+    while not holds(condition):
         assert time.monotonic() < until, told()
         time.sleep(0.01)
 
 
+def holds(condition: Callable[[], object]) -> bool:
+    """Whether it does; not if a server does not answer in time."""
+    try:
+        return bool(condition())
+    except httpx.TransportError:
+        return False
+
+
 def is_ready(address: str) -> bool:
-    return httpx.get(f"{address}/readyz").status_code == 200
+    return httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 200
 
 
 def store_away(address: str) -> bool:
     """What the metrics say."""
-    lines = httpx.get(f"{address}/metrics").text.splitlines()
+    lines = httpx.get(f"{address}/metrics", timeout=PATIENCE).text.splitlines()
     return "fabcost_store_away 1.0" in lines

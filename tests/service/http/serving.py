@@ -100,31 +100,46 @@ def running(settings: Settings) -> Iterator[Running]:
 
 
 class Process:
-    """A server as ``fabcost serve`` starts it."""
+    """A server as ``fabcost serve`` starts it; what it logs is read while it runs."""
 
     def __init__(self, database: Path | str, *flags: str) -> None:
         command = [sys.executable, "-m", "fabcost", "serve", "--port", "0"]
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
         }
+        # A full pipe would stop the server, and a file would fill up with its disk.
+        log, its_log = os.pipe()
         self.process = subprocess.Popen(
             [*command, "--database", str(database), *flags],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=its_log,
             text=True,
             env=inherited,
         )
+        os.close(its_log)
+        self._reader = threading.Thread(target=self._read, args=[log], daemon=True)
+        self._reader.start()
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
-            raise RuntimeError(f"the server did not start: {line}{self.process.communicate()[1]}")
+            self.process.communicate()
+            raise RuntimeError(f"the server did not start: {line}{self.logged()}")
         self.address = line.removeprefix("listening on ").strip()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal; the exit status, and all that was logged."""
         self.process.send_signal(number)
-        _, logged = self.process.communicate(timeout=60)
-        return self.process.returncode, logged
+        self.process.communicate(timeout=60)
+        return self.process.returncode, self.logged()
+
+    def logged(self) -> str:
+        """All that was logged, when it has ended."""
+        self._reader.join(60)
+        return self._logged
+
+    def _read(self, log: int) -> None:
+        with os.fdopen(log, encoding="utf-8") as lines:
+            self._logged = lines.read()
 
 
 @contextmanager
@@ -137,3 +152,4 @@ def process(database: Path | str, *flags: str) -> Iterator[Process]:
         if server.process.poll() is None:
             server.process.kill()
         server.process.communicate()
+        server.logged()
