@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import msgspec
+
 from fabcost.service.counting import Counts, recounted
 from fabcost.service.errors import TakenOverError
 from fabcost.service.keeper import Keeper
@@ -12,7 +14,7 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import Key
+from fabcost.service.store.rows import Key, ModelRow
 
 _SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
 
@@ -140,18 +142,25 @@ class Ledger:
         self.store.reopen()
         self._uncounted = None
         with self.store.transaction():
-            heads = {row.model: row.head_lsn for row in self.store.models()}
-            for model, head in heads.items():
-                if model in self.keepers:
-                    self._catch_up(model, head)
+            rows = self.store.models()
+            for row in rows:
+                if row.model in self.keepers:
+                    self._catch_up(row.model, row.head_lsn)
+                    self._undo_unheard(row)
                 else:
                     # Whoever asked for it was told that it is not there.
-                    self.store.delete_model(model)
+                    self.store.delete_model(row.model)
             self._parked = self.store.parked()
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
-        for model in self.keepers.keys() - heads.keys():
+        for model in self.keepers.keys() - {row.model for row in rows}:
             self.forget(model)
+
+    def _undo_unheard(self, row: ModelRow) -> None:
+        """Whoever asked for other settings was told that nothing was changed."""
+        settings = msgspec.json.encode(self.keepers[row.model].settings).decode()
+        if settings != row.settings:
+            self.store.update_model(row.model, settings, row.edited)
 
     def _catch_up(self, model: str, head: int) -> None:
         keeper = self.keepers[model]

@@ -6,6 +6,7 @@ Whoever asked is told that the database is away, and may ask again.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -168,6 +169,9 @@ def test_changed_model(postgres: PostgresServer, postgres_address: str, moment: 
             await service.change_model("cars", {"click_threshold": 2.0})
         await is_back(service)
         assert service.model("cars").settings.click_threshold == 0.0
+        with reading(postgres_address) as store:
+            (row,) = (each for each in store.models() if each.model == "cars")
+        assert json.loads(row.settings)["click_threshold"] == 0.0
         changed = await service.change_model("cars", {"click_threshold": 3.0})
         assert changed.settings.click_threshold == 3.0
 
