@@ -16,7 +16,7 @@ PREFIX = "FABCOST_"
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
 _OF_TESTS = "REQUIRE_"
 _USER = re.compile(r"(://[^:/@]*:).*@", re.DOTALL)
-_PARAMETER = re.compile(r"(?<=[?&]password=)[^&]*")
+_PARAMETER = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
@@ -108,10 +108,12 @@ def without_password(database: str) -> str:
     --------
     >>> without_password("postgresql://shop:s3cret@db/fabcost")
     'postgresql://shop:***@db/fabcost'
+    >>> without_password("postgresql://shop@db/fabcost?sslpassword=s3cret&sslmode=require")
+    'postgresql://shop@db/fabcost?sslpassword=***&sslmode=require'
     >>> without_password("sqlite:///fabcost.db")
     'sqlite:///fabcost.db'
     """
-    return _PARAMETER.sub("***", _USER.sub(r"\1***@", database))
+    return _PARAMETER.sub(r"\1***", _USER.sub(r"\1***@", database))
 
 
 def _from_file(file: Path | None) -> dict[str, Any]:

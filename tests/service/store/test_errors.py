@@ -4,18 +4,19 @@ import sqlite3
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
+from fabcost.service.store import sqlite
 from fabcost.service.store.address import store_at
 from fabcost.service.store.database import Database
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
 from tests.service.postgres import PostgresServer
-from tests.service.store.rows import decision_row, model_row
+from tests.service.store.rows import decision_row, key_row, model_row
 
 
 class TestAddress:
@@ -95,11 +96,32 @@ class TestFile:
             store_at(path).open(take_over=True)
             timer.join()
 
-    def test_writer_that_stays_is_said(self, path: str) -> None:
+    def test_writer_that_stays_is_said(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite, "_PATIENT_SECONDS", 0.1)
         with closing(sqlite3.connect(path)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreAwayError, match="locked"):
                 store_at(path).open(take_over=True)
+
+    def test_only_the_server_that_writes_hurries(
+        self, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sqlite, "_HURRIED_SECONDS", 0.02)
+        store, keys, second = (store_at(path) for _ in range(3))
+        store.open(take_over=True)
+        keys.open(take_over=False)
+        with held_for_a_moment(path), pytest.raises(StoreAwayError), store.transaction():
+            pass
+        store.reopen()
+        with held_for_a_moment(path), pytest.raises(StoreAwayError), store.transaction():
+            pass
+        with held_for_a_moment(path):
+            keys.insert_key(key_row())
+        with held_for_a_moment(path):
+            second.open(take_over=True)
+        assert len(second.keys()) == 1
+        for each in (store, keys, second):
+            each.close()
 
     def test_lock_of_another_program_is_waited_out(self, store: Database, path: str) -> None:
         with closing(sqlite3.connect(path)) as other:
@@ -130,6 +152,19 @@ class TestFile:
         with store.transaction():
             store.insert_decisions(rows)
         assert store.pending("news") == 20
+
+
+@contextmanager
+def held_for_a_moment(path: str) -> Iterator[None]:
+    """The lock of a file is taken, for a fifth of a second."""
+    with closing(sqlite3.connect(path, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.2, other.rollback)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.join()
 
 
 def write_during(end: Callable[[], None], store: Store) -> None:

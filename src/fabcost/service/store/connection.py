@@ -21,6 +21,10 @@ class Connection(Protocol):
         """Connect, and check that the program which answers is recent enough."""
         ...
 
+    def hurry(self) -> None:
+        """Wait only shortly for locks of other programs, from now on."""
+        ...
+
     def disconnect(self) -> None:
         """End the connection; ending it twice is harmless."""
         ...

@@ -17,6 +17,7 @@ from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
 
 OLDEST = 120_000
+_PATIENT_SECONDS, _HURRIED_SECONDS = 30, 5
 _DEFAULTS = {
     "application_name": "fabcost",
     "connect_timeout": "5",
@@ -29,7 +30,6 @@ _DEFAULTS = {
 # grows fast say.
 _SETTINGS = """
 SET synchronous_commit = on;
-SET lock_timeout = '5s';
 SET statement_timeout = '120s';
 SET idle_in_transaction_session_timeout = '60s';
 SET enable_seqscan = off;
@@ -70,6 +70,7 @@ class Postgres:
             ) from None
         self._conninfo = make_conninfo(**{**_DEFAULTS, **known, "client_encoding": "utf8"})
         self._secret = known.get("password", "")
+        self._wait_seconds = _PATIENT_SECONDS
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def connect(self) -> None:
@@ -81,11 +82,19 @@ class Postgres:
                 self._conninfo, autocommit=True, prepare_threshold=None
             )
             self._connection.execute(_SETTINGS)
+            self._set_wait(self._connection)
         version = self._connection.info.server_version
         if version < OLDEST:
             raise DatabaseUnusableError(
                 f"PostgreSQL is {version // 10_000} but must be at least {OLDEST // 10_000}"
             )
+
+    def hurry(self) -> None:
+        """Wait five seconds at most for a lock."""
+        self._wait_seconds = _HURRIED_SECONDS
+        if self._connection is not None:
+            with self._errors():
+                self._set_wait(self._connection)
 
     def disconnect(self) -> None:
         """End the connection."""
@@ -120,6 +129,9 @@ class Postgres:
                 refuse_nul(row)
         text = _batch(tuple(columns)) + _translated(statement)
         return self._execute(text, {"batch": content.decode()})
+
+    def _set_wait(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        connection.execute(f"SET lock_timeout = '{self._wait_seconds:d}s'")
 
     def roll_back(self) -> None:
         """Undo what was begun, unless the connection has gone, which undoes it too."""

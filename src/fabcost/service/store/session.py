@@ -59,6 +59,7 @@ class Session:
                 with self._begun():
                     self._stamp = self._next_stamp = _new_stamp()
                     ((self._epoch,),) = self._run("take_over", stamp=self._stamp)
+                self._connection.hurry()
         except BaseException:
             self.close()
             raise

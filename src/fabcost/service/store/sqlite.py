@@ -17,7 +17,8 @@ from fabcost.service.store.connection import Dialect, refuse_nul
 
 OLDEST = (3, 37, 0)
 _MOST_ROWS = 512
-_BUSY_SECONDS = 2.0
+# A busy server leaves the lock for moments only, and SQLite does not queue for it.
+_PATIENT_SECONDS, _HURRIED_SECONDS = 30.0, 2.0
 _LOCKED_SECONDS = 0.005
 _STATEMENTS = 256
 _LOOK_EVERY_SECONDS = 1.0
@@ -52,6 +53,7 @@ class Sqlite:
         self._connection: sqlite3.Connection | None = None
         self._file = 0
         self._looked = 0.0
+        self._wait_seconds = _PATIENT_SECONDS
 
     def connect(self) -> None:
         """Open the file; the first time, make it if it is not there."""
@@ -65,13 +67,19 @@ class Sqlite:
             self._connection = sqlite3.connect(
                 self._existing() if self._file else self._path,
                 uri=bool(self._file),
-                timeout=_BUSY_SECONDS,
+                timeout=self._wait_seconds,
                 isolation_level=None,
                 check_same_thread=False,
                 cached_statements=_STATEMENTS,
             )
             self._prepare(self._connection)
             self._file = os.stat(self._path).st_ino
+
+    def hurry(self) -> None:
+        """Wait two seconds at most for the lock of another program."""
+        self._wait_seconds = _HURRIED_SECONDS
+        if self._connection is not None:
+            self._connection.execute(f"PRAGMA busy_timeout = {1_000 * self._wait_seconds:.0f}")
 
     def disconnect(self) -> None:
         """Close the file."""
@@ -133,7 +141,7 @@ class Sqlite:
         raise StoreAwayError(f"{self._path} was deleted or replaced")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        mode = _keep_a_log(connection)
+        mode = _keep_a_log(connection, self._wait_seconds)
         if mode != "wal":
             raise DatabaseUnusableError(
                 f"{self._path} cannot keep a write-ahead log (its journal mode is {mode!r}); "
@@ -143,11 +151,11 @@ class Sqlite:
         connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _keep_a_log(connection: sqlite3.Connection) -> str:
+def _keep_a_log(connection: sqlite3.Connection, seconds: float) -> str:
     """Ask for a write-ahead log; which mode it is then."""
     # SQLite reads before it writes here, and then waits for no other writer whatever its timeout
     # is: servers that start on a new file would meet.
-    latest = time.monotonic() + _BUSY_SECONDS
+    latest = time.monotonic() + seconds
     while True:
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
