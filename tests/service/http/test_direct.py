@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from fabcost.service.http import direct
 from fabcost.service.http.gate import Gate
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
+from tests.service.http.test_overload import Slow
+from tests.service.http.waiting import PATIENCE, lines_with, wait_for_in_flight, wait_until_refused
 
 PATH = "/v1/models/news/decisions"
 BODY = json.dumps({"candidates": {"a": {"x": 1}, "b": {"x": 2}}}).encode()
@@ -23,7 +25,7 @@ BODY = json.dumps({"candidates": {"a": {"x": 1}, "b": {"x": 2}}}).encode()
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     database = str(tmp_path_factory.mktemp("direct") / "bandit.db")
-    settings = Settings(database=database, request_seconds=0.5, body_bytes=200_000)
+    settings = Settings(database=database, request_seconds=600.0, body_bytes=200_000)
     with running(settings) as server:
         with server.client() as http:
             http.post("/v1/models", json={"name": "news"}).raise_for_status()
@@ -32,12 +34,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate is closed: what is answered came the short way."""
+    """The gate is closed: what is answered came the short way, however slowly."""
 
     async def closed(*_: object) -> None:
         raise AssertionError("a request went the long way")
 
     monkeypatch.setattr(Gate, "__call__", closed)
+    monkeypatch.setattr(direct, "_HELD_SECONDS", 60.0)
 
 
 def request(body: bytes = BODY, path: str = PATH, head: bytes = b"", version: str = "1.1") -> bytes:
@@ -48,7 +51,7 @@ def request(body: bytes = BODY, path: str = PATH, head: bytes = b"", version: st
 
 def connect(server: Running) -> socket.socket:
     host, port = server.address.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)), timeout=30)
+    connection = socket.create_connection((host, int(port)), timeout=PATIENCE)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -141,8 +144,9 @@ def test_refusals_are_those_of_the_gate(server: Running, name: str) -> None:
     assert (found, body["error"]["code"]) == (status, code)
 
 
-def test_a_body_that_does_not_come(server: Running) -> None:
-    ((status, _, body),) = talk(server, request()[:-1])
+def test_a_body_that_does_not_come(tmp_path: Path) -> None:
+    with running(Settings(database=str(tmp_path / "bandit.db"), request_seconds=0.5)) as hasty:
+        ((status, _, body),) = talk(hasty, request()[:-1])
     assert (status, body["error"]["code"]) == (408, "too_slow")
 
 
@@ -168,34 +172,33 @@ def test_who_hangs_up_is_not_waited_for(server: Running) -> None:
                 connection.sendall(request()[:cut])
     with server.client() as http:
         assert http.post(PATH, content=BODY, headers=JSON).status_code == 200
-        deadline = time.monotonic() + 10
-        while metric(http, "fabcost_requests_in_flight") != 1.0:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    wait_for_in_flight(server.address, 0)
 
 
 JSON = {"content-type": "application/json"}
 
 
-def metric(http: httpx.Client, name: str) -> float:
-    lines = http.get("/metrics").text.splitlines()
-    return float(next(line for line in lines if line.startswith(name)).rpartition(" ")[2])
-
-
 @pytest.mark.usefixtures("short")
 def test_it_is_counted_and_logged(server: Running) -> None:
     ((_, headers, _),) = talk(server, request())
-    (line,) = (each for each in server.logged().splitlines() if headers["x-request-id"] in each)
+    (line,) = lines_with(server, headers["x-request-id"])
     logged = json.loads(line)
     assert (logged["route"], logged["status"]) == ("/v1/models/{model}/decisions", 200)
 
 
-def test_one_that_waits_is_answered_before_the_server_stops(tmp_path: Path) -> None:
+def test_one_that_waits_is_answered_before_the_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running(Settings(database=str(tmp_path / "bandit.db"))) as server:
         with server.client() as http:
             http.post("/v1/models", json={"name": "news"}).raise_for_status()
+        slow = Slow(server)
+        monkeypatch.setattr(server.service, "begin_to_decide", slow.begin_to_decide)
         with connect(server) as connection:
             connection.sendall(request())
+            assert slow.waiting.acquire(timeout=PATIENCE)
             server._server.should_exit = True
+            wait_until_refused(server.address)
+            slow.let_go()
             assert answers(connection, 1)[0][0] == 200
             assert connection.recv(1) == b""

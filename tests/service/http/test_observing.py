@@ -29,7 +29,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 def counted_when(http: httpx.Client, line: str) -> dict[tuple[str, frozenset[Any]], float]:
     """The metrics once a line is among them: an answer may come just before it is counted."""
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while line not in (text := http.get("/metrics").text):
         assert time.monotonic() < deadline, text
         time.sleep(0.05)

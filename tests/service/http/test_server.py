@@ -16,8 +16,10 @@ from typer.testing import CliRunner, Result
 from fabcost.cli import application
 from fabcost.service.store.address import store_at
 from tests.service.http.serving import process
+from tests.service.http.waiting import wait_for_in_flight, wait_until_refused
 
 CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
+PATIENT = ("--set", "request_seconds=600")
 
 
 def command(*arguments: str, **environment: str) -> Result:
@@ -49,13 +51,13 @@ def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
     """A request whose body is still on its way when the signal comes gets its answer."""
     body = b'{"name": "late"}'
     head = b"POST /v1/models HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with process(tmp_path / "bandit.db") as server:
+    with process(tmp_path / "bandit.db", *PATIENT) as server:
         host, port = server.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body[:5])
-            time.sleep(0.5)
+            wait_for_in_flight(server.address, 1)
             os.kill(server.process.pid, signal.SIGTERM)
-            time.sleep(0.5)
+            wait_until_refused(server.address)
             connection.sendall(body[5:])
             assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
         _, logged = server.process.communicate(timeout=60)
@@ -64,13 +66,13 @@ def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     head = b"POST /v1/models HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    with process(tmp_path / "bandit.db") as server:
+    with process(tmp_path / "bandit.db", *PATIENT) as server:
         host, port = server.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
-            time.sleep(0.5)
+            wait_for_in_flight(server.address, 1)
             os.kill(server.process.pid, signal.SIGTERM)
-            time.sleep(0.5)
+            wait_until_refused(server.address)
             assert server.process.poll() is None
             status, _ = server.stop(signal.SIGTERM)
     assert status == 128 + signal.SIGTERM
@@ -78,7 +80,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 
 def test_a_taken_port_leaves_the_database_to_the_first_server(tmp_path: Path) -> None:
     database = tmp_path / "bandit.db"
-    with process(database) as server, httpx.Client(base_url=server.address) as http:
+    with process(database) as server, httpx.Client(base_url=server.address, timeout=60.0) as http:
         port = server.address.rpartition(":")[2]
         done = command("serve", "--port", port, "--database", str(database))
         assert (done.exit_code, "in use" in done.stderr) == (2, True), done.stderr
@@ -97,7 +99,7 @@ def test_keys_of_the_command_line_open_a_running_server(tmp_path: Path) -> None:
     database = str(tmp_path / "bandit.db")
     admin = command("keys", "add", "me", "--role", "admin", FABCOST_DATABASE=database)
     assert admin.exit_code == 0, admin.stderr
-    with process(database) as server, httpx.Client(base_url=server.address) as http:
+    with process(database) as server, httpx.Client(base_url=server.address, timeout=60.0) as http:
         assert http.get("/v1/models").status_code == 401
         assert http.get("/v1/models", headers=shown(admin.stdout)).status_code == 200
         made = command("keys", "add", "dash", "--role", "read", "--database", database)
@@ -118,7 +120,7 @@ def shown(key: str) -> dict[str, str]:
 
 def wait_for(http: httpx.Client, key: str, status: int) -> None:
     """Keys are read again every two seconds."""
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while http.get("/v1/models", headers=shown(key)).status_code != status:
         assert time.monotonic() < deadline
         time.sleep(0.1)

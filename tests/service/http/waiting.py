@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,18 @@ def lines_with(server: Running, text: str) -> list[str]:
 
     wait_until(found)
     return found()
+
+
+def wait_until_refused(address: str) -> None:
+    """Wait until a server that was told to stop takes no more connections."""
+    host, port = address.removeprefix("http://").split(":")
+
+    def refused() -> bool:
+        with socket.socket() as connection:
+            connection.settimeout(PATIENCE)
+            return connection.connect_ex((host, int(port))) != 0
+
+    wait_until(refused)
 
 
 def wait_for_in_flight(address: str, count: int) -> None:
