@@ -109,10 +109,7 @@ class Resolver:
             self._store.activate(waiting)
         for each in activations:
             self.result.answers.append((each.done, each.key in waiting))
-        earlier: dict[Key, FeedbackRow] = {}
-        for row in self._store.find_feedback(waiting) if waiting else []:
-            if row.status == "recorded":
-                earlier.setdefault((row.model, row.decision), row)
+        earlier = _first_recorded(self._store.find_feedback(waiting) if waiting else [])
         for key, row in earlier.items():
             if self._outcomes.settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
@@ -123,16 +120,15 @@ class Resolver:
         """Turn feedback into impressions, at most one for each decision."""
         keys = {each.key for each in feeds}
         known = self._store.find_decisions(keys)
-        before = {
-            (row.model, row.decision, row.key): row.status
-            for row in self._store.find_feedback(keys)
-        }
+        found = self._store.find_feedback(keys)
+        before = {(row.model, row.decision, row.key): row.status for row in found}
+        earlier = _first_recorded(found)
         rows = []
         for each in feeds:
             same = (*each.key, each.repeat_key)
             status = before.get(same)
             if status is None:
-                status = before[same] = self._status(each, known)
+                status = before[same] = self._status(each, known, earlier)
                 if each.key in known or status == "parked":
                     rows.append(FeedbackRow(*same, each.value, each.received, status))
             self.result.statuses.append((each.key[0], status))
@@ -169,15 +165,18 @@ class Resolver:
         if not keys:
             return
         known = self._store.find_decisions(keys)
-        waiting = {key for key in keys if self._waits_for_more(known[key])}
-        for row in self._store.find_feedback(keys - waiting):
+        becomes: dict[str, set[Key]] = {}
+        for key, stored in known.items():
+            waits = self._waits_for_more(stored)
+            status = "recorded" if waits else _status_of_first(stored)
+            becomes.setdefault(status, set()).add(key)
+        for row in self._store.find_feedback(keys - becomes.get("recorded", set())):
             stored = known[row.model, row.decision]
             if row.status == "parked" and stored.resolved is None:
                 resolved = self._outcomes.resolve(stored, stored.made, "feedback", row.value)
                 known[row.model, row.decision] = resolved
-        for some, status in ((waiting, "recorded"), (keys - waiting, "applied")):
-            if some:
-                self._store.set_feedback_status(some, status)
+        for status, some in becomes.items():
+            self._store.set_feedback_status(some, status)
         self.result.unparked |= keys
         self._apply()
 
@@ -187,7 +186,12 @@ class Resolver:
             return False
         return self._outcomes.settings(stored.model).aggregation != "earliest" or not stored.active
 
-    def _status(self, feed: Feed, known: dict[Key, StoredDecision]) -> str:
+    def _status(
+        self,
+        feed: Feed,
+        known: dict[Key, StoredDecision],
+        earlier: Mapping[Key, FeedbackRow],
+    ) -> str:
         stored = known.get(feed.key)
         if stored is None:
             return self._status_without_decision(feed.key)
@@ -197,8 +201,11 @@ class Resolver:
             return "duplicate" if stored.outcome == "feedback" else "late"
         if self._waits_for_more(stored):
             return "recorded"
-        known[feed.key] = self._outcomes.resolve(stored, feed.received, "feedback", feed.value)
-        return "applied" if stored.learns else "ignored"
+        # Recorded while the model had another aggregation, and still the earliest.
+        first = earlier.get(feed.key)
+        value = feed.value if first is None else first.value
+        known[feed.key] = self._outcomes.resolve(stored, feed.received, "feedback", value)
+        return _status_of_first(stored) if first is None else "duplicate"
 
     def _status_without_decision(self, key: Key) -> str:
         """Decisions of a model that is off are not recorded: there is nothing to wait for."""
@@ -229,6 +236,19 @@ def _key(write: Write) -> Key:
 
 def _key_of(stored: StoredDecision) -> Key:
     return stored.model, stored.decision
+
+
+def _first_recorded(rows: Iterable[FeedbackRow]) -> dict[Key, FeedbackRow]:
+    first: dict[Key, FeedbackRow] = {}
+    for row in rows:
+        if row.status == "recorded":
+            first.setdefault((row.model, row.decision), row)
+    return first
+
+
+def _status_of_first(stored: StoredDecision) -> str:
+    """Of the feedback that resolves a decision."""
+    return "applied" if stored.learns else "ignored"
 
 
 def _is_waiting(stored: StoredDecision, received: float) -> bool:

@@ -239,3 +239,44 @@ async def _has(service: Any, count: int) -> bool:
 
 async def _none_parked(service: Any) -> bool:
     return "parked" not in (await stats_now(service)).feedback
+
+
+def test_what_was_recorded_first_is_the_earliest_after_a_change(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        for decision in ("told", "silent"):
+            await shown(service, decision)
+            assert await told(service, decision, 1.0, key="click") == "recorded"
+        await service.change_model("cars", {"aggregation": "earliest"})
+        assert await told(service, "told", 0.0, key="later") == "duplicate"
+        assert await told(service, "told", 1.0, key="click") == "recorded"
+        assert (await service.decision("cars", "told")).value == 1.0
+        hands.pass_by(10.5)
+        await until(lambda: _has(service, 2))
+        assert (await service.decision("cars", "silent")).value == 1.0
+
+    run(store_address, scenario, reward_wait_seconds=10.0, aggregation="sum")
+
+
+def test_settings_of_rewards_touch_open_decisions_too(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        await shown(service, "silent")
+        await shown(service, "told")
+        await service.change_model("cars", {"default_reward": 0.5, "click_threshold": 1.0})
+        await told(service, "told", 1.0)
+        hands.pass_by(10.5)
+        await until(lambda: _has(service, 2))
+        assert (await service.decision("cars", "silent")).value == 0.5
+        assert sum(each.clicks for each in (await service.stats("cars")).buckets) == 0
+
+    run(store_address, scenario, reward_wait_seconds=10.0)
+
+
+def test_parked_feedback_is_ignored_where_nothing_learns(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        assert await told(service, "d") == "parked"
+        await shown(service, "d")
+        assert await told(service, "d") == "ignored"
+        assert (await service.decision("cars", "d")).value == 1.0
+        assert impressions(service) == 0
+
+    run(store_address, scenario, mode="logging-only")
