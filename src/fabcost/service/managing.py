@@ -49,7 +49,7 @@ class Managing(Keyring):
         return await self._create(name, settings, None)
 
     async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
-        """Other settings for the decisions to come."""
+        """Other settings for the decisions to come; those of rewards also for open ones."""
         model, edited = self._model(name), self.clock.now()
 
         def write(store: Store) -> ModelSettings:

@@ -87,7 +87,11 @@ class RefreshSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Changeable(Struct, frozen=True, kw_only=True):
-    """Settings that a running model may change: they touch only decisions to come."""
+    """Settings that a running model may change.
+
+    They hold for decisions to come. ``default_reward``, ``click_threshold`` and ``aggregation``
+    are read when a decision is resolved, so they also touch decisions that are still open.
+    """
 
     policy: PolicySettings = ThompsonSettings()
     propensities: Propensities = "fast"

@@ -28,7 +28,11 @@ async def get_model(call: Call) -> Answer:
 
 
 async def change_model(call: Call) -> Answer:
-    """Change settings that touch only decisions to come; the others are fixed."""
+    """Change settings; those of how a model learns are fixed.
+
+    They hold for decisions to come. `default_reward`, `click_threshold` and `aggregation` also
+    touch decisions that are still open.
+    """
     return answer(await call.site.service.change_model(call.model, call.body))
 
 
