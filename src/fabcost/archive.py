@@ -10,7 +10,9 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,18 @@ from fabcost.inference.fabcost import FabCost
 Array = npt.NDArray[Any]
 
 _LONGEST_HEADER = 200
+_MALFORMED = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    EOFError,
+    OSError,
+    zipfile.BadZipFile,
+    NotImplementedError,
+)
 
 
 class Format(NamedTuple):
@@ -91,7 +105,28 @@ def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
     Traceback (most recent call last):
     ValueError: the data is not a saved learner: it does not begin with 'fabcost-learner'
     """
-    return FabCost.restored(*unpack(LEARNER, content, source))
+    settings, arrays = unpack(LEARNER, content, source)
+    with told_of(source, LEARNER):
+        return FabCost.restored(settings, arrays)
+
+
+@contextmanager
+def told_of(source: str, kind: Format) -> Iterator[None]:
+    """Whatever is wrong with what a file says is a ValueError that names the file.
+
+    Examples
+    --------
+    >>> with told_of("the file", LEARNER):
+    ...     {}["seen"]
+    Traceback (most recent call last):
+    ValueError: the file is of no learner that can be: KeyError('seen')
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{source} is of no {kind.what} that can be: {error}") from error
+    except _MALFORMED as error:
+        raise ValueError(f"{source} is of no {kind.what} that can be: {error!r}") from error
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
@@ -140,10 +175,22 @@ def unpack(
     ({'seen': 3}, {})
     """
     body = _checked_body(kind, content, source)
-    with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    settings = json.loads(arrays.pop("settings").tobytes())
+    with told_of(source, kind):
+        _check_sizes(body)
+        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        settings = json.loads(arrays.pop("settings").tobytes())
+        if not isinstance(settings, dict):
+            raise ValueError("its settings are not a dictionary")
     return settings, arrays
+
+
+def _check_sizes(body: bytes) -> None:
+    """Nothing that was written here is compressed: a small file cannot fill the memory."""
+    with zipfile.ZipFile(io.BytesIO(body)) as members:
+        for member in members.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or not member.filename.endswith(".npy"):
+                raise ValueError(f"it holds {member.filename!r}, which is not a plain array")
 
 
 def _header(word: str, version: int, body: bytes) -> bytes:

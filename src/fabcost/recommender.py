@@ -22,6 +22,8 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label
 from fabcost.inference.fabcost import FabCost
+from fabcost.inference.saved import real
+from fabcost.saved_ledger import check_ledger
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
 _POLICIES = {
@@ -173,7 +175,9 @@ class Recommender:
     @classmethod
     def from_bytes(cls, content: bytes, *, source: str = "the data") -> Recommender:
         """The recommender of `to_bytes`; ``source`` names the data in errors."""
-        return cls._restored(*archive.unpack(FORMAT, content, source))
+        settings, arrays = archive.unpack(FORMAT, content, source)
+        with archive.told_of(source, FORMAT):
+            return cls._restored(settings, arrays)
 
     def _expire_before(self, now: float | None) -> None:
         if now is not None:
@@ -238,9 +242,10 @@ class Recommender:
             Schema.from_dict(settings["schema"]),
             learner=FabCost.restored(settings["learner"], of_learner),
             policy=_policy_from_dict(settings["policy"]),
-            prior_variance=settings["prior_variance"],
+            prior_variance=real(settings, "prior_variance"),
         )
         recommender.bandit.rng.bit_generator.state = settings["rng"]
+        check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
         return recommender
 
@@ -292,8 +297,8 @@ def _policy_to_dict(policy: Policy) -> dict[str, Any]:
 
 
 def _policy_from_dict(given: dict[str, Any]) -> Policy:
-    options = dict(given)
-    return _POLICIES[options.pop("kind")](**options)
+    options = {name: real(given, name) for name in given if name != "kind"}
+    return _POLICIES[given["kind"]](**options)
 
 
 def _rng_state(rng: np.random.Generator) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_label, as_row
+from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
 from fabcost.inference.refresh import Refresh, as_refresh
@@ -215,25 +216,20 @@ class FabCost:
 
     @classmethod
     def restored(cls, settings: dict[str, Any], arrays: dict[str, FloatArray]) -> FabCost:
-        """The learner whose `state` this is."""
-        schedule = dict(settings["refresh"])
-        schedule["points"] = tuple(schedule["points"])
-        if schedule["growth"] is None:
-            del schedule["growth"]
-        prior = Gaussian.from_root(arrays["prior_mean"], arrays["prior_root"])
+        """The learner whose `state` this is; a ValueError if it is that of none."""
+        window, schedule = saved.window_of(settings), saved.refresh_of(settings)
+        prior, counts = saved.prior_of(arrays), saved.counts_of(settings, schedule)
         learner = cls(
             prior,
-            refresh=Refresh(**schedule),
-            moments=settings["moments"],
-            window=settings["window"],
-            tolerance=settings["tolerance"],
+            refresh=schedule,
+            moments=saved.entry(settings, "moments"),
+            window=window,
+            tolerance=saved.real(settings, "tolerance"),
         )
-        learner.seen = settings["seen"]
-        learner.refreshes = settings["refreshes"]
-        learner.skipped = settings["skipped"]
-        learner._next = settings["next"]
-        learner._belief = Carried(np.array(arrays["mean"]), np.array(arrays["root"]))
-        learner._history = History.restored(settings["window"], settings["slot"], arrays)
+        learner.seen, learner.refreshes, learner.skipped, learner._next, slot = counts
+        learner._belief = saved.belief_of(arrays, prior.dimension)
+        kept = saved.kept_of(arrays, counts, window, prior.dimension)
+        learner._history = History.restored(window, slot, kept)
         learner._posterior = None
         return learner
 

@@ -11,6 +11,9 @@ import msgspec
 
 from fabcost import archive
 from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.inference.fabcost import FabCost
+from fabcost.inference.refresh import Refresh
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learning
@@ -20,6 +23,9 @@ from fabcost.service.model_settings import ModelSettings
 from fabcost.service.recovery import Recovery
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
+
+#: What reading a learner or learning its log can raise, unlike a database that fails.
+_UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True)
@@ -43,29 +49,50 @@ class LoadedAll:
 
 
 def load_all(store: Store, tell: Callable[[str], object], metrics: Metrics) -> LoadedAll:
-    """Take over the database and recover every model."""
+    """Take over the database and recover every model.
+
+    One that cannot be recovered does not stop the others: see `load`.
+    """
     store.open(take_over=True)
     loaded = LoadedAll(store, store.latest_time())
     for row in store.models():
-        each = load(store, row, tell, metrics)
+        each = load(store, row, tell, metrics, or_provisional=True)
         loaded.models[row.model] = each.model
         loaded.keepers[row.model] = each.keeper
         loaded.recoveries[row.model] = each.recovery
     return loaded
 
 
-def load(store: Store, row: ModelRow, tell: Callable[[str], object], metrics: Metrics) -> Loaded:
-    """Recover one model: its learner as if the server had never stopped."""
+def load(
+    store: Store,
+    row: ModelRow,
+    tell: Callable[[str], object],
+    metrics: Metrics,
+    *,
+    or_provisional: bool = False,
+) -> Loaded:
+    """Recover one model: its learner as if the server had never stopped.
+
+    If that fails it is an error; or, if asked for, the model goes on from its prior with a
+    learner of which nothing is ever written, and its `Learning.failure` tells.
+    """
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
     recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
-    learner = recovery.learner(row.head_lsn)
+    try:
+        learner, failure = recovery.learner(row.head_lsn), None
+    except _UNREADABLE as error:
+        if not or_provisional:
+            raise
+        tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
+        learner, failure = _provisional(settings, schema.width), error
     learning = Learning(
         learner,
         row.head_lsn,
         prior_variance=settings.prior_variance,
         refreshed=partial(metrics.refreshed, row.model),
     )
+    learning.failure = failure
     metrics.applied(row.model, row.head_lsn)
     schema.regrow(json.loads(step) for step in store.steps(row.model))
     schema.limit_columns(settings.most_weights)
@@ -81,6 +108,11 @@ def load(store: Store, row: ModelRow, tell: Callable[[str], object], metrics: Me
     )
     newest = max((lsn for lsn, _ in store.snapshots(row.model)), default=0)
     return Loaded(model, Keeper(settings, learning, row.head_lsn, newest), recovery)
+
+
+def _provisional(settings: ModelSettings, width: int) -> FabCost:
+    prior = Gaussian.isotropic(width, variance=settings.prior_variance)
+    return FabCost(prior, refresh=Refresh.never(), moments=settings.moments)
 
 
 def make(

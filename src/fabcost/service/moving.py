@@ -9,6 +9,7 @@ import msgspec
 
 from fabcost import archive
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.fabcost import FabCost
 from fabcost.inference.refresh import Refresh
 from fabcost.recommender import FORMAT, Recommender
@@ -95,6 +96,10 @@ def _refresh(schedule: Refresh) -> RefreshSettings:
         "at": RefreshSettings(kind="at", points=list(schedule.points)),
         "never": RefreshSettings(kind="never"),
     }.get(schedule.kind)
+    if schedule.max_sweeps > MAX_SWEEPS:
+        raise ValueError(
+            f"the file's max_sweeps is {schedule.max_sweeps} but must be at most {MAX_SWEEPS}"
+        )
     if refresh is None:
         raise ValueError(f"the file's refresh schedule is {schedule.kind!r}, which is not offered")
     return refresh

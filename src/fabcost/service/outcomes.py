@@ -95,8 +95,13 @@ class Outcomes:
         return {model: [each for _, each in fresh] for model, fresh in self._fresh.items()}
 
     def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt]]) -> None:
+        """Count how well a model predicted; one that cannot predict does not stop the others."""
         keeper = self._keepers[model]
         learnt = [each for _, each in fresh]
-        p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
-        clicked = np.array([each.label for each in learnt])
-        self._counts.predictions([stored for stored, _ in fresh], p, clicked)
+        try:
+            p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
+        except Exception:  # noqa: BLE001 - the transaction is also that of other models
+            return
+        if np.isfinite(p).all():
+            clicked = np.array([each.label for each in learnt])
+            self._counts.predictions([stored for stored, _ in fresh], p, clicked)

@@ -1,0 +1,185 @@
+"""What a saved learner says, checked: a file may come from anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import LARGEST_FEATURE, FloatArray, as_rows
+from fabcost.inference.refresh import Refresh
+from fabcost.inference.sites import LANE, Carried
+
+#: Larger counts are not exact as float64, in which schedules calculate.
+_LARGEST_COUNT = 2**53
+_LARGEST_NUMBER = 1e100
+
+
+class Counts(NamedTuple):
+    """How far a learner has come."""
+
+    seen: int
+    refreshes: int
+    skipped: int
+    next: int | None
+    slot: int
+
+
+def entry(document: Any, name: str) -> Any:
+    """What a document says under ``name``, or a ValueError that it says nothing.
+
+    Examples
+    --------
+    >>> entry({"seen": 3}, "window")
+    Traceback (most recent call last):
+    ValueError: 'window' is missing
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError(f"{document!r:.80} was found but must be a dictionary with {name!r}")
+    if name not in document:
+        raise ValueError(f"{name!r} is missing")
+    return document[name]
+
+
+def whole(document: Any, name: str, *, least: int = 0) -> int:
+    """A count under ``name``, or a ValueError that says what is there.
+
+    Examples
+    --------
+    >>> whole({"seen": -1}, "seen")
+    Traceback (most recent call last):
+    ValueError: seen is -1 but must be a whole number of at least 0
+    """
+    found = entry(document, name)
+    if type(found) is not int or not least <= found <= _LARGEST_COUNT:
+        raise ValueError(f"{name} is {found!r:.80} but must be a whole number of at least {least}")
+    return found
+
+
+def real(document: Any, name: str) -> float:
+    """A finite number under ``name``, or a ValueError that says what is there.
+
+    Examples
+    --------
+    >>> real({"tolerance": "small"}, "tolerance")
+    Traceback (most recent call last):
+    ValueError: tolerance is 'small' but must be a finite number
+    """
+    found = entry(document, name)
+    if type(found) not in (int, float) or not abs(found) <= _LARGEST_NUMBER:
+        raise ValueError(f"{name} is {found!r:.80} but must be a finite number")
+    return float(found)
+
+
+def numbers(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, *shape: int, kind: str = "f"
+) -> npt.NDArray[Any]:
+    """A copy of an array of ``shape`` and of floats (or of ``kind``), all of them finite.
+
+    Examples
+    --------
+    >>> numbers({"y": np.zeros(2)}, "y", 3)
+    Traceback (most recent call last):
+    ValueError: y has shape (2,) but must have (3,)
+    """
+    found = entry(arrays, name)
+    if found.dtype.kind != kind:
+        raise ValueError(f"{name} is of type {found.dtype} but must be of kind {kind!r}")
+    if found.shape != shape:
+        raise ValueError(f"{name} has shape {found.shape} but must have {shape}")
+    for wrong in found[~(np.abs(found) <= _LARGEST_NUMBER)]:
+        raise ValueError(f"{name} contains {wrong} but must contain finite numbers")
+    return np.array(found, dtype=np.float64 if kind == "f" else np.intp, order="C")
+
+
+def window_of(settings: Any) -> int | None:
+    """The window, or None for all.
+
+    Examples
+    --------
+    >>> window_of({"window": 9})
+    9
+    """
+    return None if entry(settings, "window") is None else whole(settings, "window", least=1)
+
+
+def refresh_of(settings: Any) -> Refresh:
+    """The schedule.
+
+    Examples
+    --------
+    >>> never = {"kind": "never", "points": [], "growth": None, "max_sweeps": 100}
+    >>> refresh_of({"refresh": never}).kind
+    'never'
+    """
+    given = entry(settings, "refresh")
+    kind, sweeps = entry(given, "kind"), whole(given, "max_sweeps", least=1)
+    if kind == "geometric":
+        return Refresh.geometric(real(given, "growth"), max_sweeps=sweeps)
+    if kind == "at":
+        points = entry(given, "points")
+        if not isinstance(points, list):
+            raise ValueError(f"points are {points!r:.80} but must be a list of iterations")
+        checked = [whole({"a point": point}, "a point", least=1) for point in points]
+        return Refresh.at(*checked, max_sweeps=sweeps)
+    if kind == "never":
+        return Refresh.never()
+    if kind == "always":
+        return Refresh.always(max_sweeps=sweeps)
+    raise ValueError(f"kind of refresh is {kind!r:.80} but must be geometric, at, never or always")
+
+
+def counts_of(settings: Any, schedule: Refresh) -> Counts:
+    """How far the learner has come, in step with its schedule."""
+    seen = whole(settings, "seen")
+    latest, due = schedule.next_after(seen), entry(settings, "next")
+    if latest is None:
+        if due is not None:
+            raise ValueError(f"next is {due!r:.80} but the schedule has no refresh to come")
+    elif not seen < whole(settings, "next") <= latest:
+        raise ValueError(f"next is {due} but after {seen} impressions must be at most {latest}")
+    refreshes, skipped = whole(settings, "refreshes"), whole(settings, "skipped")
+    return Counts(seen, refreshes, skipped, due, whole(settings, "slot"))
+
+
+def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
+    """The belief before the first impression."""
+    weights = entry(arrays, "prior_mean").size
+    return Gaussian.from_root(
+        numbers(arrays, "prior_mean", weights), numbers(arrays, "prior_root", weights, weights)
+    )
+
+
+def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
+    """The belief so far, with its padding."""
+    padded = -(-weights // LANE) * LANE
+    carried = Carried(numbers(arrays, "mean", weights), numbers(arrays, "root", weights, padded))
+    if carried.root[:, weights:].any():
+        raise ValueError("root has numbers beyond its weights but must have zeros")
+    for variance in (carried.root * carried.root).sum(axis=1):
+        if not 0.0 < variance < math.inf:
+            raise ValueError(f"a variance is {variance} but must be above zero and finite")
+    return carried
+
+
+def kept_of(
+    arrays: Mapping[str, npt.NDArray[Any]], counts: Counts, window: int | None, weights: int
+) -> dict[str, FloatArray]:
+    """The impressions that are kept, with their sites, for `fabcost.inference.history`."""
+    kept = 0 if counts.next is None else min(counts.seen, window or counts.seen)
+    if counts.slot != kept and not (kept == window and counts.slot < kept):
+        raise ValueError(f"slot is {counts.slot} but {kept} impressions are kept")
+    checked = {
+        "X": as_rows(numbers(arrays, "X", kept, weights), weights),
+        **{name: numbers(arrays, name, kept) for name in ("y", "site_precision", "site_shift")},
+    }
+    if not (np.abs(checked["y"]) == 1.0).all():
+        raise ValueError("y has labels that are not -1 or +1")
+    for name in ("site_precision", "site_shift"):
+        for wrong in checked[name][np.abs(checked[name]) > LARGEST_FEATURE]:
+            raise ValueError(f"{name} contains {wrong} but no site can be so large")
+    return checked
