@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fabcost.cli import application
 from fabcost.demo.folder import claimed, new_database
 from fabcost.demo.process import server
-from fabcost.demo.visits import Score, settings, world
+from fabcost.demo.visits import MODEL, Score, settings, world
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:
@@ -30,6 +30,17 @@ def test_it_ends_by_itself(tmp_path: Path) -> None:
     assert (out / "demo.db.my-backup").read_text() == "precious"
 
 
+def wait_for_a_visitor(address: str) -> None:
+    """Until a decision was made: before, the demo is still being prepared."""
+    until = time.monotonic() + 120
+    while True:
+        answer = httpx.get(f"{address}v1/models/{MODEL}/decisions?limit=1", timeout=60)
+        if answer.is_success and answer.json()["decisions"]:
+            return
+        assert time.monotonic() < until, answer.text
+        time.sleep(0.05)
+
+
 def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
     # Whoever starts tests in the background has them ignore Ctrl-C.
     script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -39,14 +50,13 @@ def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = next(line for line in process.stdout if line.startswith("Dashboard: "))
         address = line.split()[1]
-        assert httpx.get(f"{address}healthz").status_code == 200
-        time.sleep(1.0)
+        wait_for_a_visitor(address)
         process.send_signal(signal.SIGINT)
         output = process.stdout.read()
         assert process.wait(60) == 0
     assert "has learnt from" in output
     with pytest.raises(httpx.TransportError):
-        httpx.get(f"{address}healthz")
+        httpx.get(f"{address}healthz", timeout=60)
 
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="files in use cannot be deleted there")
@@ -59,14 +69,15 @@ def test_a_second_demo_in_a_folder_is_refused_and_the_first_goes_on(tmp_path: Pa
         with claimed(tmp_path) as held:
             log, database = tmp_path / "server.log", new_database(tmp_path)
             address = first.enter_context(server(database, port=0, log=log, held=held))
-            assert httpx.post(f"{address}/v1/models", json={"name": "m"}).status_code == 201
+            made = httpx.post(f"{address}/v1/models", json={"name": "m"}, timeout=60)
+            assert made.status_code == 201
             result = CliRunner().invoke(application, again)
             assert result.exit_code == 2
             assert f"a demo is running in {tmp_path} already" in result.output.replace("\n", "")
         # Whoever started the server may be gone before it.
         assert CliRunner().invoke(application, again).exit_code == 2
         asked = {"candidates": {"a": {"age": 3}}}
-        decided = httpx.post(f"{address}/v1/models/m/decisions", json=asked).json()
+        decided = httpx.post(f"{address}/v1/models/m/decisions", json=asked, timeout=60).json()
         assert decided["durable"] is True
     assert CliRunner().invoke(application, again).exit_code == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import httpx
@@ -21,8 +22,8 @@ from fabcost.client import (
     Retries,
 )
 from fabcost.service.messages import Between
-from fabcost.service.settings import Settings
-from tests.service.http.serving import Running, process, running
+from tests.service.http.serving import Running, process
+from tests.service.postgres import find_port
 
 ADVERTS: dict[str, dict[str, Any]] = {
     "ad-1": {"make": "kia", "age": 3},
@@ -214,19 +215,20 @@ def test_the_awaiting_client_moves_a_log(server: Running, client: Client, model:
 
 
 def test_a_server_that_comes_back_is_waited_for(tmp_path: Any) -> None:
-    settings = Settings(database=str(tmp_path / "bandit.db"))
-    with running(settings) as server, Client(server.address) as client:
+    # Others must not be given its port while it is stopped.
+    serve = partial(process, tmp_path / "bandit.db", "--port", str(find_port()))
+    with serve() as server, Client(server.address) as client:
         client.create_model("news")
         decision = client.decide("news", candidates=ADVERTS)
+        server.stop()
     with Client(server.address, retries=Retries(attempts=2, first=0.001)) as client:
         with pytest.raises(ClientError) as caught:
             client.models()
         assert caught.value.code == "unreachable"
-    port = server.address.rsplit(":", 1)[1]
-    patient = Retries(attempts=1_000, longest=0.2, deadline=60.0)
+    patient = Retries(attempts=10_000, longest=0.2, deadline=300.0)
     with Client(server.address, retries=patient) as client, ThreadPoolExecutor(1) as other:
         again = other.submit(
             client.decide, "news", candidates=ADVERTS, decision_id=decision.decision_id
         )
-        with process(settings.database, "--port", port):
+        with serve():
             assert again.result() == decision

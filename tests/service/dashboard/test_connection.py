@@ -8,6 +8,7 @@ from fabcost.service.settings import Settings
 from tests.service.dashboard.adverts import Adverts, adverts
 from tests.service.dashboard.visitor import Visitor
 from tests.service.http.serving import process, running
+from tests.service.postgres import find_port
 
 KEPT = "[Object.values(sessionStorage), Object.keys(localStorage), document.cookie]"
 
@@ -57,7 +58,9 @@ def test_a_lost_server_is_said_to_be_lost_and_found_again(
     chromium: Browser, tmp_path: Path
 ) -> None:
     database = tmp_path / "bandit.db"
-    with process(database) as server, adverts(server.address) as site:
+    # Others must not be given its port while it is stopped.
+    port = str(find_port())
+    with process(database, "--port", port) as server, adverts(server.address) as site:
         site.make_model("cars")
         site.live_through("cars", decisions=3)
         with Visitor.arriving(chromium, site.url) as visitor:
@@ -67,7 +70,7 @@ def test_a_lost_server_is_said_to_be_lost_and_found_again(
             expect(notice).to_contain_text("The server cannot be reached.", timeout=20_000)
             expect(visitor.page.locator("#connection")).to_have_text("Connection lost")
             expect(visitor.page.get_by_role("button", name="Try now")).to_be_visible()
-            with process(database, "--port", site.url.rpartition(":")[2]):
+            with process(database, "--port", port):
                 # By then the page may have found the server by itself and hidden the button.
                 visitor.page.evaluate("document.querySelector('#lost button').click()")
                 visitor.see_figures()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.service.faults.servers import is_ready, wait_for
+from tests.service.faults.servers import PATIENCE, is_ready, wait_for
 from tests.service.faults.test_disk import decide, feed
 from tests.service.faults.visitors import make_model
 from tests.service.http.serving import process
@@ -23,6 +23,7 @@ def test_what_nobody_will_find_again_is_not_durable(tmp_path: Path) -> None:
         names = (f"after-{number}" for number in count())
         wait_for(lambda: not decide(server.address, next(names))["durable"])
         assert feed(server.address, "before").status_code == 503
-        wait_for(lambda: "unable to open" in httpx.get(f"{server.address}/readyz").text)
+        readiness = f"{server.address}/readyz"
+        wait_for(lambda: "unable to open" in httpx.get(readiness, timeout=PATIENCE).text)
         assert not is_ready(server.address)
         assert not file.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,12 +70,10 @@ def test_feedback_before_its_decision(server: Running) -> None:
     check(server, told)
 
 
-async def race(http: httpx.AsyncClient, told: Told, decision: str, early: float) -> None:
-    """Feedback that is sent a little before the deadline, or after."""
-    loop = asyncio.get_running_loop()
-    asked = loop.time()
+async def race(http: httpx.AsyncClient, told: Told, decision: str, after: float) -> None:
+    """Feedback that is sent so many seconds after the deadline, or before."""
     answer = await decide(http, told, decision)
-    await asyncio.sleep(max(0.0, asked + early - loop.time()))
+    await asyncio.sleep(max(0.0, answer["deadline"] + after - time.time()))
     await feed(http, told, answer["decision_id"], 1.0)
 
 
@@ -85,7 +84,7 @@ def test_reward_racing_with_its_deadline(server: Running) -> None:
 
     async def main() -> None:
         async with client(server) as http:
-            delays = [0.3 + 0.6 * k / RACERS for k in range(RACERS)]
+            delays = [-0.2 + 0.6 * k / RACERS for k in range(RACERS)]
             await asyncio.gather(
                 *(race(http, told, f"d{k}", delay) for k, delay in enumerate(delays))
             )

@@ -9,13 +9,14 @@ import httpx
 import numpy as np
 
 from tests.service.faults.ledger import check_posterior
-from tests.service.faults.servers import Child, Nursery
+from tests.service.faults.servers import PATIENCE, Child, Nursery
 
 MODEL = "wide"
 LEVELS = [f"level-{k}" for k in range(70)]
 SIDES = ("context", "item")
 #: With 141 weights a refresh of so many impressions is four times what is done at once.
-POINTS = [800, 900, 1000]
+POINTS = [800 + 100 * k for k in range(12)]
+KILLS = 3
 AFTER = 30
 SEED = 21
 
@@ -61,13 +62,18 @@ def killed_in_refresh(server: Child, start: int, stop: int) -> bool:
 
 
 def test_killed_in_refreshes(nursery: Nursery, store_address: str) -> None:
-    """Impressions of the seed 21; each refresh has impressions waiting behind it."""
+    """Impressions of the seed 21; each refresh has impressions waiting behind it.
+
+    Where a refresh is over before anybody can look, there are more of them, each a longer one.
+    """
     server = nursery.start(store_address)
     named = {"name": MODEL, "settings": settings()}
-    made = httpx.post(f"{server.address()}/v1/models", json=named)
+    made = httpx.post(f"{server.address()}/v1/models", json=named, timeout=PATIENCE)
     assert made.status_code == 201, made.text
     learnt, in_refresh = 0, 0
-    for point in POINTS:
+    for kills, point in enumerate(POINTS):
+        if kills >= KILLS and in_refresh:
+            break
         in_refresh += killed_in_refresh(server, learnt, point + AFTER)
         learnt = point + AFTER
         server = nursery.start(store_address)

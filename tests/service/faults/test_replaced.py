@@ -14,7 +14,7 @@ from fabcost.service.store.address import store_at
 from fabcost.service.store.database import Database
 from tests.service.faults.ledger import check_posterior, reading
 from tests.service.faults.replaceable import Databases, Files, Replaceable
-from tests.service.faults.servers import Child, Nursery, is_ready, wait_for
+from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, wait_for
 from tests.service.faults.test_disk import decide, feed
 from tests.service.faults.visitors import MODEL, make_model
 
@@ -48,7 +48,7 @@ def served(address: str, *decisions: str) -> None:
 
 
 def readiness(address: str) -> str:
-    return httpx.get(f"{address}/readyz").text
+    return httpx.get(f"{address}/readyz", timeout=PATIENCE).text
 
 
 def check_stays_out(first: str, second: str) -> None:
@@ -77,12 +77,12 @@ def check_log(database: Replaceable, second: str, before: set[str]) -> None:
 def test_by_a_new_one_of_the_same_epoch(nursery: Nursery, database: Replaceable) -> None:
     with started(nursery, database) as one:
         first = one.address()
-        make_model(first)
+        make_model(first, reward_wait_seconds=3600.0)
         served(first, "a", "b")
         database.delete()
         with started(nursery, database) as other:
             second = other.address()
-            make_model(second)
+            make_model(second, reward_wait_seconds=3600.0)
             wait_for(lambda: not is_ready(first))
             wait_for(lambda: REPLACED in readiness(first), told=one.logged)
             check_stays_out(first, second)
@@ -91,7 +91,7 @@ def test_by_a_new_one_of_the_same_epoch(nursery: Nursery, database: Replaceable)
 
 
 def wait_until_counted(address: str) -> None:
-    assert httpx.get(f"{address}/v1/models/{MODEL}/stats").status_code == 200
+    assert httpx.get(f"{address}/v1/models/{MODEL}/stats", timeout=PATIENCE).status_code == 200
 
 
 @pytest.mark.parametrize("with_feedback", [True, False])

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.service.faults.ledger import check_posterior, reading, served_digest
-from tests.service.faults.servers import ROOT, Nursery
+from tests.service.faults.servers import PATIENCE, ROOT, Nursery
 from tests.service.faults.visitors import MODEL, make_model
 
 KEPT = [f"kept-{k}" for k in range(100)]
@@ -34,7 +34,7 @@ def back_up(file: Path, copy: Path) -> None:
 
 def visit(address: str, decisions: list[str]) -> None:
     """Decisions, with feedback about two of three."""
-    with httpx.Client(base_url=f"{address}/v1/models/{MODEL}") as http:
+    with httpx.Client(base_url=f"{address}/v1/models/{MODEL}", timeout=PATIENCE) as http:
         for number, each in enumerate(decisions):
             body = {"decision_id": each, "context": {"hour": number % 24}}
             assert http.post("decisions", json=body).json()["durable"]

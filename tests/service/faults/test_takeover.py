@@ -7,7 +7,7 @@ import asyncio
 import httpx
 
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
-from tests.service.faults.servers import Child, Nursery, is_ready, store_away, wait_for
+from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, store_away, wait_for
 from tests.service.faults.visitors import MODEL, Told, Visitors, make_model
 
 SEED = 23
@@ -35,12 +35,16 @@ async def overlap(nursery: Nursery, database: str, first: Child, told: Told) -> 
 def check_stopped_writing(address: str) -> None:
     """Decisions are still answered, marked; feedback is sent away; operators are told why."""
     wait_for(lambda: store_away(address))
-    readiness = httpx.get(f"{address}/readyz")
+    readiness = httpx.get(f"{address}/readyz", timeout=PATIENCE)
     assert readiness.status_code == 503
     assert "epoch" in readiness.text
-    decision = httpx.post(f"{address}/v1/models/{MODEL}/decisions", json={"decision_id": "x"})
+    decision = httpx.post(
+        f"{address}/v1/models/{MODEL}/decisions", json={"decision_id": "x"}, timeout=PATIENCE
+    )
     assert decision.json()["durable"] is False
-    feedback = httpx.post(f"{address}/v1/models/{MODEL}/feedback", json={"decision_id": "x"})
+    feedback = httpx.post(
+        f"{address}/v1/models/{MODEL}/feedback", json={"decision_id": "x"}, timeout=PATIENCE
+    )
     assert feedback.status_code == 503
 
 

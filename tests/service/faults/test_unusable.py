@@ -13,7 +13,7 @@ import httpx
 import psycopg
 
 from tests.service.faults.ledger import check_posterior
-from tests.service.faults.servers import is_ready, store_away, wait_for
+from tests.service.faults.servers import PATIENCE, is_ready, store_away, wait_for
 from tests.service.faults.test_disk import decide, feed
 from tests.service.faults.visitors import MODEL, make_model
 from tests.service.http.serving import process
@@ -64,11 +64,11 @@ def check_spoilt_for(database: str, spoilt: Spoilt, reason: str) -> None:
         make_model(address, reward_wait_seconds=3600.0)
         assert decide(address, "before")["durable"]
         # Whoever asks for counts waits until all is counted: nothing more is written by itself.
-        assert httpx.get(f"{address}/v1/models/{MODEL}/stats").status_code == 200
+        assert httpx.get(f"{address}/v1/models/{MODEL}/stats", timeout=PATIENCE).status_code == 200
         with spoilt(database):
             check_spoilt(address, reason)
         wait_for(lambda: is_ready(address))
-        assert not store_away(address)
+        wait_for(lambda: not store_away(address))
         check_mended(address, database)
         code, logged = server.stop()
     assert code == 0
@@ -81,16 +81,18 @@ def check_spoilt(address: str, reason: str) -> None:
     assert not any(decide(address, decision)["durable"] for decision in DECISIONS)
     refused = feed(address, "before")
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1"), refused.text
-    readiness = httpx.get(f"{address}/readyz")
+    readiness = httpx.get(f"{address}/readyz", timeout=PATIENCE)
     assert readiness.status_code == 503
     assert reason in readiness.text
     assert store_away(address)
-    assert httpx.get(f"{address}/healthz").status_code == 200
+    assert httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
     for path in OF_THE_MODEL:
-        looked = httpx.get(f"{address}/v1/models/{MODEL}{path}")
+        looked = httpx.get(f"{address}/v1/models/{MODEL}{path}", timeout=PATIENCE)
         expected = {200} if path in FROM_MEMORY else {200, 503}
         assert looked.status_code in expected, (path, looked.text)
-    items = httpx.put(f"{address}/v1/models/{MODEL}/items", json={"items": {"new": {"age": 1}}})
+    items = httpx.put(
+        f"{address}/v1/models/{MODEL}/items", json={"items": {"new": {"age": 1}}}, timeout=PATIENCE
+    )
     assert items.status_code == 503
 
 
@@ -99,8 +101,8 @@ def check_mended(address: str, database: str) -> None:
     for decision in ("before", *DECISIONS):
         answer = feed(address, decision, value=float(decision != "before"))
         assert answer.json()["status"] == "applied", answer.text
-    listed = httpx.get(f"{address}/v1/models/{MODEL}/decisions").json()["decisions"]
-    assert {each["decision_id"] for each in listed} == {"before", *DECISIONS}
+    listed = httpx.get(f"{address}/v1/models/{MODEL}/decisions", timeout=PATIENCE).json()
+    assert {each["decision_id"] for each in listed["decisions"]} == {"before", *DECISIONS}
     check_posterior(address, database)
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import httpx
 import numpy as np
 
+from tests.service.faults.servers import LONGEST_WAIT, PATIENCE
+
 MODEL = "cars"
 ADVERTS = {f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k % 5} for k in range(6)}
 WAIT_SECONDS = 3.0
@@ -50,7 +52,7 @@ class Told:
     async def wait_for_answers(self, count: int) -> None:
         """Until there are so many more."""
         enough = self.answers + count
-        async with asyncio.timeout(60.0):
+        async with asyncio.timeout(LONGEST_WAIT):
             while self.answers < enough:
                 await asyncio.sleep(0.001)
 
@@ -64,9 +66,13 @@ class Told:
 def make_model(address: str, **settings: Any) -> None:
     """A model whose schema grows with the visitors' contexts, and a few adverts."""
     given = {"reward_wait_seconds": WAIT_SECONDS, **settings}
-    made = httpx.post(f"{address}/v1/models", json={"name": MODEL, "settings": given})
+    made = httpx.post(
+        f"{address}/v1/models", json={"name": MODEL, "settings": given}, timeout=PATIENCE
+    )
     assert made.status_code == 201, made.text
-    items = httpx.put(f"{address}/v1/models/{MODEL}/items", json={"items": ADVERTS})
+    items = httpx.put(
+        f"{address}/v1/models/{MODEL}/items", json={"items": ADVERTS}, timeout=PATIENCE
+    )
     assert items.status_code == 200, items.text
 
 
