@@ -17,6 +17,7 @@ from fabcost.service.http.keys import new_key
 from fabcost.service.listening import Server, configuration
 from fabcost.service.logs import logger
 from fabcost.service.messages import DecisionView
+from fabcost.service.server import warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at
@@ -48,6 +49,7 @@ def loopback(database: Path) -> Iterator[Loopback]:
     row, key = new_key("all", ["admin"], None, now=0.0)
     row_of_news, key_of_news = new_key("news", ["decide", "feedback"], "news", now=0.0)
     with start_blocking_portal() as portal, bind("127.0.0.1", 0) as bound:
+        portal.call(warm_up)
         service = portal.call(Service.start, lambda: store_at(str(database)))
         for each in (row, row_of_news):
             portal.call(service.insert_key, each)
@@ -56,7 +58,7 @@ def loopback(database: Path) -> Iterator[Loopback]:
         listening = threading.Event()
         server = Server(configuration(gate, settings), listening.set)
         served = portal.start_task_soon(partial(server.serve, sockets=[bound]))
-        assert listening.wait(60)
+        assert listening.wait(300)
         yield Loopback(portal, service, database, address_of(bound), key, key_of_news)
         server.should_exit = True
         served.result()

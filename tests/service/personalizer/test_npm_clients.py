@@ -37,7 +37,7 @@ def installed() -> Path:
     home = CACHE / digest[:16]
     if not home.exists():
         install(pinned, home)
-    shutil.copy(NPM / "loop.js", home)
+    place(NPM / "loop.js", home)
     return home
 
 
@@ -53,7 +53,23 @@ def install(pinned: list[Path], home: Path) -> None:
             missing(f"npm could not install the clients: {done.stderr[-300:]}")
         if not home.exists():
             shutil.copytree(folder, f"{folder}-whole", symlinks=True)
-            Path(f"{folder}-whole").rename(home)
+            settle(Path(f"{folder}-whole"), home)
+
+
+def settle(whole: Path, home: Path) -> None:
+    """Take the place, unless another process was first."""
+    try:
+        whole.rename(home)
+    except OSError:
+        shutil.rmtree(whole)
+        if not home.exists():
+            raise
+
+
+def place(script: Path, home: Path) -> None:
+    """Copy in one step: another process may be running the same script."""
+    with tempfile.TemporaryDirectory(dir=home.parent) as folder:
+        Path(shutil.copy(script, folder)).replace(home / script.name)
 
 
 def run(home: Path, which: str, endpoint: str, key: str, **changes: Any) -> dict[str, Any]:
