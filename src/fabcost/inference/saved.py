@@ -17,6 +17,7 @@ from fabcost.inference.sites import LANE, Carried
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53
 _LARGEST_NUMBER = 1e100
+_WIDEST = 8  # bytes
 
 
 class Counts(NamedTuple):
@@ -87,13 +88,14 @@ def numbers(
     ValueError: y has shape (2,) but must have (3,)
     """
     found = entry(arrays, name)
-    if found.dtype.kind != kind:
+    if found.dtype.kind != kind or found.dtype.itemsize > _WIDEST:
         raise ValueError(f"{name} is of type {found.dtype} but must be of kind {kind!r}")
     if found.shape != shape:
         raise ValueError(f"{name} has shape {found.shape} but must have {shape}")
-    for wrong in found[~(np.abs(found) <= _LARGEST_NUMBER)]:
+    copied = np.array(found, dtype=np.float64 if kind == "f" else np.intp, order="C")
+    for wrong in copied[~(np.abs(copied) <= _LARGEST_NUMBER)]:
         raise ValueError(f"{name} contains {wrong} but must contain finite numbers")
-    return np.array(found, dtype=np.float64 if kind == "f" else np.intp, order="C")
+    return copied
 
 
 def window_of(settings: Any) -> int | None:
