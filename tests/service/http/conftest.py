@@ -8,6 +8,7 @@ import pytest
 
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
+from tests.service.http.waiting import wait_for_the_database
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +16,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server on a new SQLite file, for all tests of a module; it asks for no keys."""
     folder: Path = tmp_path_factory.mktemp("service")
     with running(Settings(database=str(folder / "bandit.db"))) as server:
+        wait_for_the_database(server)
         yield server
 
 

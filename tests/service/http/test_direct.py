@@ -16,7 +16,13 @@ from fabcost.service.http.gate import Gate
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
 from tests.service.http.test_overload import Slow
-from tests.service.http.waiting import PATIENCE, lines_with, wait_for_in_flight, wait_until_refused
+from tests.service.http.waiting import (
+    PATIENCE,
+    lines_with,
+    wait_for_in_flight,
+    wait_for_the_database,
+    wait_until_refused,
+)
 
 PATH = "/v1/models/news/decisions"
 BODY = json.dumps({"candidates": {"a": {"x": 1}, "b": {"x": 2}}}).encode()
@@ -27,6 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     database = str(tmp_path_factory.mktemp("direct") / "bandit.db")
     settings = Settings(database=database, request_seconds=600.0, body_bytes=200_000)
     with running(settings) as server:
+        wait_for_the_database(server)
         with server.client() as http:
             http.post("/v1/models", json={"name": "news"}).raise_for_status()
         yield server
@@ -145,7 +152,7 @@ def test_refusals_are_those_of_the_gate(server: Running, name: str) -> None:
 
 
 def test_a_body_that_does_not_come(tmp_path: Path) -> None:
-    with running(Settings(database=str(tmp_path / "bandit.db"), request_seconds=0.5)) as hasty:
+    with running(Settings(database=str(tmp_path / "bandit.db"), request_seconds=2.0)) as hasty:
         ((status, _, body),) = talk(hasty, request()[:-1])
     assert (status, body["error"]["code"]) == (408, "too_slow")
 

@@ -27,7 +27,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     database = str(tmp_path_factory.mktemp("hasty") / "bandit.db")
-    with running(Settings(database=database, request_seconds=0.5)) as server:
+    with running(Settings(database=database, request_seconds=2.0)) as server:
         yield server
 
 
@@ -42,7 +42,7 @@ def test_a_body_that_does_not_come(hasty: Running) -> None:
         connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
         answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"the body did not come within 0.5 s" in answer
+    assert b"the body did not come within 2 s" in answer
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /healthz HTTP/1.1\r\nHost: "])
@@ -124,7 +124,7 @@ def test_more_requests_than_may_be_in_flight(
 
 
 def test_who_must_be_answered_soon_waits_less_for_the_database(hasty: Running) -> None:
-    assert hasty.service._durable_within == 0.125
+    assert hasty.service._durable_within == 0.5
 
 
 def test_an_answer_that_takes_too_long(hasty: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,11 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
+def wait_for_the_database(server: Running) -> None:
+    """Let decisions wait until they are durable, however slow the disk is."""
+    server.service._durable_within = PATIENCE
+
+
 def lines_with(server: Running, text: str) -> list[str]:
     """What was logged about a text, once anything was: a request is logged after its answer."""
 
