@@ -177,5 +177,5 @@ def explained() -> Iterator[None]:
 
         if not isinstance(error, ValueError | OSError | ServiceError):
             raise
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {getattr(error, 'detail', '') or error}", err=True)
         raise typer.Exit(2) from error

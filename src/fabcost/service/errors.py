@@ -87,7 +87,22 @@ class AlreadyThereError(ServiceError):
         super().__init__(f"there is a model {name!r} already")
 
 
-class StoreAwayError(ServiceError):
+class DatabaseError(ServiceError):
+    """The database does not do what is needed; ``detail`` says more, to operators only.
+
+    Examples
+    --------
+    >>> error = DatabaseError("the disk is full", "/var/bandit.db: database or disk is full")
+    >>> str(error), error.detail
+    ('the disk is full', '/var/bandit.db: database or disk is full')
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message)
+        self.detail = detail
+
+
+class StoreAwayError(DatabaseError):
     """The database cannot be written now; nothing was changed, and the request may be repeated.
 
     Examples
@@ -111,7 +126,7 @@ class TakenOverError(ServiceError):
     code = "taken_over"
 
 
-class DatabaseUnusableError(ServiceError):
+class DatabaseUnusableError(DatabaseError):
     """The database cannot be used at all: not ours, of a newer version, or not writable.
 
     Examples

@@ -90,7 +90,7 @@ def see_that_it_is_gone(visitor: Visitor, site: Adverts, before: list[str]) -> N
     wait_for(lambda: store_away(site.url))
     decide_in_memory(site, "memory")
     notice = visitor.page.get_by_role("alert")
-    expect(notice).to_contain_text("the database cannot be used now", timeout=20_000)
+    expect(notice).to_contain_text("the database cannot be reached", timeout=20_000)
     expect(notice).to_contain_text("What you see is old.")
     with visitor.page.expect_response("**/stats*") as asked:
         visitor.page.get_by_role("button", name="Try now").click()
@@ -104,6 +104,6 @@ def arrive_while_it_is_gone(chromium: Browser, site: Adverts) -> None:
     """Who comes now has nothing to see, and is told why."""
     with Visitor.arriving(chromium, site.url) as newcomer:
         notice = newcomer.page.get_by_role("alert")
-        expect(notice).to_contain_text("the database cannot be used now", timeout=20_000)
+        expect(notice).to_contain_text("the database cannot be reached", timeout=20_000)
         expect(newcomer.page.locator("#figures")).to_be_hidden()
         assert faults_of_the_page(newcomer) == []

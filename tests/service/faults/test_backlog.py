@@ -115,7 +115,7 @@ def test_a_folder_that_is_gone_for_a_while(tmp_path: Path) -> None:
                 await shown(service, "d")
                 await until(lambda: says(service, "locked"))
                 folder.rename(elsewhere)
-            await until(lambda: says(service, "unable to open"))
+            await until(lambda: says(service, "cannot be opened"))
             elsewhere.rename(folder)
             await until(lambda: is_ready(service))
             assert await told(service, "d") == "applied"

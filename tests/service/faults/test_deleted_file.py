@@ -24,6 +24,6 @@ def test_what_nobody_will_find_again_is_not_durable(tmp_path: Path) -> None:
         wait_for(lambda: not decide(server.address, next(names))["durable"])
         assert feed(server.address, "before").status_code == 503
         readiness = f"{server.address}/readyz"
-        wait_for(lambda: "unable to open" in httpx.get(readiness, timeout=PATIENCE).text)
+        wait_for(lambda: "cannot be opened" in httpx.get(readiness, timeout=PATIENCE).text)
         assert not is_ready(server.address)
         assert not file.exists()

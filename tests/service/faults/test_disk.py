@@ -69,7 +69,7 @@ def check_full(address: str) -> None:
     assert refused.json()["error"]["code"] == "store_away"
     readiness = httpx.get(f"{address}/readyz")
     assert readiness.status_code == 503
-    assert "the database is away: the database cannot be used now" in readiness.text
+    assert "the database is away: the disk " in readiness.text
     assert store_away(address)
     assert httpx.get(f"{address}/healthz").status_code == 200
     repeated = decide(address, "full-0")

@@ -58,7 +58,7 @@ def overwritten_file(database: str) -> Iterator[None]:
 Spoilt = Callable[[str], AbstractContextManager[None]]
 
 
-def check_spoilt_for(database: str, spoilt: Spoilt, reason: str) -> None:
+def check_spoilt_for(database: str, spoilt: Spoilt, reason: str, detail: str) -> None:
     with process(database, "--log-level", "warning") as server:
         address = server.address
         make_model(address, reward_wait_seconds=3600.0)
@@ -72,6 +72,7 @@ def check_spoilt_for(database: str, spoilt: Spoilt, reason: str) -> None:
         check_mended(address, database)
         code, logged = server.stop()
     assert code == 0
+    assert detail in logged
     assert "the database is back" in logged
     assert "Traceback" not in logged
 
@@ -83,7 +84,8 @@ def check_spoilt(address: str, reason: str) -> None:
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1"), refused.text
     readiness = httpx.get(f"{address}/readyz", timeout=PATIENCE)
     assert readiness.status_code == 503
-    assert reason in readiness.text
+    assert readiness.json()["error"]["message"] == f"the database is away: {reason}"
+    assert refused.json()["error"]["message"] == reason
     assert store_away(address)
     assert httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
     for path in OF_THE_MODEL:
@@ -107,12 +109,15 @@ def check_mended(address: str, database: str) -> None:
 
 
 def test_missing_table(store_address: str) -> None:
-    said = "does not exist" if store_address.startswith("postgresql") else "no such table"
-    check_spoilt_for(store_address, renamed_table, said)
+    detail = "does not exist" if store_address.startswith("postgresql") else "no such table"
+    reason = "the tables of the database are not as they were made"
+    check_spoilt_for(store_address, renamed_table, reason, detail)
 
 
 def test_overwritten_file(tmp_path: Path) -> None:
-    check_spoilt_for(f"sqlite:///{tmp_path}/bandit.db", overwritten_file, "not a database")
+    file = tmp_path / "bandit.db"
+    reason, detail = "the file is not a database", f"{file} cannot be used: file is not a database"
+    check_spoilt_for(f"sqlite:///{file}", overwritten_file, reason, detail)
 
 
 def test_nobody_decides_meanwhile(store_address: str) -> None:

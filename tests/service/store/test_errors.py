@@ -48,6 +48,7 @@ class TestAddress:
         with pytest.raises((DatabaseUnusableError, StoreAwayError)) as caught:
             store_at(address).open(take_over=True)
         assert "hunter2" not in "".join(traceback.format_exception(caught.value, chain=True))
+        assert "hunter2" not in caught.value.detail
 
 
 class TestFile:
@@ -75,8 +76,11 @@ class TestFile:
         assert Path(path).read_bytes().startswith(b"a letter")
 
     def test_missing_folder_is_said(self, path: str) -> None:
-        with pytest.raises(DatabaseUnusableError, match="no/bandit.db cannot be used: unable"):
-            store_at(str(Path(path).parent / "no" / "bandit.db")).open(take_over=True)
+        missing = str(Path(path).parent / "no" / "bandit.db")
+        with pytest.raises(DatabaseUnusableError, match="cannot be opened") as caught:
+            store_at(missing).open(take_over=True)
+        assert path not in str(caught.value)
+        assert caught.value.detail.startswith(f"{missing} cannot be used: unable")
 
     def test_old_sqlite_is_refused(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
@@ -134,7 +138,7 @@ class TestFile:
 
     def test_read_only_file_is_away(self, store: Database, connection: Sqlite) -> None:
         connection.run("PRAGMA query_only = ON", {})
-        with pytest.raises(StoreAwayError, match="readonly"), store.transaction():
+        with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
         store.reopen()
         with store.transaction():
@@ -214,12 +218,13 @@ class TestServer:
     def test_read_only_server_is_away(self, store: Store) -> None:
         assert isinstance(store, Database)
         store._connection.run("SET default_transaction_read_only = on", {})
-        with pytest.raises(StoreAwayError, match="read-only"), store.transaction():
+        with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
         store.reopen()
         with store.transaction():
             store.insert_decisions([decision_row()])
 
     def test_missing_database_is_said(self, postgres: PostgresServer) -> None:
-        with pytest.raises(StoreAwayError, match='database "nothing" does not exist'):
+        with pytest.raises(StoreAwayError, match="^the database cannot be reached$") as caught:
             store_at(postgres.address("nothing")).open(take_over=True)
+        assert 'database "nothing" does not exist' in caught.value.detail

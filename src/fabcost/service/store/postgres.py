@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
+from fabcost.service.store.reasons import of_postgres
 
 OLDEST = 120_000
 _PATIENT_SECONDS, _HURRIED_SECONDS = 30, 5
@@ -154,11 +155,11 @@ class Postgres:
         except (psycopg.IntegrityError, psycopg.DataError) as error:
             raise ValueError(f"the database refused a row: {self._said(error)}") from error
         except psycopg.ProgrammingError as error:
-            raise DatabaseUnusableError(
-                f"the database cannot be used: {self._said(error)}"
-            ) from None
+            detail = f"the database cannot be used: {self._said(error)}"
+            raise DatabaseUnusableError(of_postgres(error.sqlstate), detail) from None
         except psycopg.Error as error:
-            raise StoreAwayError(f"the database cannot be used now: {self._said(error)}") from None
+            detail = f"the database cannot be used now: {self._said(error)}"
+            raise StoreAwayError(of_postgres(error.sqlstate), detail) from None
 
     def _said(self, error: psycopg.Error) -> str:
         said = " ".join(str(error).split())

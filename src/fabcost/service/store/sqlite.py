@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
+from fabcost.service.store.reasons import of_sqlite
 
 OLDEST = (3, 37, 0)
 _MOST_ROWS = 512
@@ -138,14 +139,17 @@ class Sqlite:
         with suppress(OSError):
             if os.stat(self._path).st_ino == self._file:
                 return
-        raise StoreAwayError(f"{self._path} was deleted or replaced")
+        said = "was deleted or replaced"
+        raise StoreAwayError(f"the database {said}", f"{self._path} {said}")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         mode = _keep_a_log(connection, self._wait_seconds)
         if mode != "wal":
+            said = "cannot keep a write-ahead log"
             raise DatabaseUnusableError(
-                f"{self._path} cannot keep a write-ahead log (its journal mode is {mode!r}); "
-                "expected a file on a local disk"
+                f"the database {said}",
+                f"{self._path} {said} (its journal mode is {mode!r}); "
+                "expected a file on a local disk",
             )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -199,5 +203,7 @@ def _errors(path: str, *, at_first: bool = False) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _UNUSABLE or (at_first and code in _UNUSABLE_AT_FIRST):
-            raise DatabaseUnusableError(f"{path} cannot be used: {error}") from error
-        raise StoreAwayError(f"the database cannot be used now: {error}") from error
+            raise DatabaseUnusableError(
+                of_sqlite(code), f"{path} cannot be used: {error}"
+            ) from error
+        raise StoreAwayError(of_sqlite(code), f"{path} cannot be used now: {error}") from error
