@@ -28,7 +28,7 @@ def run(postgres: PostgresServer, database: str, scenario: Scenario) -> None:
 
     async def main() -> tuple[int, str] | None:
         with wire(postgres.port) as between:
-            address = database.replace(str(postgres.port), str(between.port))
+            address = database.replace(f":{postgres.port}/", f":{between.port}/")
             async with serving(address) as service:
                 await cars(service)
                 await scenario(service, between)
@@ -48,6 +48,11 @@ async def is_back(service: Service) -> None:
         return service.ready is None
 
     await until(ready)
+
+
+async def all_written(service: Service) -> None:
+    """Whoever asks for counts waits until all is counted: nothing more is written by itself."""
+    await service.stats("cars")
 
 
 @AT_EACH_MOMENT
@@ -134,6 +139,7 @@ def test_new_model(postgres: PostgresServer, postgres_address: str, moment: Mome
 def test_deleted_model_that_is_still_there(postgres: PostgresServer, postgres_address: str) -> None:
     async def scenario(service: Service, between: Wire) -> None:
         await shown(service, "a")
+        await all_written(service)
         between.break_when("writing")
         with pytest.raises(StoreAwayError):
             await service.delete_model("cars")
@@ -147,6 +153,7 @@ def test_deleted_model_that_is_still_there(postgres: PostgresServer, postgres_ad
 def test_deleted_model(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
     async def scenario(service: Service, between: Wire) -> None:
         await shown(service, "a")
+        await all_written(service)
         between.break_when(moment)
         with pytest.raises(StoreAwayError):
             await service.delete_model("cars")

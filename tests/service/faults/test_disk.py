@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from tests.service.faults.ledger import check_posterior, reading
-from tests.service.faults.servers import is_ready, store_away, wait_for
+from tests.service.faults.servers import PATIENCE, is_ready, store_away, wait_for
 from tests.service.faults.visitors import MODEL, make_model
 from tests.service.http.serving import process
 
@@ -31,14 +31,14 @@ def full_disk(pid: int) -> Iterator[None]:
 
 def decide(address: str, decision: str) -> dict[str, Any]:
     body = {"decision_id": decision, "context": {"device": "mobile"}}
-    answer = httpx.post(f"{address}/v1/models/{MODEL}/decisions", json=body)
+    answer = httpx.post(f"{address}/v1/models/{MODEL}/decisions", json=body, timeout=PATIENCE)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
 def feed(address: str, decision: str, value: float = 1.0) -> httpx.Response:
     body = {"decision_id": decision, "value": value}
-    return httpx.post(f"{address}/v1/models/{MODEL}/feedback", json=body)
+    return httpx.post(f"{address}/v1/models/{MODEL}/feedback", json=body, timeout=PATIENCE)
 
 
 def test_disk_full_and_then_not(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_disk_full_and_then_not(tmp_path: Path) -> None:
         with full_disk(server.process.pid):
             check_full(address)
         wait_for(lambda: is_ready(address))
-        assert not store_away(address)
+        wait_for(lambda: not store_away(address))
         check_written(address, database)
         code, logged = server.stop()
     assert code == 0
@@ -67,11 +67,11 @@ def check_full(address: str) -> None:
     assert refused.status_code == 503, refused.text
     assert refused.headers["retry-after"] == "1"
     assert refused.json()["error"]["code"] == "store_away"
-    readiness = httpx.get(f"{address}/readyz")
+    readiness = httpx.get(f"{address}/readyz", timeout=PATIENCE)
     assert readiness.status_code == 503
     assert "the database is away: the disk " in readiness.text
     assert store_away(address)
-    assert httpx.get(f"{address}/healthz").status_code == 200
+    assert httpx.get(f"{address}/healthz", timeout=PATIENCE).status_code == 200
     repeated = decide(address, "full-0")
     assert not repeated["durable"]
 
@@ -84,5 +84,5 @@ def check_written(address: str, database: str) -> None:
     for decision in ("before", *(f"full-{k}" for k in range(20))):
         answer = feed(address, decision, value=float(decision != "full-3"))
         assert answer.json()["status"] == "applied", answer.text
-    assert httpx.get(f"{address}/v1/models/{MODEL}").json()["impressions"] == 21
+    assert httpx.get(f"{address}/v1/models/{MODEL}", timeout=PATIENCE).json()["impressions"] == 21
     check_posterior(address, database)
