@@ -102,7 +102,7 @@ def test_numbers_that_are_none_are_named(name: str) -> None:
 
 def compressed(**arrays: Array) -> bytes:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
 
@@ -119,7 +119,7 @@ def settings_of(document: object) -> Array:
 
 def plain(**arrays: Array) -> bytes:
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
 

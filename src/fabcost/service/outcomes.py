@@ -102,6 +102,5 @@ class Outcomes:
             p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
         except Exception:  # noqa: BLE001 - the transaction is also that of other models
             return
-        if np.isfinite(p).all():
-            clicked = np.array([each.label for each in learnt])
-            self._counts.predictions([stored for stored, _ in fresh], p, clicked)
+        clicked = np.array([each.label for each in learnt])
+        self._counts.predictions([stored for stored, _ in fresh], p, clicked)

@@ -56,8 +56,8 @@ def test_whatever_a_file_says_it_is_refused_or_learns(tmp_path: Path) -> None:
             except InvalidRequestError:
                 refused += 1
                 continue
-            if service.model("there").settings.mode == "online":
-                assert await learns(service, "there", "d") == "applied", what
+            # A wait of zero is sound.
+            assert await learns(service, "there", "d") in ("applied", "late"), what
             assert service.ready is None, what
             await service.delete_model("there")
         assert len(chosen) > refused > len(chosen) / 3
