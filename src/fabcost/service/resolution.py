@@ -165,20 +165,21 @@ class Resolver:
         if not keys:
             return
         known = self._store.find_decisions(keys)
-        becomes: dict[str, set[Key]] = {}
-        for key, stored in known.items():
-            waits = self._waits_for_more(stored)
-            status = "recorded" if waits else _status_of_first(stored)
-            becomes.setdefault(status, set()).add(key)
-        for row in self._store.find_feedback(keys - becomes.get("recorded", set())):
-            stored = known[row.model, row.decision]
-            if row.status == "parked" and stored.resolved is None:
-                resolved = self._outcomes.resolve(stored, stored.made, "feedback", row.value)
-                known[row.model, row.decision] = resolved
-        for status, some in becomes.items():
-            self._store.set_feedback_status(some, status)
+        parked = [row for row in self._store.find_feedback(keys) if row.status == "parked"]
+        settled = [row._replace(status=self._status_of_parked(row, known)) for row in parked]
+        self._store.set_feedback_status(settled)
         self.result.unparked |= keys
         self._apply()
+
+    def _status_of_parked(self, row: FeedbackRow, known: dict[Key, StoredDecision]) -> str:
+        stored = known[row.model, row.decision]
+        if stored.resolved is not None:
+            return "duplicate"
+        if self._waits_for_more(stored):
+            return "recorded"
+        resolved = self._outcomes.resolve(stored, stored.made, "feedback", row.value)
+        known[row.model, row.decision] = resolved
+        return _status_of_first(stored)
 
     def _waits_for_more(self, stored: StoredDecision) -> bool:
         """Whether feedback is only recorded, until the deadline or the activation."""

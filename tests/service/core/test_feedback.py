@@ -280,3 +280,16 @@ def test_parked_feedback_is_ignored_where_nothing_learns(store_address: str) -> 
         assert impressions(service) == 0
 
     run(store_address, scenario, mode="logging-only")
+
+
+def test_of_parked_feedback_the_first_counts(store_address: str) -> None:
+    async def scenario(service: Any, hands: Hands) -> None:
+        assert await told(service, "d", 1.0, key="a") == "parked"
+        assert await told(service, "d", 0.0, key="b") == "parked"
+        await shown(service, "d")
+        assert await told(service, "d", 1.0, key="a") == "applied"
+        assert await told(service, "d", 0.0, key="b") == "duplicate"
+        assert (await service.decision("cars", "d")).value == 1.0
+        assert (await service.stats("cars")).feedback == {"applied": 1, "duplicate": 1}
+
+    run(store_address, scenario)

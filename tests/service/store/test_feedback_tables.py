@@ -27,9 +27,23 @@ class TestFeedback:
             store.insert_feedback([feedback_row("wait", status="parked", model="shop")])
         assert store.parked() == {("news", "early"), ("shop", "wait")}
         with store.transaction():
-            store.set_feedback_status([("news", "early"), ("news", "d-1")], "recorded")
+            store.set_feedback_status(
+                [
+                    feedback_row("early", status="recorded"),
+                    feedback_row("early", status="recorded", key="2"),
+                    feedback_row("d-1", status="recorded"),
+                ]
+            )
         assert store.parked() == {("shop", "wait")}
         assert store.feedback_counts("news") == {"applied": 1, "late": 1, "recorded": 1}
+
+    def test_parked_rows_of_one_decision_are_settled_one_by_one(self, store: Store) -> None:
+        rows = [feedback_row("early", status="parked", key=key) for key in "ab"]
+        with store.transaction():
+            store.insert_feedback(rows)
+            store.set_feedback_status([rows[1]._replace(status="duplicate")])
+        found = store.find_feedback([("news", "early")])
+        assert [row.status for row in found] == ["parked", "duplicate"]
 
     def test_parked_is_dropped(self, store: Store) -> None:
         with store.transaction():

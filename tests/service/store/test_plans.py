@@ -20,7 +20,7 @@ BATCHES = {
     "activate": KEY,
     "resolve": Resolution._fields,
     "find_feedback": KEY,
-    "set_feedback_status": (*KEY, "status"),
+    "set_feedback_status": (*KEY, "key", "status"),
 }
 LATEST = ("uncounted", "mark_counted", "latest_time")
 # SQLite makes these indexes for primary keys and names them so.

@@ -22,10 +22,10 @@ class FeedbackTables(Session):
         rows = self._run_batch("find_feedback", KEY, list(dict.fromkeys(keys)))
         return [FeedbackRow(*row) for row in rows]
 
-    def set_feedback_status(self, keys: Collection[Key], status: str) -> None:
-        """Replace the status of all parked feedback of these decisions."""
-        rows = [(model, decision, status) for model, decision in keys]
-        self._write_batch("set_feedback_status", (*KEY, "status"), rows)
+    def set_feedback_status(self, rows: Sequence[FeedbackRow]) -> None:
+        """Give these rows their status, if they are parked."""
+        settled = [(row.model, row.decision, row.key, row.status) for row in rows]
+        self._write_batch("set_feedback_status", (*KEY, "key", "status"), settled)
 
     def drop_parked(self, before: float) -> int:
         """Forget parked feedback that was received before; how many."""

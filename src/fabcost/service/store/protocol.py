@@ -168,8 +168,8 @@ class Store(Protocol):
         """All feedback of these decisions, in the order received."""
         ...
 
-    def set_feedback_status(self, keys: Collection[Key], status: str) -> None:
-        """Replace the status of all parked feedback of these decisions."""
+    def set_feedback_status(self, rows: Sequence[FeedbackRow]) -> None:
+        """Give these rows their status, if they are parked."""
         ...
 
     def drop_parked(self, before: float) -> int:

@@ -4,4 +4,5 @@ FROM batch
 WHERE
     feedback.model = batch.model
     AND feedback.decision = batch.decision
+    AND feedback.key = batch.key
     AND CASE WHEN feedback.status = 'parked' THEN TRUE ELSE FALSE END
