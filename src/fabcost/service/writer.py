@@ -136,7 +136,7 @@ class Writer:
                 self._write_backlog()
             self.ledger.close_the_books()
         except ServiceError as error:
-            self._tell(f"{len(self._backlog)} decisions could not be written: {error}")
+            self._tell(f"{len(self._backlog)} decisions could not be written: {_reason(error)}")
 
     def _take(self) -> list[Request]:
         batch = list(self._queue.get())
@@ -254,7 +254,7 @@ class Writer:
     def _go_away(self, error: ServiceError) -> None:
         self.away = str(error)
         self._observer.store_away(True)
-        self._tell(f"the database is away: {getattr(error, 'detail', '') or error}")
+        self._tell(f"the database is away: {_reason(error)}")
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""
@@ -283,6 +283,11 @@ class Writer:
     def _write_backlog(self) -> None:
         self._backlog.write(self.ledger)
         self._observer.backlog(0)
+
+
+def _reason(error: ServiceError) -> str:
+    """With what the database itself said, for the log."""
+    return getattr(error, "detail", "") or str(error)
 
 
 def _tell_quietly(tell: Callable[[str], object], message: str) -> None:
