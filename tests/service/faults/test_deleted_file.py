@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from tests.service.faults.servers import PATIENCE, is_ready, wait_for
-from tests.service.faults.test_disk import decide, feed
+from tests.service.faults.test_disk import decide, decide_durably, feed
 from tests.service.faults.visitors import make_model
 from tests.service.http.serving import process
 
@@ -17,7 +17,7 @@ def test_what_nobody_will_find_again_is_not_durable(tmp_path: Path) -> None:
     file = tmp_path / "bandit.db"
     with process(file, "--log-level", "warning") as server:
         make_model(server.address, reward_wait_seconds=3600.0)
-        assert decide(server.address, "before")["durable"]
+        decide_durably(server.address, "before")
         for each in tmp_path.glob("bandit.db*"):
             each.unlink()
         names = (f"after-{number}" for number in count())

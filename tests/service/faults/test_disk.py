@@ -36,6 +36,11 @@ def decide(address: str, decision: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
+def decide_durably(address: str, decision: str) -> None:
+    """A decision that is in the database; on a slow disk, when it is asked for again."""
+    wait_for(lambda: decide(address, decision)["durable"])
+
+
 def feed(address: str, decision: str, value: float = 1.0) -> httpx.Response:
     body = {"decision_id": decision, "value": value}
     return httpx.post(f"{address}/v1/models/{MODEL}/feedback", json=body, timeout=PATIENCE)
@@ -46,7 +51,7 @@ def test_disk_full_and_then_not(tmp_path: Path) -> None:
     with process(database, "--log-level", "warning") as server:
         address = server.address
         make_model(address, reward_wait_seconds=3600.0)
-        assert decide(address, "before")["durable"]
+        decide_durably(address, "before")
         with full_disk(server.process.pid):
             check_full(address)
         wait_for(lambda: is_ready(address))

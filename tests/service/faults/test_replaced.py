@@ -15,7 +15,7 @@ from fabcost.service.store.database import Database
 from tests.service.faults.ledger import check_posterior, reading
 from tests.service.faults.replaceable import Databases, Files, Replaceable
 from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, wait_for
-from tests.service.faults.test_disk import decide, feed
+from tests.service.faults.test_disk import decide, decide_durably, feed
 from tests.service.faults.visitors import MODEL, make_model
 
 REPLACED = "was replaced"
@@ -42,7 +42,7 @@ def started(nursery: Nursery, database: Replaceable) -> Iterator[Child]:
 def served(address: str, *decisions: str) -> None:
     """Decisions that are kept, and feedback that is learnt."""
     for each in decisions:
-        assert decide(address, each)["durable"]
+        decide_durably(address, each)
         answer = feed(address, each)
         assert (answer.status_code, answer.json()["status"]) == (200, "applied"), answer.text
 
@@ -102,7 +102,7 @@ def test_by_a_backup(nursery: Nursery, database: Replaceable, with_feedback: boo
         served(first, "a", "b")
         wait_until_counted(first)
         database.back_up()
-        assert decide(first, "c")["durable"]
+        decide_durably(first, "c")
         if with_feedback:
             assert feed(first, "c").json()["status"] == "applied"
         wait_until_counted(first)
@@ -141,7 +141,7 @@ def test_a_log_that_went_back_is_not_gone_on_with(nursery: Nursery, database: Re
         address = server.address()
         make_model(address, reward_wait_seconds=3600.0)
         served(address, "a", "b")
-        assert decide(address, "c")["durable"]
+        decide_durably(address, "c")
         set_heads(database.address, 1)
         assert feed(address, "c").status_code == 503
         until = time.monotonic() + LONGER_THAN_ITS_PAUSES

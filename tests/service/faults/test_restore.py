@@ -7,12 +7,13 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.service.faults.ledger import check_posterior, reading, served_digest
-from tests.service.faults.servers import PATIENCE, ROOT, Nursery
+from tests.service.faults.servers import PATIENCE, ROOT, Nursery, wait_for
 from tests.service.faults.visitors import MODEL, make_model
 
 KEPT = [f"kept-{k}" for k in range(100)]
@@ -32,12 +33,16 @@ def back_up(file: Path, copy: Path) -> None:
         source.backup(target)
 
 
+def decide_durably(http: httpx.Client, body: dict[str, Any]) -> None:
+    """A decision that is in the database; on a slow disk, when it is asked for again."""
+    wait_for(lambda: http.post("decisions", json=body).json()["durable"])
+
+
 def visit(address: str, decisions: list[str]) -> None:
     """Decisions, with feedback about two of three."""
     with httpx.Client(base_url=f"{address}/v1/models/{MODEL}", timeout=PATIENCE) as http:
         for number, each in enumerate(decisions):
-            body = {"decision_id": each, "context": {"hour": number % 24}}
-            assert http.post("decisions", json=body).json()["durable"]
+            decide_durably(http, {"decision_id": each, "context": {"hour": number % 24}})
             if number % 3:
                 said = {"decision_id": each, "value": float(number % 2)}
                 assert http.post("feedback", json=said).json()["status"] == "applied"

@@ -14,7 +14,7 @@ import psycopg
 
 from tests.service.faults.ledger import check_posterior
 from tests.service.faults.servers import PATIENCE, is_ready, store_away, wait_for
-from tests.service.faults.test_disk import decide, feed
+from tests.service.faults.test_disk import decide, decide_durably, feed
 from tests.service.faults.visitors import MODEL, make_model
 from tests.service.http.serving import process
 
@@ -62,7 +62,7 @@ def check_spoilt_for(database: str, spoilt: Spoilt, reason: str, detail: str) ->
     with process(database, "--log-level", "warning") as server:
         address = server.address
         make_model(address, reward_wait_seconds=3600.0)
-        assert decide(address, "before")["durable"]
+        decide_durably(address, "before")
         # Whoever asks for counts waits until all is counted: nothing more is written by itself.
         assert httpx.get(f"{address}/v1/models/{MODEL}/stats", timeout=PATIENCE).status_code == 200
         with spoilt(database):
