@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -30,15 +31,24 @@ def test_it_ends_by_itself(tmp_path: Path) -> None:
     assert (out / "demo.db.my-backup").read_text() == "precious"
 
 
-def wait_for_a_visitor(address: str) -> None:
-    """Until a decision was made: before, the demo is still being prepared."""
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 120
-    while True:
-        answer = httpx.get(f"{address}v1/models/{MODEL}/decisions?limit=1", timeout=60)
-        if answer.is_success and answer.json()["decisions"]:
-            return
-        assert time.monotonic() < until, answer.text
+    while not condition():
+        assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def has_visitors(address: str) -> bool:
+    """Whether a decision was made: before, the demo is still being prepared."""
+    answer = httpx.get(f"{address}v1/models/{MODEL}/decisions?limit=1", timeout=60)
+    return answer.is_success and bool(answer.json()["decisions"])
+
+
+def is_durable(address: str) -> bool:
+    """Whether a decision is in the database; on a slow disk, when it is asked for again."""
+    asked = {"decision_id": "d", "candidates": {"a": {"age": 3}}}
+    decided = httpx.post(f"{address}/v1/models/m/decisions", json=asked, timeout=60)
+    return decided.json()["durable"] is True
 
 
 def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
@@ -50,7 +60,7 @@ def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = next(line for line in process.stdout if line.startswith("Dashboard: "))
         address = line.split()[1]
-        wait_for_a_visitor(address)
+        wait_for(lambda: has_visitors(address))
         process.send_signal(signal.SIGINT)
         output = process.stdout.read()
         assert process.wait(60) == 0
@@ -76,9 +86,7 @@ def test_a_second_demo_in_a_folder_is_refused_and_the_first_goes_on(tmp_path: Pa
             assert f"a demo is running in {tmp_path} already" in result.output.replace("\n", "")
         # Whoever started the server may be gone before it.
         assert CliRunner().invoke(application, again).exit_code == 2
-        asked = {"candidates": {"a": {"age": 3}}}
-        decided = httpx.post(f"{address}/v1/models/m/decisions", json=asked, timeout=60).json()
-        assert decided["durable"] is True
+        wait_for(lambda: is_durable(address))
     assert CliRunner().invoke(application, again).exit_code == 0
 
 
