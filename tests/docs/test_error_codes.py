@@ -33,8 +33,9 @@ def of_the_guide() -> set[Pair]:
 def of_the_service() -> set[Pair]:
     """Errors of the service, as HTTP tells them."""
     kinds = [each for each in vars(errors).values() if isinstance(each, type)]
-    own = [each for each in kinds if each is not errors.ServiceError]
-    told = [refusal(kind.__new__(kind)) for kind in own if issubclass(kind, errors.ServiceError)]
+    # Only the most special kinds are raised.
+    own = [each for each in kinds if issubclass(each, errors.ServiceError)]
+    told = [refusal(kind.__new__(kind)) for kind in own if not kind.__subclasses__()]
     return {(each.status, each.code) for each in told}
 
 

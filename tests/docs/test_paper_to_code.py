@@ -82,6 +82,7 @@ RECORDS = {
     "fabcost.decisions.Decision",
     "fabcost.decisions.Pending",
     "fabcost.features.document.Written",
+    "fabcost.inference.saved.Counts",
     "fabcost.features.kinds.Term",
     "fabcost.features.sources.Asked",
     "fabcost.gaussian.Marginal",

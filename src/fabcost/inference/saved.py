@@ -136,7 +136,17 @@ def refresh_of(settings: Any) -> Refresh:
 
 
 def counts_of(settings: Any, schedule: Refresh) -> Counts:
-    """How far the learner has come, in step with its schedule."""
+    """How far the learner has come, in step with its schedule.
+
+    Examples
+    --------
+    >>> settings = {"seen": 3, "refreshes": 0, "skipped": 0, "next": None, "slot": 0}
+    >>> counts_of(settings, Refresh.never()).seen
+    3
+    >>> counts_of({**settings, "next": 2}, Refresh.never())
+    Traceback (most recent call last):
+    ValueError: next is 2 but the schedule has no refresh to come
+    """
     seen = whole(settings, "seen")
     latest, due = schedule.next_after(seen), entry(settings, "next")
     if latest is None:
@@ -149,7 +159,13 @@ def counts_of(settings: Any, schedule: Refresh) -> Counts:
 
 
 def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
-    """The belief before the first impression."""
+    """The belief before the first impression.
+
+    Examples
+    --------
+    >>> prior_of({"prior_mean": np.zeros(1), "prior_root": np.array([[2.0]])}).sd
+    array([2.])
+    """
     weights = entry(arrays, "prior_mean").size
     return Gaussian.from_root(
         numbers(arrays, "prior_mean", weights), numbers(arrays, "prior_root", weights, weights)
@@ -157,7 +173,14 @@ def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
 
 
 def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
-    """The belief so far, with its padding."""
+    """The belief so far, with its padding.
+
+    Examples
+    --------
+    >>> belief_of({"mean": np.zeros(1), "root": np.zeros((1, LANE))}, 1)
+    Traceback (most recent call last):
+    ValueError: a variance is 0.0 but must be above zero and finite
+    """
     padded = -(-weights // LANE) * LANE
     carried = Carried(numbers(arrays, "mean", weights), numbers(arrays, "root", weights, padded))
     if carried.root[:, weights:].any():
@@ -171,7 +194,14 @@ def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
 def kept_of(
     arrays: Mapping[str, npt.NDArray[Any]], counts: Counts, window: int | None, weights: int
 ) -> dict[str, FloatArray]:
-    """The impressions that are kept, with their sites, for `fabcost.inference.history`."""
+    """The impressions that are kept, with their sites, for `fabcost.inference.history`.
+
+    Examples
+    --------
+    >>> kept_of({}, Counts(seen=3, refreshes=0, skipped=0, next=4, slot=2), None, 1)
+    Traceback (most recent call last):
+    ValueError: slot is 2 but 3 impressions are kept
+    """
     kept = 0 if counts.next is None else min(counts.seen, window or counts.seen)
     if counts.slot != kept and not (kept == window and counts.slot < kept):
         raise ValueError(f"slot is {counts.slot} but {kept} impressions are kept")

@@ -135,18 +135,6 @@ def timeless(value: Any) -> Any:
     return [timeless(each) for each in value] if isinstance(value, list) else value
 
 
-def test_another_seed_gives_other_figures(
-    first: tuple[Path, str, dict[str, Any]], tmp_path: Path
-) -> None:
-    out, _, numbers = first
-    _, others = reproduce(tmp_path, seed=1)
-    for part in paper.PARTS:
-        assert timeless(others["parts"][part.name]) != timeless(numbers["parts"][part.name])
-        for plot in part.plots:
-            place = Path("figures") / f"{plot.name}.svg"
-            assert (tmp_path / place).read_bytes() != (out / place).read_bytes()
-
-
 def joined(scale: Scale, results: Mapping[str, Result]) -> str:
     return "".join(each["name"] for name, each in results.items() if name.startswith("small-"))
 
