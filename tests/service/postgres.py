@@ -40,9 +40,10 @@ def find_binaries() -> Path:
 def find_port() -> int:
     """A free port that nobody gets who asks for any: it stays free while its server is stopped."""
     first, last = given_ports()
-    outside: list[int] = [*range(10_000, first), *range(last + 1, 65_536)]
+    # Chromium refuses port 10080.
+    outside: list[int] = [*range(10_081, first), *range(last + 1, 65_536)]
     random.SystemRandom().shuffle(outside)
-    for port in outside or range(10_000, 65_536):
+    for port in outside or range(10_081, 65_536):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
