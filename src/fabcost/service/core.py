@@ -83,8 +83,6 @@ class Core:
         now = self.clock.now()
 
         def write(store: Store) -> Loaded:
-            if name in self._writer.ledger.keepers:
-                raise AlreadyThereError(name)
             return make(store, name, settings, base, now, self.metrics)
 
         def keep(loaded: Loaded) -> None:
