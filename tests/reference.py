@@ -51,7 +51,7 @@ def _panels(m: mp.mpf, s: mp.mpf, mode: mp.mpf) -> list[mp.mpf]:
     miss = 1 / (1 + mp.exp(m + s * mode))
     width = 1 / mp.sqrt(1 + s * s * miss * (1 - miss))
     inner = [mode + k * width for k in (-8, -3, 0, 3, 8, 20)] + [mode - 7, mode + 7]
-    bend = [(-m + k) / s for k in (-30, -8, 0, 8, 30)]  # where σ bends
+    bend = [(-m + k) / s for k in (-240, -100, -30, -8, 0, 8, 30, 100, 240)]  # where σ bends
     low, high = mode - 14, mode + 14
     return [low, *sorted({p for p in inner + bend if low < p < high}), high]
 

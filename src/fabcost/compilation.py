@@ -38,7 +38,7 @@ class _Announcer(event.Listener):
             self._timer = None
 
     def _ours(self, event: Any) -> bool:
-        return bool(event.data["dispatcher"].py_func.__module__ == self._module)
+        return bool(event.data["dispatcher"].py_func.__module__.startswith(self._module))
 
     def _announce(self) -> None:
         self._announced = True

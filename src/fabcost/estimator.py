@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -74,6 +76,12 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     covariance_ : ndarray of shape (n_features + 1, n_features + 1)
         Posterior covariance, the intercept in the LAST row and column; n_features × n_features
         without one.
+    converged_ : bool
+        Whether EP, wherever it was to sweep until nothing moves, did so; if not, there was a
+        warning.
+    skipped_ : int
+        Steps and visits left out because they would have left the cone of positive definite
+        covariances (only "mackay" has any on ordinary data).
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -170,6 +178,20 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return np.asarray(self.classes_[likelier])
 
     @property
+    def converged_(self) -> bool:
+        """Whether EP ended where it was to, as far as it was to sweep until nothing moves."""
+        if self._learner is None:
+            return True
+        if self._begun_as == "ep":
+            return self._last_converged
+        return self._learner.unconverged == 0
+
+    @property
+    def skipped_(self) -> int:
+        """Steps and visits that were left out."""
+        return 0 if self._learner is None else self._learner.skipped
+
+    @property
     def coef_(self) -> FloatArray:
         """Posterior mean of the weights, (1, n_features)."""
         return self.posterior_.mean[None, : self.n_features_in_]
@@ -218,9 +240,20 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             return self
         self._learner.observe_many(design, second)
         if self._begun_as == "ep":
-            self._learner.refresh()
+            self._refine(self._learner)
         self.posterior_ = self._learner.posterior
         return self
+
+    def _refine(self, learner: FabCost) -> None:
+        swept = learner.refresh()
+        if not swept.converged:
+            warnings.warn(
+                f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
+                f"skipped: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._last_converged = swept.converged
 
     def _prior(self) -> Gaussian:
         variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.impressions import FloatArray, as_rows
-from fabcost.tilted import Moments, tilted
+from fabcost.tilted import Moments, is_exact
 
 SMALLEST_VARIANCE = 1e-75
 LARGEST_VARIANCE = 1e75
@@ -131,10 +132,11 @@ class Gaussian:
     @cached_property
     def covariance(self) -> FloatArray:
         """Σ = R Rᵀ, lifted by rounding's width where float64 cannot hold its smallest direction."""
-        product = self.root @ self.root.T
-        product = 0.5 * (product + product.T)
+        product: FloatArray = kernels.times_own_transpose(self.root)
+        if not np.isfinite(product).all():
+            raise ValueError("the root contains NaN or infinity, or its square overflows")
         lift = 0.0
-        while not _is_positive_definite(product):
+        while not kernels.cholesky(product)[1]:
             lift = max(2.0 * lift, np.finfo(np.float64).eps * self.dimension)
             product[np.diag_indices_from(product)] *= 1.0 + lift
         return _frozen(product)
@@ -151,9 +153,16 @@ class Gaussian:
         return _frozen(np.sqrt((self.root * self.root).sum(axis=1)))
 
     @cached_property
+    def triangle(self) -> FloatArray:
+        """The lower triangular L with Σ = L Lᵀ: another root than `root`, unless that is one."""
+        if not np.triu(self.root, 1).any():
+            return self.root
+        return _frozen(kernels.narrow(self.root.copy()))
+
+    @cached_property
     def log_determinant(self) -> float:
         """log |Σ|."""
-        return float(2.0 * np.linalg.slogdet(self.root)[1])
+        return 2.0 * float(kernels.sum_of_logs(np.abs(self.triangle.diagonal())))
 
     def marginal(self, x: npt.ArrayLike) -> Marginal:
         """Mean and variance of η = xᵀθ for one row, or for each row of a matrix.
@@ -168,8 +177,10 @@ class Gaussian:
             raise ValueError(
                 f"x has shape {rows.shape} but the belief has {self.dimension} weights"
             )
-        along = rows @ self.root
-        return Marginal(rows @ self.mean, np.einsum("...i,...i->...", along, along))
+        listed = np.ascontiguousarray(rows.reshape(-1, self.dimension))
+        centre, variance = kernels.marginals(listed, self.mean, self.root)
+        shape = rows.shape[:-1]
+        return Marginal(centre.reshape(shape)[()], variance.reshape(shape)[()])
 
     def predict(self, X: npt.ArrayLike, *, moments: Moments = "exact") -> FloatArray:
         r"""Click probability of each row, :math:`\int \sigma(x^\top\theta)\,q(\theta)\,d\theta`.
@@ -185,12 +196,15 @@ class Gaussian:
         """
         centre, variance = self.marginal(as_rows(X, self.dimension))
         # A row of zeros has variance zero; any tiny variance gives the same ½.
-        return np.exp(tilted(centre, np.maximum(variance, 1e-300), moments=moments).log_z)
+        variance = np.maximum(variance, 1e-300)
+        clicks: FloatArray = kernels.predictions(centre, variance, is_exact(moments))
+        return clicks
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> FloatArray:
         """Draw weights, one vector or ``size`` of them, as θ = μ + R z with z standard normal."""
-        shape = (self.dimension,) if size is None else (size, self.dimension)
-        return self.mean + rng.standard_normal(shape) @ self.root.T
+        normals = standard_normal(rng, (1 if size is None else size, self.dimension))
+        draws: FloatArray = kernels.drawn(self.mean, self.root, normals)
+        return draws[0] if size is None else draws
 
     def whiten(self, theta: npt.ArrayLike) -> FloatArray:
         """z with θ = μ + R z: how many sds, in independent directions, θ lies from the mean.
@@ -272,19 +286,28 @@ def _check_variances(variances: FloatArray) -> None:
 
 
 def _cholesky(covariance: FloatArray) -> FloatArray:
-    try:
-        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        smallest = float(np.linalg.eigvalsh(covariance)[0])
-        raise ValueError(
-            f"covariance is not positive definite: its smallest eigenvalue is {smallest:.3g} "
-            "but must be above zero"
-        ) from None
+    low: FloatArray
+    low, sound = kernels.cholesky(covariance)
+    if sound:
+        return low
+    smallest = float(np.linalg.eigvalsh(covariance)[0])
+    raise ValueError(
+        f"covariance is not positive definite: its smallest eigenvalue is {smallest:.3g} "
+        "but must be above zero"
+    )
 
 
-def _is_positive_definite(matrix: FloatArray) -> bool:
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def standard_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
+    """Standard normal numbers, one for each that ``rng.random`` gives.
+
+    `Generator.standard_normal` asks the C library for logarithms, whose last bits differ
+    between machines.
+
+    Examples
+    --------
+    >>> standard_normal(np.random.default_rng(0), (2,)).round(3)
+    array([ 0.35 , -0.613])
+    """
+    numbers: FloatArray = rng.random(shape)
+    kernels.make_normal(numbers)
+    return numbers

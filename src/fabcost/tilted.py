@@ -18,11 +18,16 @@ Moments = Literal["exact", "mackay"]
 
 
 class Tilted(NamedTuple):
-    """log Z = log ∫ σ(y η) N(η; a, s²) dη, ∂ log Z/∂a, and −∂² log Z/∂a² as matching reads it."""
+    """log Z = log ∫ σ(y η) N(η; a, s²) dη, ∂ log Z/∂a, and −∂² log Z/∂a² as matching reads it.
+
+    ``kept`` is the tilted variance in units of s², 1 − s² times the curvature: where the cavity
+    is wide it is small, and the curvature alone no longer knows it.
+    """
 
     log_z: FloatArray
     slope: FloatArray
     curvature: FloatArray
+    kept: FloatArray
 
 
 def is_exact(moments: Moments) -> bool:
@@ -49,7 +54,8 @@ def tilted(
     r"""log Z and its derivatives for cavity marginals N(a, s²), elementwise.
 
     The tilted moments along the row follow as mean :math:`a + s^2 g` and variance
-    :math:`s^2 (1 - s^2 c)` with slope :math:`g` and curvature :math:`c`; of the whole belief,
+    :math:`s^2 (1 - s^2 c)`, s² times ``kept``, with slope :math:`g` and curvature :math:`c`; of the
+    whole belief,
     :math:`\mu + g\,\Sigma x` and :math:`\Sigma - c\,\Sigma x (\Sigma x)^\top`
     (equations 13 and 14 of the paper, read along x).
 
@@ -85,5 +91,5 @@ def tilted(
     if not np.all(np.abs(y) == 1):
         raise ValueError("label must be -1 or +1")
     rows = kernels.sites_over_rows((y * a).ravel(), s2.ravel(), is_exact(moments))
-    log_z, slope, curvature = (rows[:, k].reshape(a.shape) for k in range(3))
-    return Tilted(log_z, y * slope, curvature)
+    log_z, slope, curvature, kept = (rows[:, k].reshape(a.shape) for k in range(4))
+    return Tilted(log_z, y * slope, curvature, kept)

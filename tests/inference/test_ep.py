@@ -5,7 +5,8 @@ import pytest
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import ep
-from fabcost.inference.sites import product
+from fabcost.inference.ep import ConvergenceWarning, sweep
+from fabcost.inference.sites import Carried, Sites, product
 from fabcost.tilted import Moments, tilted
 from tests.reference import grid_posterior, paper_ep
 from tests.simulated import cold_start, correlated_prior
@@ -119,11 +120,36 @@ def test_mackay_counts_what_it_skips() -> None:
     assert np.isfinite(result.posterior.mean).all()
     np.linalg.cholesky(result.posterior.covariance)
     learner = FabCost(prior, refresh=Refresh.at(300, max_sweeps=20), moments="mackay")
-    learner.observe_many(X, y)
+    with pytest.warns(ConvergenceWarning, match="impression 300 still moves after 20 sweeps"):
+        learner.observe_many(X, y)
     assert learner.skipped > 0
+    assert learner.unconverged == 1
     exact = ep.fit(prior, X, y)
     assert exact.converged
     assert exact.skipped == 0
+
+
+def test_evidence_that_lacks_a_factor_is_no_number() -> None:
+    """Negative sites of a first sweep leave no cavity for some visits of the next."""
+    X, y = cold_start(150, 15, intercept=-4.0)
+    prior = Gaussian.isotropic(15, variance=100.0)
+    belief, sites, skipped = Carried.of(prior), Sites.flat(150), []
+    for sweeps in range(1, 6):
+        last = sweep(belief, X, y, sites, exact=False, tolerance=1e-10, max_sweeps=1)
+        skipped.append(last.skipped)
+        result = ep.fit(prior, X, y, moments="mackay", max_sweeps=sweeps)
+        assert result.skipped == sum(skipped)
+        assert np.isnan(result.log_evidence) == (last.skipped > 0)
+    assert skipped[0] == 0
+    assert max(skipped) > 0
+
+
+def test_a_refresh_makes_at_least_one_sweep() -> None:
+    learner = FabCost(Gaussian.isotropic(1))
+    learner.observe([1.0], 1)
+    with pytest.raises(ValueError, match="max_sweeps is 0 but must be at least 1"):
+        learner.refresh(max_sweeps=0)
+    assert learner.refreshes == 1
 
 
 def test_no_data_leave_the_prior() -> None:

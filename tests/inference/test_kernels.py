@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from fabcost import kernels
+from fabcost import Gaussian, kernels
 from fabcost.inference.sites import Carried, Sites
 from tests.inference import twins
 from tests.simulated import cold_start, correlated_prior
@@ -25,6 +25,13 @@ def assert_same(carried: Carried, twin: twins.State, tolerance: float = 1e-9) ->
     np.testing.assert_allclose(belief.covariance, twin.covariance, atol=tolerance)
 
 
+def largest_move(before: Gaussian, after: Gaussian) -> float:
+    """Along the direction that moved most, in sds of ``after``, by eigenvalues."""
+    ratio = np.linalg.solve(after.root, before.root)
+    widths = np.linalg.eigvalsh(ratio @ ratio.T)
+    return max(float(np.linalg.norm(after.whiten(before.mean))), 0.5 * float(abs(widths - 1).max()))
+
+
 @EXACT
 def test_sites_over_rows(exact: bool) -> None:
     margins = np.array([-30.0, -8.0, -1.0, 0.0, 2.0, 30.0])
@@ -35,6 +42,7 @@ def test_sites_over_rows(exact: bool) -> None:
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], rtol=1e-7, atol=1e-9)
         # The twin loses the curvature of a narrow site to cancellation, as 1e-12/s².
         np.testing.assert_allclose(rows[:, 2], expected[:, 2], rtol=1e-6, atol=1e-11 / sd**2)
+        np.testing.assert_allclose(rows[:, 3], 1.0 - sd**2 * rows[:, 2], atol=1e-12)
 
 
 @EXACT
@@ -81,10 +89,14 @@ def test_ep_sweep(exact: bool) -> None:
     carried, twin = carried_and_twin()
     sites, twin_sites = Sites.flat(50), Sites.flat(50)
     for _ in range(3):
-        skipped, log_factors = kernels.ep_sweep(*carried, X, y, *sites, exact)
+        before = carried.gaussian()
+        skipped, log_factors, moved = kernels.ep_sweep(*carried, X, y, *sites, exact)
         twin, twin_log_factors = twins.ep_sweep(twin, X, y, twin_sites, exact)
         assert skipped == 0
         assert log_factors == pytest.approx(twin_log_factors, rel=1e-8)
+        largest = largest_move(before, carried.gaussian())
+        # To first order: the last of three sweeps moves the belief by a thousandth of an sd.
+        assert largest * (1.0 - 2.0 * min(moved, 0.5)) <= moved <= 40.0 * largest
     assert_same(carried, twin, 1e-7)
     np.testing.assert_allclose(sites, twin_sites, atol=1e-7)
 

@@ -18,6 +18,9 @@ from tests.simulated import cold_start
 Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::fabcost.inference.ep.ConvergenceWarning")
+
+
 def learnt(refresh: Refresh, moments: Moments = "exact", window: int | None = None) -> Method:
     def fit(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
         learner = FabCost(prior, refresh=refresh, moments=moments, window=window)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import ndtri
 
 from fabcost import kernels
-from fabcost.bandit.rows import Rows, is_checked, law
-from fabcost.gaussian import Gaussian
+from fabcost.bandit.rows import Rows, is_checked, law, scored
+from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
 
 
@@ -67,7 +66,8 @@ class Thompson:
 
     def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
-        theta: FloatArray = belief.root.dot(rng.standard_normal(belief.dimension))
+        z = standard_normal(rng, (belief.dimension,))
+        theta: FloatArray = kernels.times(belief.root, z)
         if self.scale != 1.0:
             theta *= self.scale
         theta += belief.mean
@@ -76,9 +76,9 @@ class Thompson:
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
         if is_checked(rows):
-            z = rng.standard_normal(belief.dimension)
+            z = standard_normal(rng, (belief.dimension,))
             return rows.drawn(belief.mean, belief.root, z if self.scale == 1.0 else self.scale * z)
-        return rows.dot(self.weights(belief, rng))
+        return scored(rows, self.weights(belief, rng))
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
@@ -97,10 +97,10 @@ class Thompson:
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
-        normals = rng.standard_normal(((draws + 3) // 4, spread.shape[1]))
+        normals = standard_normal(rng, ((draws + 3) // 4, spread.shape[1]))
         won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws)
         won /= draws
-        centre += spread.dot(normals[0])
+        centre += kernels.times(spread, normals[0])
         return centre, won
 
 
@@ -121,13 +121,13 @@ class Greedy:
 
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under the mean weights."""
-        return rows.dot(belief.mean)
+        return scored(rows, belief.mean)
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
-        return wins(rows.dot(belief.mean)[None, :])
+        return wins(scored(rows, belief.mean)[None, :])
 
 
 @dataclass(frozen=True)
@@ -150,13 +150,13 @@ class EpsilonGreedy:
         """Random scores with probability epsilon, else those of the mean weights."""
         if rng.random() < self.epsilon:
             return _random_scores(rows, rng)
-        return rows.dot(belief.mean)
+        return scored(rows, belief.mean)
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """Greedy's with the uniform mixed in."""
-        best = wins(rows.dot(belief.mean)[None, :])
+        best = wins(scored(rows, belief.mean)[None, :])
         return np.asarray((1.0 - self.epsilon) * best + self.epsilon / rows.shape[0])
 
 
@@ -183,7 +183,7 @@ class BayesianUCB:
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """The quantile of each row's score."""
         centre, variance = belief.marginal(np.asarray(rows))
-        return np.asarray(centre + ndtri(self.quantile) * np.sqrt(variance))
+        return np.asarray(centre + kernels.normal_quantile(self.quantile) * np.sqrt(variance))
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int

@@ -59,6 +59,20 @@ def is_checked(candidates: object) -> TypeGuard[CheckedRows]:
     return hasattr(candidates, "dense")
 
 
+def scored(rows: Rows, weights: FloatArray) -> FloatArray:
+    """The score of each row under weights (D,): a product whose sums have one order.
+
+    Examples
+    --------
+    >>> scored(np.array([[3.0, 4.0]]), np.array([1.0, 2.0]))
+    array([11.])
+    """
+    if is_checked(rows):
+        return rows.dot(weights)
+    scores: FloatArray = kernels.times(np.ascontiguousarray(rows), weights)
+    return scores
+
+
 def law(rows: Rows, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Centre and spread of scores: :math:`X\theta` has the law of centre + spread z.
 

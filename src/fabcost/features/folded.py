@@ -58,8 +58,11 @@ class FoldedRows:
 
     def dot(self, weights: FloatArray) -> FloatArray:
         """Scores under weights of shape (D,), or (D, S) for S of them at once."""
-        scores: FloatArray = self._parts.dot(self.fold(weights))
-        return scores
+        folded = self.fold(weights)
+        if folded.ndim == 1:
+            scores: FloatArray = kernels.times(self._parts, folded)
+            return scores
+        return np.column_stack([kernels.times(self._parts, each) for each in folded.T.copy()])
 
     __matmul__ = dot
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
@@ -35,9 +34,10 @@ class EPResult:
         Whether the belief stood still, to ``tolerance``; where a row is so long that rounding is
         coarser than that, it may not, however good it is.
     log_evidence
-        EP's estimate of log p(y | X).
+        EP's estimate of log p(y | X); NaN if the last sweep skipped a visit, whose factor it
+        then lacks.
     skipped
-        Visits of the last sweep that would have left the cone of positive definite
+        Visits of all sweeps that would have left the cone of positive definite
         covariances; always 0 with exact moments on ordinary data.
     """
 
@@ -50,12 +50,25 @@ class EPResult:
 
 
 class Swept(NamedTuple):
-    """How sweeping went; a single sweep does not examine whether it converged."""
+    """How sweeping went: visits skipped in all sweeps, and Σ log Cᵢ of the last.
+
+    The factors are NaN if the last sweep left one out.
+    """
 
     sweeps: int
     converged: bool
     skipped: int
     log_factors: float
+
+
+class ConvergenceWarning(UserWarning):
+    """EP was to sweep until nothing moves, and its sweeps ended before.
+
+    Examples
+    --------
+    >>> issubclass(ConvergenceWarning, UserWarning)
+    True
+    """
 
 
 def fit(
@@ -98,7 +111,6 @@ def fit(
     >>> result.converged, round(result.log_evidence, 3)
     (True, -1.888)
     """
-    _check_stopping(tolerance, max_sweeps)
     rows, labels = as_impressions(X, y, prior.dimension)
     sites = Sites.flat(labels.size)
     belief = Carried.of(prior)
@@ -132,37 +144,35 @@ def sweep(
 
     Examples
     --------
+    >>> import numpy as np
     >>> belief, sites = Carried.of(Gaussian.isotropic(1)), Sites.flat(1)
     >>> X, y = np.ones((1, 1)), np.ones(1)
     >>> sweep(belief, X, y, sites, exact=True, tolerance=1e-6, max_sweeps=9).sweeps
     2
     """
-    previous = math.inf
-    for count in range(1, max_sweeps + 1):
-        before = belief.copy()
-        skipped, log_factors = kernels.ep_sweep(*belief, X, y, *sites, exact)
-        change = _change(before, belief) if max_sweeps > 1 else math.inf
+    check_stopping(tolerance, max_sweeps)
+    previous, skipped = math.inf, 0
+    for sweeps in range(1, max_sweeps + 1):
+        left_out, log_factors, change = kernels.ep_sweep(*belief, X, y, *sites, exact)
+        skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
-        if remaining <= tolerance:
-            return Swept(count, True, skipped, log_factors)
+        if remaining <= tolerance or sweeps == max_sweeps:
+            break
         previous = change
-    return Swept(max_sweeps, False, skipped, log_factors)
+    return Swept(
+        sweeps, remaining <= tolerance, skipped, math.nan if left_out else float(log_factors)
+    )
 
 
-def _change(before: Carried, after: Carried) -> float:
-    """The largest move, in posterior sds, of the belief along any direction."""
-    weights = after.mean.size
-    apart = np.column_stack([before.root[:, :weights], after.mean - before.mean])
-    try:
-        seen_from_after = np.linalg.solve(after.root[:, :weights], apart)
-    except np.linalg.LinAlgError:
-        return math.inf
-    ratio, shift = seen_from_after[:, :weights], seen_from_after[:, weights]
-    widths = 0.5 * np.abs(ratio @ ratio.T - np.eye(weights))
-    return float(np.nan_to_num(max(np.abs(shift).max(), widths.max()), nan=math.inf))
+def check_stopping(tolerance: float, max_sweeps: int) -> None:
+    """Whether sweeps can end, and one is made; else a ValueError.
 
-
-def _check_stopping(tolerance: float, max_sweeps: int) -> None:
+    Examples
+    --------
+    >>> check_stopping(1e-6, 0)
+    Traceback (most recent call last):
+    ValueError: max_sweeps is 0 but must be at least 1
+    """
     if not tolerance > 0:
         raise ValueError(f"tolerance is {tolerance} but must be above zero")
     if max_sweeps < 1:
@@ -171,8 +181,8 @@ def _check_stopping(tolerance: float, max_sweeps: int) -> None:
 
 def _log_mass(prior: Gaussian, posterior: Gaussian, X: FloatArray, sites: Sites) -> float:
     """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean."""
-    eta = X @ posterior.mean
-    at_mean = float(sites.shift @ eta - 0.5 * (sites.precision * eta) @ eta)
-    away = prior.whiten(posterior.mean)
+    eta = kernels.times(X, posterior.mean)
+    at_mean = kernels.inner(sites.shift - 0.5 * sites.precision * eta, eta)
+    away = kernels.solve_lower(prior.triangle, posterior.mean - prior.mean)
     volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
-    return at_mean + volume - 0.5 * float(away @ away)
+    return float(at_mean + volume - 0.5 * kernels.inner(away, away))

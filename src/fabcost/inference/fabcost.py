@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_label, as_row
 from fabcost.inference import saved
-from fabcost.inference.ep import TOLERANCE, Swept, sweep
+from fabcost.inference.ep import TOLERANCE, ConvergenceWarning, Swept, sweep
 from fabcost.inference.history import History
 from fabcost.inference.refresh import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites
@@ -51,6 +52,10 @@ class FabCost:
     skipped : int
         Steps and visits left out because they would have left the cone of positive
         definite covariances (only "mackay" has any on ordinary data).
+    unconverged : int
+        Refreshes of several sweeps after which the belief still moved.  Where the schedule is
+        not `geometric`, whose sweeps need not converge, each is also a
+        `fabcost.inference.ep.ConvergenceWarning`.
 
     Examples
     --------
@@ -82,6 +87,7 @@ class FabCost:
         self.seen = 0
         self.refreshes = 0
         self.skipped = 0
+        self.unconverged = 0
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
         self._history = History(prior.dimension, window)
@@ -140,6 +146,7 @@ class FabCost:
         )
         self.skipped += swept.skipped
         self.refreshes += 1
+        self.unconverged += not swept.converged and swept.sweeps > 1
         self._posterior = None
         return swept
 
@@ -171,10 +178,22 @@ class FabCost:
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
-            self.refresh()
+            self._refresh_on_schedule()
         self._next = self.refresh_schedule.next_after(self.seen)
         if self._next is None:
             self._history = History(self.prior.dimension, self.window)
+
+    def _refresh_on_schedule(self) -> None:
+        before = self.unconverged
+        swept = self.refresh()
+        if self.unconverged > before and self.refresh_schedule.kind != "geometric":
+            warnings.warn(
+                f"EP at impression {self.seen} still moves after {swept.sweeps} sweeps, of which "
+                f"{swept.skipped} visits were skipped: allow it more by max_sweeps of the "
+                "schedule, or a larger tolerance",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _filter(self, X: FloatArray, y: FloatArray, sites: Sites, start: int, stop: int) -> None:
         self.skipped += kernels.adf_pass(*self._belief, X, y, *sites, start, stop, self._exact)
@@ -202,6 +221,7 @@ class FabCost:
             "seen": self.seen,
             "refreshes": self.refreshes,
             "skipped": self.skipped,
+            "unconverged": self.unconverged,
             "next": self._next,
             "slot": self._history.slot,
         }
@@ -226,10 +246,11 @@ class FabCost:
             window=window,
             tolerance=saved.real(settings, "tolerance"),
         )
-        learner.seen, learner.refreshes, learner.skipped, learner._next, slot = counts
+        learner.seen, learner.refreshes, learner.skipped, learner.unconverged = counts[:4]
+        learner._next = counts.next
         learner._belief = saved.belief_of(arrays, prior.dimension)
         kept = saved.kept_of(arrays, counts, window, prior.dimension)
-        learner._history = History.restored(window, slot, kept)
+        learner._history = History.restored(window, counts.slot, kept)
         learner._posterior = None
         return learner
 

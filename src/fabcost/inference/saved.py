@@ -26,6 +26,7 @@ class Counts(NamedTuple):
     seen: int
     refreshes: int
     skipped: int
+    unconverged: int
     next: int | None
     slot: int
 
@@ -155,7 +156,9 @@ def counts_of(settings: Any, schedule: Refresh) -> Counts:
     elif not seen < whole(settings, "next") <= latest:
         raise ValueError(f"next is {due} but after {seen} impressions must be at most {latest}")
     refreshes, skipped = whole(settings, "refreshes"), whole(settings, "skipped")
-    return Counts(seen, refreshes, skipped, due, whole(settings, "slot"))
+    # Files of earlier versions do not count them.
+    unconverged = whole({"unconverged": 0, **settings}, "unconverged")
+    return Counts(seen, refreshes, skipped, unconverged, due, whole(settings, "slot"))
 
 
 def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
@@ -198,7 +201,7 @@ def kept_of(
 
     Examples
     --------
-    >>> kept_of({}, Counts(seen=3, refreshes=0, skipped=0, next=4, slot=2), None, 1)
+    >>> kept_of({}, Counts(3, 0, 0, unconverged=0, next=4, slot=2), None, 1)
     Traceback (most recent call last):
     ValueError: slot is 2 but 3 impressions are kept
     """

@@ -77,7 +77,7 @@ def changed_units(place: Path, file: str) -> set[str]:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        ("kernels.py", {"bandits", "convergence", "cost", "posteriors"}),
+        ("kernels/beliefs.py", {"bandits", "convergence", "cost", "posteriors"}),
         ("bandit/pool.py", {"bandits"}),
         ("experiments/reproduction/authors.py", {"cost"}),
         ("experiments/reproduction/convergence_figure.py", set()),

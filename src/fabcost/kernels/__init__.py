@@ -1,0 +1,78 @@
+"""The compiled loops.  Nothing outside this package is compiled.
+
+Whatever reaches a posterior, a propensity or a choice is computed here, and its bits are a
+function of this source and of the input: every sum has one order (`lanes`), every function is
+made of sums, products, quotients and square roots (`functions`), no flag lets the compiler
+change them, and no library is called that might.
+
+A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
+that these match, `choosing` what a decision needs of a belief.
+"""
+
+from fabcost.compilation import announce_slow_compilation
+from fabcost.kernels.beliefs import (
+    absorb,
+    adf_pass,
+    drawn,
+    ep_sweep,
+    marginals,
+)
+from fabcost.kernels.choosing import (
+    all_within,
+    count_drawn_wins,
+    count_wins,
+    entropy,
+    first_largest,
+    fold,
+    folded_law,
+    folded_scores,
+    largest_score,
+    law,
+    mix,
+    nearly_best,
+    place_of,
+)
+from fabcost.kernels.functions import make_normal, normal_quantile, sum_of_logs
+from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.products import (
+    cholesky,
+    inner,
+    narrow,
+    solve_lower,
+    times,
+    times_own_transpose,
+)
+
+__all__ = [
+    "absorb",
+    "adf_pass",
+    "all_within",
+    "cholesky",
+    "count_drawn_wins",
+    "count_wins",
+    "drawn",
+    "entropy",
+    "ep_sweep",
+    "first_largest",
+    "fold",
+    "folded_law",
+    "folded_scores",
+    "inner",
+    "largest_score",
+    "law",
+    "make_normal",
+    "marginals",
+    "mix",
+    "narrow",
+    "nearly_best",
+    "normal_quantile",
+    "place_of",
+    "predictions",
+    "sites_over_rows",
+    "solve_lower",
+    "sum_of_logs",
+    "times",
+    "times_own_transpose",
+]
+
+announce_slow_compilation(__name__)

@@ -1,0 +1,249 @@
+"""A belief that is changed one site at a time: the ADF pass and the EP sweep.
+
+A belief is carried as its mean and a square root ``root`` of its covariance
+(``Σ = root rootᵀ``, rows padded with zero columns to a multiple of eight), changed by Potter's
+rank-one form [1]_:
+
+    f = rootᵀ x,   s² = fᵀf,   Σ − k (Σx)(Σx)ᵀ = root (I − k f fᵀ) rootᵀ,
+    root ← root − γ (root f) fᵀ,   γ = k / (1 + √(1 − k s²)).
+
+A product of a matrix with its transpose cannot leave the positive semi-definite cone, and it
+represents covariances of condition up to 1e32 where the covariance itself stops at 1e16.
+
+References
+----------
+.. [1] Bierman, Factorization Methods for Discrete Sequential Estimation (1977), ch. V.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.kernels.functions import log
+from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store, total
+from fabcost.kernels.moments import site
+from fabcost.kernels.products import dot
+
+SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
+LARGEST_VARIANCE = 1e250
+NARROW_ROOT = 128
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _four(column, at, width, x, i):
+    """Four rows of a column times their features."""
+    low = x[i] * load(column, at) + x[i + 1] * load(column, at + width)
+    at += 2 * width
+    high = x[i + 2] * load(column, at) + x[i + 3] * load(column, at + width)
+    return low + high
+
+
+@njit(cache=True, nogil=True)
+def _project(root, x, weights, width, along):
+    """along ← rootᵀ x, four rows at a time; returns xᵀ Σ x.
+
+    Down the columns, with sums in registers, where the root fits the first cache, and else along
+    the rows: each sum has the same order either way.
+    """
+    fours = weights - weights % 4
+    if width <= NARROW_ROOT:
+        for j in range(0, width, 8):
+            column, sums = skip(root, j), spread(0.0)
+            for i in range(0, fours, 4):
+                sums = sums + _four(column, i * width, width, x, i)
+            for i in range(fours, weights):
+                sums = sums + x[i] * load(column, i * width)
+            store(along, j, sums)
+    else:
+        for j in range(0, width, 8):
+            store(along, j, spread(0.0))
+        for i in range(0, fours, 4):
+            for j in range(0, width, 8):
+                store(along, j, load(along, j) + _four(root, i * width + j, width, x, i))
+        for i in range(fours, weights):
+            for j in range(0, width, 8):
+                store(along, j, load(along, j) + x[i] * load(root, i * width + j))
+    return dot(along, along, width)
+
+
+@njit(cache=True, nogil=True)
+def _move(mean, root, weights, width, along, step, shrink):
+    """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
+    for i in range(weights):
+        row, sums = skip(root, i * width), spread(0.0)
+        for j in range(0, width, 8):
+            sums = sums + load(row, j) * load(along, j)
+        reach = total(sums)
+        mean[i] += step * reach
+        reach *= shrink
+        for j in range(0, width, 8):
+            store(row, j, load(row, j) - reach * load(along, j))
+
+
+@njit(cache=True, nogil=True)
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
+    """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
+
+    The site that each step implies is written to ``precision`` and ``shift`` unless empty.
+    """
+    weights, width = root.shape
+    scratch = np.empty(width)
+    along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
+    rows, labels = pointer(X), pointer(y)
+    skipped = 0
+    for i in range(start, stop):
+        x = skip(rows, i * weights)
+        centre = dot(x, centres, weights)
+        variance = _project(roots, x, weights, width, along)
+        _, _, slope, curvature, kept = site(labels[i] * centre, variance, exact)
+        slope *= labels[i]
+        sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
+        if sound:
+            shrink = curvature / (1.0 + math.sqrt(kept))
+            _move(centres, roots, weights, width, along, slope, shrink)
+        else:
+            skipped += 1
+        if precision.size > 0:
+            precision[i] = curvature / kept if sound else 0.0
+            shift[i] = (slope + centre * curvature) / kept if sound else 0.0
+    hold(scratch)
+    hold(mean)
+    hold(root)
+    hold(X)
+    hold(y)
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def absorb(mean, root, X, precision, shift, start, stop):
+    """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
+    weights, width = root.shape
+    scratch = np.empty(width)
+    along, centres, roots, rows = pointer(scratch), pointer(mean), pointer(root), pointer(X)
+    skipped = 0
+    for i in range(start, stop):
+        x = skip(rows, i * weights)
+        centre = dot(x, centres, weights)
+        variance = _project(roots, x, weights, width, along)
+        growth = 1.0 + precision[i] * variance
+        if growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE:
+            step = (shift[i] - precision[i] * centre) / growth
+            shrink = precision[i] / growth / (1.0 + math.sqrt(1.0 / growth))
+            _move(centres, roots, weights, width, along, step, shrink)
+        else:
+            skipped += 1
+    hold(scratch)
+    hold(mean)
+    hold(root)
+    hold(X)
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def ep_sweep(mean, root, X, y, precision, shift, exact):
+    """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
+
+    Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
+
+    The move is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
+    moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
+    precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
+    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.
+    """
+    weights, width = root.shape
+    scratch, moves = np.empty(width), np.zeros(width)
+    along, moved, centres, roots = pointer(scratch), pointer(moves), pointer(mean), pointer(root)
+    rows, labels = pointer(X), pointer(y)
+    skipped = 0
+    log_factors, product = 0.0, 1.0
+    grown, shrunk = 0.0, 0.0
+    for i in range(y.size):
+        x = skip(rows, i * weights)
+        centre = dot(x, centres, weights)
+        variance = _project(roots, x, weights, width, along)
+        left = 1.0 - precision[i] * variance
+        if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
+            skipped += 1
+            continue
+        cavity_variance = variance / left
+        cavity_mean = (centre - shift[i] * variance) / left
+        log_scale, z, slope, curvature, kept = site(labels[i] * cavity_mean, cavity_variance, exact)
+        slope *= labels[i]
+        new_precision = curvature / kept
+        new_shift = (slope + cavity_mean * curvature) / kept
+        change = new_precision - precision[i]
+        growth = 1.0 + change * variance
+        if not (kept > 0.0 and growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE):
+            skipped += 1
+            continue
+        step = (new_shift - shift[i] - change * centre) / growth
+        _move(
+            centres,
+            roots,
+            weights,
+            width,
+            along,
+            step,
+            change / growth / (1.0 + math.sqrt(1.0 / growth)),
+        )
+        for j in range(0, width, 8):
+            store(moved, j, load(moved, j) + step * load(along, j))
+        grown += max(growth - 1.0, 0.0)
+        shrunk += max(1.0 / growth - 1.0, 0.0)
+        precision[i] = new_precision
+        shift[i] = new_shift
+        log_factors += log_scale - kept * (
+            new_shift * cavity_mean
+            + 0.5 * new_shift * new_shift * cavity_variance
+            - 0.5 * new_precision * cavity_mean * cavity_mean
+        )
+        product *= z / math.sqrt(kept)
+        if product < 1e-100 or product > 1e100:
+            log_factors += log(product)
+            product = 1.0
+    move = max(math.sqrt(dot(moved, moved, width)), 0.5 * max(grown, shrunk))
+    hold(scratch)
+    hold(moves)
+    hold(mean)
+    hold(root)
+    hold(X)
+    hold(y)
+    return skipped, log_factors + log(product), move
+
+
+@njit(cache=True, nogil=True)
+def marginals(rows, mean, root):
+    """Mean and variance of xᵀθ for each row x, under a belief whose root is not padded."""
+    weights = mean.size
+    width = -(-weights // 8) * 8
+    padded, scratch = np.zeros((weights, width)), np.empty(width)
+    padded[:, :weights] = root
+    centres, variances = np.empty(rows.shape[0]), np.empty(rows.shape[0])
+    xs, means, roots, along = pointer(rows), pointer(mean), pointer(padded), pointer(scratch)
+    for i in range(rows.shape[0]):
+        x = skip(xs, i * weights)
+        centres[i] = dot(x, means, weights)
+        variances[i] = _project(roots, x, weights, width, along)
+    hold(rows)
+    hold(mean)
+    hold(padded)
+    hold(scratch)
+    return centres, variances
+
+
+@njit(cache=True, nogil=True)
+def drawn(mean, root, normals):
+    """μ + R z for each row z of ``normals``."""
+    weights = mean.size
+    draws = np.empty(normals.shape)
+    roots, zs = pointer(root), pointer(normals)
+    for k in range(draws.shape[0]):
+        for i in range(weights):
+            away = dot(skip(roots, i * weights), skip(zs, k * weights), weights)
+            draws[k, i] = mean[i] + away
+    hold(root)
+    hold(normals)
+    return draws

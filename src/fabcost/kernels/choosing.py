@@ -1,0 +1,306 @@
+"""Choosing: draws and their winners, laws of scores, shares, and the best of a pool."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.kernels.functions import log
+from fabcost.kernels.lanes import hold, pointer, skip
+from fabcost.kernels.products import dot, narrow, times
+
+LANES = 64  # draws of normals that are compared at once
+
+
+@njit(cache=True, nogil=True)
+def all_within(values, limit):
+    """Whether every value is a number of magnitude at most ``limit``, in one pass."""
+    sound = True
+    for i in range(values.size):
+        sound &= abs(values[i]) <= limit
+    return sound
+
+
+# The largest of numbers is the same in any order.
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _largest(values):
+    top = values[0]
+    for i in range(1, values.size):
+        top = max(top, values[i])
+    return top
+
+
+@njit(cache=True, nogil=True)
+def first_largest(values):
+    """Position of the first of the largest values, and how many there are."""
+    top = _largest(values)
+    ties = 0
+    for i in range(values.size):
+        ties += values[i] == top
+    winner = 0
+    while values[winner] != top:
+        winner += 1
+    return winner, ties
+
+
+@njit(cache=True, nogil=True)
+def count_wins(scores):
+    """How often each column is the largest of its row; columns that tie share the win."""
+    wins = np.zeros(scores.shape[1])
+    for i in range(scores.shape[0]):
+        first, ties = first_largest(scores[i])
+        if ties == 1:
+            wins[first] += 1.0
+        else:
+            for j in range(first, scores.shape[1]):
+                if scores[i, j] == scores[i, first]:
+                    wins[j] += 1.0 / ties
+    return wins
+
+
+@njit(cache=True)
+def _half_scores(coefficients, z, start, sums):
+    """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
+    sums[:] = 0.0
+    d = start
+    while d + 2 < coefficients.size:
+        for i in range(sums.size):
+            sums[i] += coefficients[d] * z[d, i] + coefficients[d + 2] * z[d + 2, i]
+        d += 4
+    if d < coefficients.size:
+        for i in range(sums.size):
+            sums[i] += coefficients[d] * z[d, i]
+
+
+@njit(cache=True)
+def _challenge(k, centre, sign, away, best, leader):
+    """Let k lead wherever its score, centre ± away, beats the best so far."""
+    for i in range(best.size):
+        score = centre + sign * away[i]
+        leader[i] = k if score > best[i] else leader[i]
+        best[i] = score if score > best[i] else best[i]
+
+
+@njit(cache=True)
+def _is_equal(a, b):
+    i = 0
+    while i < a.size and a[i] == b[i]:
+        i += 1
+    return i == a.size
+
+
+@njit(cache=True)
+def _signatures(centre, spread):
+    """A number for each row; equal rows have equal numbers, others hardly ever."""
+    signatures, factors = np.empty(centre.size), np.arange(1.0, spread.shape[1] + 1.0)
+    for k in range(centre.size):
+        signatures[k] = centre[k] + dot(pointer(spread[k]), pointer(factors), factors.size)
+    hold(factors)
+    return signatures
+
+
+@njit(cache=True)
+def _share_among_equals(centre, spread, wins):
+    """Equal rows tie in every draw, which the first of them has won."""
+    signatures = _signatures(centre, spread)
+    equals = np.empty(centre.size, dtype=np.int64)
+    for k in range(centre.size):
+        if wins[k] <= 0.0:
+            continue
+        equals[0], many = k, 1
+        for j in range(k + 1, centre.size):
+            alike = signatures[j] == signatures[k] and centre[j] == centre[k]
+            if alike and _is_equal(spread[j], spread[k]):
+                equals[many] = j
+                many += 1
+        if many > 1:
+            wins[equals[:many]] = -wins[k] / many  # negative: has its share already
+    return np.abs(wins)
+
+
+@njit(cache=True)
+def count_drawn_wins(centre, spread, normals, draws):
+    """How often each score is the largest over ``draws`` draws of centre + spread z.
+
+    Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
+    negatives of both, which are all standard normal.  Different rows tie with probability zero.
+    """
+    wins = np.zeros(centre.size)
+    for start in range(0, len(normals), LANES):
+        z = np.ascontiguousarray(normals[start : start + LANES].T)
+        many = z.shape[1]
+        even, odd = np.empty(many), np.empty(many)
+        away, changed = np.empty(many), np.empty(many)
+        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        for k in range(centre.size):
+            _half_scores(spread[k], z, 0, even)
+            _half_scores(spread[k], z, 1, odd)
+            for i in range(many):
+                away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+            _challenge(k, centre[k], 1.0, away, best[0], leader[0])
+            _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
+            _challenge(k, centre[k], -1.0, away, best[2], leader[2])
+            _challenge(k, centre[k], -1.0, changed, best[3], leader[3])
+        for i in range(many):
+            for pattern in range(min(4, draws - 4 * (start + i))):
+                wins[leader[pattern, i]] += 1.0
+    return _share_among_equals(centre, spread, wins)
+
+
+@njit(cache=True)
+def law(rows, mean, root):
+    """Centre Xμ and spread XR of scores; equal rows have the same, bit for bit, wherever they are.
+
+    A product by BLAS does not promise that.
+    """
+    many = root.shape[1]
+    centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
+    for i in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
+            if rows[i, d] != 0.0:
+                centre[i] += rows[i, d] * mean[d]
+                for j in range(many):
+                    spread[i, j] += rows[i, d] * root[d, j]
+    return centre, spread
+
+
+@njit(cache=True)
+def mix(shares, floor):
+    """shares ← (1 − floor) shares + floor / K, then divided by their sum."""
+    total = 0.0
+    for k in range(shares.size):
+        shares[k] = (1.0 - floor) * shares[k] + floor / shares.size
+        total += shares[k]
+    for k in range(shares.size):
+        shares[k] /= total
+
+
+@njit(cache=True)
+def place_of(u, shares):
+    """The first place where the sum of ``shares`` so far exceeds u of the whole."""
+    rest = u * shares.sum()
+    last = 0
+    for k in range(shares.size):
+        if shares[k] > 0.0:
+            last = k
+            rest -= shares[k]
+            if rest < 0.0:
+                break
+    return last
+
+
+@njit(cache=True)
+def entropy(shares):
+    """−Σ p log p."""
+    total = 0.0
+    for p in shares:
+        if p > 0.0:
+            total -= p * log(p)
+    return total
+
+
+@njit(cache=True)
+def folded_law(parts, source, factors, mean, root):
+    """`law` of folded rows; a spread wider than the parts are many is made narrower."""
+    centre = np.zeros(parts.shape[1])
+    for j in range(source.size):
+        centre[source[j]] += factors[j] * mean[j]
+    folded = fold(root, source, factors, parts.shape[1])
+    if folded.shape[0] < folded.shape[1]:
+        folded = narrow(folded)
+    return law(parts, centre, folded)
+
+
+@njit(cache=True)
+def folded_scores(parts, source, factors, mean, root, z):
+    """Scores of folded rows under the weights mean + root z."""
+    folded = np.zeros(parts.shape[1])
+    rows, normals = pointer(root), pointer(z)
+    for j in range(source.size):
+        drawn = mean[j] + dot(skip(rows, j * z.size), normals, z.size)
+        folded[source[j]] += factors[j] * drawn
+    hold(root)
+    hold(z)
+    return times(parts, folded)
+
+
+@njit(cache=True)
+def fold(weights, source, factors, parts):
+    """Sums of f_j times row j of ``weights``, over those j whose part s(j) is each of ``parts``."""
+    folded = np.zeros((parts, weights.shape[1]))
+    for j in range(source.size):
+        for d in range(weights.shape[1]):
+            folded[source[j], d] += factors[j] * weights[j, d]
+    return folded
+
+
+@njit(cache=True, nogil=True)
+def largest_score(rows, positions, theta):
+    """The position among ``positions`` of the row of the largest θᵀa, and that score.
+
+    Equal scores go to the smaller position.  Every score is summed in the order of the weights,
+    so equal rows have equal scores wherever they stand.
+    """
+    best = -math.inf
+    winner = -1
+    for i in positions:
+        score = 0.0
+        for d in range(theta.size):
+            score += theta[d] * rows[i, d]
+        if score > best or (score == best and i < winner):
+            best = score
+            winner = i
+    return winner, best
+
+
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def _score_block(block, count, theta, scores):
+    """scores ← θᵀ block for its first ``count`` columns; returns the largest."""
+    for k in range(count):
+        scores[k] = theta[0] * block[0, k]
+    for d in range(1, theta.size):
+        for k in range(count):
+            scores[k] += theta[d] * block[d, k]
+    top = scores[0]
+    for k in range(1, count):
+        top = max(top, scores[k])
+    return top
+
+
+@njit(cache=True, nogil=True)
+def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
+    """Scan blocks until what they leave out is beaten; collect what may be best so far.
+
+    Scores are in single precision, wrong by at most ``slack``.  ``limits[b]`` bounds the scores
+    of all rows after block b.  Returns how many positions were put into ``found`` (with their
+    scores in ``near``), how many blocks were read, and whether no other row can be better.
+    """
+    scores = np.empty(blocks.shape[2], dtype=np.float32)
+    best = -math.inf
+    many = 0
+    for b in range(counts.size):
+        if counts[b] > 0:
+            top = _score_block(blocks[b], counts[b], theta, scores)
+            best = max(best, top)
+            if top >= best - 2.0 * slack:
+                for k in range(counts[b]):
+                    if scores[k] >= best - 2.0 * slack:
+                        found[many] = positions[b, k]
+                        near[many] = scores[k]
+                        many += 1
+        if best - slack > limits[b]:
+            return _kept(found, near, many, best - 2.0 * slack), b + 1, True
+    return many, counts.size, False
+
+
+@njit(cache=True, nogil=True)
+def _kept(found, near, many, lowest):
+    """Keep those of the first ``many`` that reach ``lowest``; returns how many."""
+    kept = 0
+    for i in range(many):
+        if near[i] >= lowest:
+            found[kept] = found[i]
+            kept += 1
+    return kept

@@ -1,0 +1,121 @@
+"""Sums of products in one fixed order, eight lanes and then halves, and matrices made of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.kernels.lanes import hold, load, load_some, pointer, skip, spread, total
+
+
+@njit(cache=True, nogil=True)
+def dot(a, b, count):
+    """Σ aᵢ bᵢ over ``count`` numbers behind two pointers."""
+    first, second = spread(0.0), spread(0.0)
+    i = 0
+    while i + 15 < count:
+        first = first + load(a, i) * load(b, i)
+        second = second + load(a, i + 8) * load(b, i + 8)
+        i += 16
+    if i + 7 < count:
+        first = first + load(a, i) * load(b, i)
+        i += 8
+    if i < count:
+        second = second + load_some(a, i, count - i) * load_some(b, i, count - i)
+    return total(first + second)
+
+
+@njit(cache=True, nogil=True)
+def inner(a, b):
+    """The `dot` of two vectors."""
+    product = dot(pointer(a), pointer(b), a.size)
+    hold(a)
+    hold(b)
+    return product
+
+
+@njit(cache=True, nogil=True)
+def times(matrix, vector):
+    """The product of a matrix and a vector: the `dot` of each row."""
+    rows, columns = matrix.shape
+    product = np.empty(rows)
+    a, b = pointer(matrix), pointer(vector)
+    for i in range(rows):
+        product[i] = dot(skip(a, i * columns), b, columns)
+    hold(matrix)
+    hold(vector)
+    return product
+
+
+@njit(cache=True, nogil=True)
+def times_own_transpose(matrix):
+    """A Aᵀ, symmetric to the last bit."""
+    rows, columns = matrix.shape
+    product = np.empty((rows, rows))
+    a = pointer(matrix)
+    for i in range(rows):
+        for j in range(i + 1):
+            product[i, j] = dot(skip(a, i * columns), skip(a, j * columns), columns)
+            product[j, i] = product[i, j]
+    hold(matrix)
+    return product
+
+
+@njit(cache=True, nogil=True)
+def cholesky(matrix):
+    """Lower triangular L with L Lᵀ = A, and whether A is positive definite; if not, L is a part."""
+    size = matrix.shape[0]
+    low = np.zeros((size, size))
+    a = pointer(low)
+    sound = True
+    for i in range(size):
+        for j in range(i):
+            shared = dot(skip(a, i * size), skip(a, j * size), j)
+            low[i, j] = (matrix[i, j] - shared) / low[j, j]
+        left = matrix[i, i] - dot(skip(a, i * size), skip(a, i * size), i)
+        if not left > 0.0:
+            sound = False
+            break
+        low[i, i] = math.sqrt(left)
+    hold(low)
+    return low, sound
+
+
+@njit(cache=True, nogil=True)
+def narrow(wide):
+    """A lower triangular L with L Lᵀ = A Aᵀ, for A of no more rows than columns.
+
+    A is overwritten.  By Gram and Schmidt's modified method, whose triangle is as good as that of
+    reflections.
+    """
+    rows, columns = wide.shape
+    low = np.zeros((rows, rows))
+    a = pointer(wide)
+    for j in range(rows):
+        own = skip(a, j * columns)
+        length = math.sqrt(dot(own, own, columns))
+        low[j, j] = length
+        if length == 0.0:
+            continue
+        for i in range(j + 1, rows):
+            along = dot(skip(a, i * columns), own, columns) / length
+            low[i, j] = along
+            part = along / length
+            for d in range(columns):
+                wide[i, d] -= part * wide[j, d]
+    hold(wide)
+    return low
+
+
+@njit(cache=True, nogil=True)
+def solve_lower(low, vector):
+    """z with L z = v, for a lower triangular L."""
+    size = vector.size
+    z = np.zeros(size)
+    a, b = pointer(low), pointer(z)
+    for i in range(size):
+        z[i] = (vector[i] - dot(skip(a, i * size), b, i)) / low[i, i]
+    hold(low)
+    return z

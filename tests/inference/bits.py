@@ -1,0 +1,124 @@
+"""A digest of what the library computes: run as a program, it prints one line."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema, archive
+from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.policy import BayesianUCB, Policy, Thompson
+from fabcost.inference import adf, ep
+from fabcost.tilted import Moments
+
+WEIGHTS = (1, 2, 7, 8, 15, 17, 64, 130)
+
+
+def data(rows: int, weights: int) -> tuple[Any, Any]:
+    """Rows and labels by whole numbers alone: no generator and no library has a part in them."""
+    state, numbers = 88172645463325252, []
+    for _ in range(rows * (weights + 1)):
+        state ^= (state << 13) % 2**64
+        state ^= state >> 7
+        state ^= (state << 17) % 2**64
+        numbers.append((state >> 11) * 2.0**-52 - 1.0)
+    table = np.array(numbers).reshape(rows, weights + 1)
+    X = table[:, :weights].copy()
+    X[:, 0] = 1.0
+    return X, np.where(table[:, weights] < -0.8, 1, 0)
+
+
+def learnt(X: Any, y: Any, batch: int, snapshot: bool, **settings: Any) -> FabCost:
+    """A learner that was given the rows in batches, and saved and loaded between them."""
+    learner = FabCost(Gaussian.isotropic(X.shape[1], variance=4.0), **settings)
+    for start in range(0, len(y), batch):
+        learner.observe_many(X[start : start + batch], y[start : start + batch])
+        if snapshot:
+            learner = archive.from_bytes(archive.to_bytes(learner))
+    return learner
+
+
+def parts(batch: int, snapshot: bool) -> Iterator[Any]:
+    """Whatever has a part in the digest, as arrays, numbers and bytes."""
+    moments: tuple[Moments, ...] = ("exact", "mackay")
+    for weights in WEIGHTS:
+        X, y = data(120 if weights < 100 else 60, weights)
+        for kind in moments:
+            learner = learnt(X, y, batch, snapshot, moments=kind, window=90)
+            yield archive.to_bytes(learner)
+            yield from learner.sites
+            belief = adf.fit(_correlated(weights), X, y, moments=kind)
+            yield from (belief.mean, belief.root, belief.covariance, belief.predict(X))
+        result = ep.fit(_correlated(weights), X, y)
+        yield from (result.posterior.mean, result.posterior.root, *result.sites)
+        yield from (result.log_evidence, result.sweeps)
+        yield from _choices(result.posterior, X[:40])
+    wide = learnt(*data(40, 3), batch, snapshot, refresh=Refresh.always())
+    yield from (wide.posterior.mean, wide.posterior.root)
+    yield from _grown(snapshot)
+
+
+def _correlated(weights: int) -> Gaussian:
+    """A prior that is neither unit nor diagonal, by sums in the order of the rows."""
+    mixing, _ = data(weights + 2, weights)
+    covariance = sum((np.outer(row, row) for row in mixing), start=np.eye(weights))
+    return Gaussian(mixing[0] / 3.0, covariance)
+
+
+def _choices(belief: Gaussian, candidates: Any) -> Iterator[Any]:
+    policies: tuple[Policy, ...] = (Thompson(), Thompson(0.5), BayesianUCB(0.9))
+    for policy in policies:
+        bandit = Bandit(_Known(belief), policy=policy, seed=3)
+        for _ in range(5):
+            choice = bandit.choose(candidates, top_k=3)
+            yield from (choice.ranking, choice.scores)
+        chosen = bandit.choose(candidates, draws=64, floor=0.1, exclude=[2])
+        yield from (chosen.index, chosen.propensities, chosen.scores)
+        yield bandit.propensities(candidates, draws=100)
+    yield belief.sample(np.random.default_rng(1), 3)
+
+
+class _Known:
+    def __init__(self, belief: Gaussian) -> None:
+        self.posterior = belief
+
+    def observe(self, x: Any, y: Any) -> None:
+        raise NotImplementedError
+
+
+def _grown(snapshot: bool) -> Iterator[Any]:
+    """An open schema, whose learner gets weights while it learns."""
+    recommender = Recommender(Schema.open(), seed=5)
+    items = {f"ad-{k}": {"make": f"m{k % 5}", "age": 0.5 * k} for k in range(12)}
+    for visit in range(60):
+        context = {"device": ("mobile", "desktop")[visit % 2], "hour": f"h{visit % 7}"}
+        decision = recommender.recommend(
+            context, items, draws=32 if visit % 3 else None, floor=0.05
+        )
+        yield from (decision.scores, decision.item.encode())
+        if decision.propensities is not None:
+            yield decision.propensities
+        recommender.feedback(decision.id, clicked=(visit * visit) % 5 == 1)
+        if snapshot and visit % 20 == 19:
+            recommender = Recommender.from_bytes(recommender.to_bytes())
+    yield recommender.to_bytes()
+
+
+def digest(batch: int, snapshot: bool) -> str:
+    """SHA-256 over all parts."""
+    found = hashlib.sha256()
+    for part in parts(batch, snapshot):
+        found.update(part if isinstance(part, bytes) else np.asarray(part).tobytes())
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch", type=int, default=10_000)
+    parser.add_argument("--snapshot", action="store_true")
+    given = parser.parse_args()
+    print(digest(given.batch, given.snapshot))  # noqa: T201
