@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +18,7 @@ from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Refresh
 from fabcost.estimator import Inference
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
+from tests.simulated import cold_start
 
 ROWS = 150
 WEIGHTS = np.array([1.5, -0.7, 0.0])
@@ -257,3 +259,28 @@ def test_a_label_of_neither_class_is_named_and_changes_nothing(
     with pytest.raises(ValueError, match=r"y contains .* but the classes are"):
         model.partial_fit(X[:2], np.array([0, stranger], dtype=object))
     assert model.posterior_ is before
+
+
+def test_says_when_it_did_not_converge() -> None:
+    X, y = cold_start(200, 4)
+    hurried = BayesianLogisticRegression(inference="ep", max_sweeps=2)
+    with pytest.warns(ConvergenceWarning, match="still moves after 2 sweeps"):
+        hurried.fit(X, y)
+    assert not hurried.converged_
+    assert BayesianLogisticRegression(inference="ep").fit(X, y).converged_
+    paper = Refresh.at(150, max_sweeps=2)
+    with pytest.warns(UserWarning, match="impression 150 still moves"):
+        scheduled = BayesianLogisticRegression(refresh=paper).fit(X, y)
+    assert not scheduled.converged_
+    assert BayesianLogisticRegression(inference="laplace").fit(X, y).converged_
+
+
+def test_says_what_was_skipped() -> None:
+    X, y = cold_start(300, 15, intercept=-4.0)
+    vague = BayesianLogisticRegression(
+        inference="ep", moments="mackay", max_sweeps=20, fit_intercept=False
+    )
+    with pytest.warns(ConvergenceWarning, match="visits were skipped"):
+        vague.fit(X, y)
+    assert vague.skipped_ > 0
+    assert BayesianLogisticRegression(inference="ep").fit(X, y).skipped_ == 0

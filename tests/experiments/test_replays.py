@@ -126,7 +126,7 @@ def test_same_seed_is_the_same_luck_for_every_policy() -> None:
     settings = Settings(("fabcost", "adf"), seeds=4, rounds=2)
     clicks = measure(X, y, settings).clicks
     np.testing.assert_array_equal(clicks["fabcost"][:, 0], clicks["adf"][:, 0])
-    wide = measure(X, y, Settings(("fabcost", "fabcost@0"), seeds=4, rounds=2)).clicks
+    wide = measure(X, y, Settings(("fabcost", "fabcost@0"), seeds=4, rounds=20)).clicks
     assert (wide["fabcost"] != wide["fabcost@0"]).any()
 
 

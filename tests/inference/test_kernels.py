@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from fabcost import Gaussian, kernels
 from fabcost.inference.sites import Carried, Sites
@@ -116,3 +119,53 @@ def test_slow_compilation_is_announced(tmp_path: object) -> None:
     )
     assert "compiling its numerical kernels" in first.stderr
     assert second.stderr == ""
+
+
+@pytest.mark.parametrize("weights", [1, 2, 7, 8, 9, 15, 16, 17, 33, 130])
+def test_products(weights: int) -> None:
+    rng = np.random.default_rng(weights)
+    a, b = rng.normal(size=(weights, weights + 3)), rng.normal(size=weights + 3)
+    np.testing.assert_allclose(kernels.times(a, b), a @ b, atol=1e-12)
+    np.testing.assert_allclose(kernels.inner(b, b), b @ b, rtol=1e-13)
+    square = kernels.times_own_transpose(a)
+    np.testing.assert_allclose(square, a @ a.T, atol=1e-12)
+    np.testing.assert_array_equal(square, square.T)
+    low, sound = kernels.cholesky(square)
+    assert sound
+    np.testing.assert_allclose(low, np.linalg.cholesky(square), atol=1e-9)
+    np.testing.assert_allclose(low @ kernels.solve_lower(low, b[:weights]), b[:weights], atol=1e-9)
+    assert not kernels.cholesky(square - 2.0 * np.trace(square) * np.eye(weights))[1]
+
+
+@pytest.mark.parametrize("weights", [1, 5, 8, 17, 129])
+def test_marginals_and_draws(weights: int) -> None:
+    belief, rng = correlated_prior(weights), np.random.default_rng(weights)
+    rows, normals = rng.normal(size=(6, weights)), rng.normal(size=(4, weights))
+    centres, variances = kernels.marginals(rows, belief.mean, belief.root)
+    np.testing.assert_allclose(centres, rows @ belief.mean, atol=1e-11)
+    expected = np.einsum("ij,jk,ik->i", rows, belief.covariance, rows)
+    np.testing.assert_allclose(variances, expected, rtol=1e-11)
+    draws = kernels.drawn(belief.mean, belief.root, normals)
+    np.testing.assert_allclose(draws, belief.mean + normals @ belief.root.T, atol=1e-11)
+
+
+def test_predictions() -> None:
+    centres, variances = np.array([-800.0, -3.0, 0.0, 2.0]), np.array([1.0, 0.5, 400.0, 9.0])
+    found = kernels.predictions(centres, variances, True)
+    expected = np.exp([twins.exact_site(*each)[0] for each in zip(centres, variances, strict=True)])
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_no_flag_lets_the_compiler_order_a_sum() -> None:
+    """The two that have one find a largest number, which is the same in any order."""
+    flagged = set()
+    for file in Path(kernels.__file__).parent.glob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        flagged |= set(re.findall(r"@njit\([^)]*fastmath[^)]*\)\s+def (\w+)", source))
+        assert source.count("fastmath") == len(re.findall(r"@njit\([^)]*fastmath", source))
+    assert flagged == {"_largest", "_score_block"}
+
+
+def test_pointers_are_to_numbers_in_c_order() -> None:
+    with pytest.raises(TypingError, match="float64 numbers in C order"):
+        kernels.times(np.ones((3, 3)).T[:, :2], np.ones(2))

@@ -111,7 +111,7 @@ def test_normals_have_the_law_of_normals() -> None:
 @njit  # type: ignore[untyped-decorator, unused-ignore]
 def on_lanes(values: Any, results: Any) -> None:
     lanes = functions.exp(load(pointer(values), 0))  # type: ignore[call-arg]
-    store(pointer(results), 0, lanes)  # type: ignore[call-arg]
+    store(pointer(results), 0, lanes)
     hold(values)
     hold(results)
 

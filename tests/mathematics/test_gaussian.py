@@ -153,3 +153,19 @@ def test_moments_are_the_gradient_of_the_log_partition() -> None:
 def test_a_site_alone_has_no_integral() -> None:
     with pytest.raises(ValueError, match="not positive definite"):
         Natural.site([1.0, 0.0], precision=1.0, shift=0.0).log_partition()
+
+
+def test_a_root_without_numbers_has_no_covariance() -> None:
+    belief = Gaussian.from_kernel(np.zeros(2), np.array([[np.nan, 0.0], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match="root contains NaN"):
+        _ = belief.covariance
+
+
+def test_triangle_is_a_root_of_the_covariance() -> None:
+    turned = np.linalg.qr(np.random.default_rng(2).normal(size=(4, 4)))[0]
+    belief = correlated_prior(4)
+    other = Gaussian.from_root(belief.mean, belief.root @ turned)
+    np.testing.assert_allclose(other.triangle @ other.triangle.T, belief.covariance, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(other.triangle, 1), 0.0)
+    assert belief.triangle is belief.root
+    assert other.log_determinant == pytest.approx(belief.log_determinant, rel=1e-12)
