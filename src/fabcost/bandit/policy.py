@@ -66,19 +66,20 @@ class Thompson:
 
     def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
-        z = standard_normal(rng, (belief.dimension,))
-        theta: FloatArray = kernels.times(belief.root, z)
-        if self.scale != 1.0:
-            theta *= self.scale
-        theta += belief.mean
+        uniforms = rng.random(belief.dimension)
+        theta: FloatArray = kernels.drawn_weights(belief.mean, belief.root, uniforms, self.scale)
         return theta
 
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights."""
+        uniforms = rng.random(belief.dimension)
         if is_checked(rows):
-            z = standard_normal(rng, (belief.dimension,))
-            return rows.drawn(belief.mean, belief.root, z if self.scale == 1.0 else self.scale * z)
-        return scored(rows, self.weights(belief, rng))
+            return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
+        given = np.ascontiguousarray(rows)
+        scores: FloatArray = kernels.drawn_scores(
+            given, belief.mean, belief.root, uniforms, self.scale
+        )
+        return scores
 
     def shares(
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int

@@ -39,8 +39,10 @@ class CheckedRows(Rows, Protocol):
         """The rows as an array."""
         ...
 
-    def drawn(self, mean: FloatArray, root: FloatArray, z: FloatArray, /) -> FloatArray:
-        """Scores under the weights mean + root z."""
+    def drawn(
+        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float, /
+    ) -> FloatArray:
+        """Scores under the weights mean + scale · root z, for z the quantiles of ``uniforms``."""
         ...
 
     def law(self, mean: FloatArray, root: FloatArray, /) -> tuple[FloatArray, FloatArray]:

@@ -82,11 +82,16 @@ class FoldedRows:
         centre, spread = kernels.folded_law(self._parts, self._source, self._factors, mean, root)
         return centre, spread
 
-    def drawn(self, mean: FloatArray, root: FloatArray, z: FloatArray) -> FloatArray:
-        """Scores under the weights mean + root z, in one go."""
+    def drawn(
+        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float
+    ) -> FloatArray:
+        """Scores under the weights mean + scale · root z, in one go.
+
+        z are the normal quantiles of ``uniforms``, which they replace.
+        """
         self._check(mean)
         scores: FloatArray = kernels.folded_scores(
-            self._parts, self._source, self._factors, mean, root, z
+            self._parts, self._source, self._factors, mean, root, uniforms, scale
         )
         return scores
 

@@ -191,7 +191,7 @@ def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
     for variance in (carried.root * carried.root).sum(axis=1):
         if not 0.0 < variance < math.inf:
             raise ValueError(f"a variance is {variance} but must be above zero and finite")
-    return carried
+    return Carried.of(carried.gaussian())
 
 
 def kept_of(

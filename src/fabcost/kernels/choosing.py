@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.functions import log
-from fabcost.kernels.lanes import hold, pointer, skip
+from fabcost.kernels.functions import log, make_normal
+from fabcost.kernels.lanes import hold, pointer
 from fabcost.kernels.products import dot, narrow, times
 
 LANES = 64  # draws of normals that are compared at once
@@ -214,15 +214,28 @@ def folded_law(parts, source, factors, mean, root):
 
 
 @njit(cache=True)
-def folded_scores(parts, source, factors, mean, root, z):
-    """Scores of folded rows under the weights mean + root z."""
+def drawn_weights(mean, root, uniforms, scale):
+    """μ + scale·R z for z the quantiles of ``uniforms``, which they replace."""
+    make_normal(uniforms)
+    theta = times(root, uniforms)
+    for j in range(theta.size):
+        theta[j] = mean[j] + scale * theta[j]
+    return theta
+
+
+@njit(cache=True)
+def drawn_scores(rows, mean, root, uniforms, scale):
+    """Scores of rows under `drawn_weights`."""
+    return times(rows, drawn_weights(mean, root, uniforms, scale))
+
+
+@njit(cache=True)
+def folded_scores(parts, source, factors, mean, root, uniforms, scale):
+    """Scores of folded rows under `drawn_weights`."""
+    theta = drawn_weights(mean, root, uniforms, scale)
     folded = np.zeros(parts.shape[1])
-    rows, normals = pointer(root), pointer(z)
     for j in range(source.size):
-        drawn = mean[j] + dot(skip(rows, j * z.size), normals, z.size)
-        folded[source[j]] += factors[j] * drawn
-    hold(root)
-    hold(z)
+        folded[source[j]] += factors[j] * theta[j]
     return times(parts, folded)
 
 
