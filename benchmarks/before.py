@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import IO, NamedTuple
@@ -60,16 +61,12 @@ def pieces() -> dict[str, Measured]:
         learner = FabCost(prior, refresh=Refresh.at(2**40))
         learner.observe_many(X, y)
         bandit = Bandit(learner, seed=0)
-        candidates = X[:50].copy()
-
         found |= {
-            f"ADF, D = {weights}": lambda p=prior, X=X, y=y: adf.fit(p, X, y),
-            f"EP sweep, D = {weights}": lambda f=learner: f.refresh(max_sweeps=1),
-            f"EP to 1e-6, D = {weights}": lambda p=prior, X=X, y=y: ep.fit(p, X, y, tolerance=1e-6),
-            f"decision, D = {weights}": lambda b=bandit, c=candidates: b.choose(c),
-            f"decision, 256 draws, D = {weights}": lambda b=bandit, c=candidates: b.choose(
-                c, draws=256
-            ),
+            f"ADF, D = {weights}": partial(adf.fit, prior, X, y),
+            f"EP sweep, D = {weights}": partial(learner.refresh, max_sweeps=1),
+            f"EP to 1e-6, D = {weights}": partial(ep.fit, prior, X, y, tolerance=1e-6),
+            f"decision, D = {weights}": partial(bandit.choose, X[:50]),
+            f"decision, 256 draws, D = {weights}": partial(bandit.choose, X[:50], draws=256),
         }
     return found
 
@@ -164,8 +161,8 @@ def page(found: list[Compared], commit: str) -> str:
             "",
             origin(f"python -m benchmarks.before {commit} --docs"),
             "",
-            f"Two processes in turns, one with the sources of commit `{commit}`, whose sums were in "
-            "an order that the compiler chose; the least time of each, in µs. ADF and EP are of a "
+            f"Two processes in turns, one with the sources of commit `{commit}`, whose sums were "
+            "in an order that the compiler chose; the least time of each, in µs. ADF and EP are of a "
             "whole batch, EP to convergence with the sweeps that each commit needs; decisions are "
             f"among 50 rows that are given as an array. At most {MOST} is wanted.",
             "",
