@@ -23,9 +23,18 @@ settings.load_profile("explore" if os.environ.get("FABCOST_EXPLORE") == "1" else
 WARM_UP = "import asyncio; from fabcost.service import server; asyncio.run(server.warm_up())"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: while tests wait for servers, others run."""
+    given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (given or 1) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels before there are workers, which would all do so at once."""
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        # Workers have all processors busy without threads of their own.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         sys.stderr.write("the kernels, compiled once for this machine: ")
         sys.stderr.flush()
         started = time.monotonic()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import io
 import json
 import os
@@ -36,6 +37,9 @@ def warm_up() -> None:
     for k in range(12):
         chosen = recommender.recommend({"k": k}, catalogue, draws=256, top_k=2)
         recommender.feedback(chosen.id, k % 2 == 0)
+    # A server collects garbage when it starts: not among what all of them share.
+    gc.collect()
+    gc.freeze()
 
 
 def become_server(flags: list[str], log: str, user: int | None) -> NoReturn:
