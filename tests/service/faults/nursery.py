@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
@@ -31,6 +32,8 @@ def warm_up() -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         sys.argv = ["fabcost", "serve", "--show-config"]
         main()
+    with contextlib.suppress(ImportError):
+        importlib.import_module("uvloop")  # not on Windows
     asyncio.run(server.warm_up())
     recommender = Recommender(Schema.open(), seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
