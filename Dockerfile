@@ -1,14 +1,17 @@
 # The service alone: `docker run -p 8000:8000 -v fabcost:/var/lib/fabcost/data fabcost`.
 # It listens on all addresses and so does not start without API keys; see docs/operations.md.
 
-FROM python:3.12-slim-bookworm AS build
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS base
+
+FROM base AS build
 WORKDIR /build
-COPY pyproject.toml requirements.lock README.md LICENSE ./
+COPY pyproject.toml requirements-service.lock README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/fabcost \
- && /opt/fabcost/bin/pip install --no-cache-dir --constraint requirements.lock '.[service]'
+ && /opt/fabcost/bin/pip install --no-cache-dir --require-hashes --requirement requirements-service.lock \
+ && /opt/fabcost/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
-FROM python:3.12-slim-bookworm
+FROM base
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/fabcost fabcost \
  && install --directory --owner=fabcost /var/lib/fabcost/data
 COPY --from=build /opt/fabcost /opt/fabcost

@@ -15,7 +15,7 @@ help:  ## Show what can be made
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fabcost needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
 
@@ -47,10 +47,13 @@ format: setup  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
+
 lock: setup  ## Pin the newest versions that fit pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --group dev $(foreach e,$(EXTRAS),--extra $(e)) \
-	  --universal --python-version 3.11 --upgrade --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --output-file requirements.lock
+	$(LOCK) requirements.lock pyproject.toml --group dev $(foreach e,$(EXTRAS),--extra $(e))
+	echo hatchling | $(LOCK) requirements-service.lock --constraint requirements.lock \
+	  pyproject.toml --extra service -
 
 clean:  ## Remove what was made
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -75,9 +75,3 @@ def test_every_command_is_documented() -> None:
         assert command.callback is not None
         name = command.name or command.callback.__name__
         assert f"fabcost {name}" in readme
-
-
-def test_lock_file_names_no_address() -> None:
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    assert "==" in lock
-    assert "://" not in lock

@@ -23,7 +23,7 @@ def test_it_ends_by_itself(tmp_path: Path) -> None:
     out.mkdir()
     (out / "demo.db").write_text("of an earlier demo")
     (out / "demo.db.my-backup").write_text("precious")
-    result = CliRunner().invoke(application, ["demo", "--exit-after", "8", "--out", str(out)])
+    result = CliRunner().invoke(application, ["demo", "--exit-after", "1", "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "Dashboard: http://127.0.0.1:" in result.output
     assert "The model has learnt from" in result.output

@@ -257,7 +257,7 @@ def test_arrays_and_frames_need_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> N
         Schema.infer("log.parquet")
 
 
-@pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no directory of real data")
+@pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no data directory")
 @pytest.mark.parametrize(
     ("name", "dropped", "width"),
     [

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
+from fabcost import warming
 from fabcost.service.addresses import CannotStartError, address_of, bind, is_loopback
 from fabcost.service.http.app import application
 from fabcost.service.listening import run
@@ -134,14 +135,15 @@ def _collect_less_garbage() -> None:
 
 
 async def warm_up() -> None:
-    """Load or compile the kernels by one round of a service that is thrown away.
+    """Load or compile all kernels, the last by one round of a service that is thrown away.
 
-    The first decision would otherwise wait for that, for a second or more.
+    Decisions would otherwise wait for that, each for a second or more.
 
     Examples
     --------
     >>> asyncio.run(warm_up())
     """
+    warming.warm_up()
     with tempfile.TemporaryDirectory() as folder:
         service = await Service.start(lambda: store_at(f"{folder}/warm.db"))
         try:

@@ -12,20 +12,16 @@ from tests.service.dashboard.visitor import Visitor
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-def seconds_until_shown(visitor: Visitor, served: Adverts, item: str) -> float:
-    """How long after its making a decision is on the page."""
-    row = visitor.page.locator("#decisions tbody tr", has_text=item)
-    assert row.count() == 0
-    served.decide("cars", candidates={item: {"make": "ford", "age": 1}})
-    made = time.monotonic()
-    expect(row).to_be_visible(timeout=20_000)
-    return time.monotonic() - made
-
-
 def test_a_decision_is_shown_within_two_seconds(visitor: Visitor, served: Adverts) -> None:
+    """Two seconds of the page's clock: how long the machine takes to answer does not count."""
+    clock, row = visitor.page.clock, visitor.page.locator("#decisions tbody tr", has_text="newest")
+    clock.install()
+    clock.pause_at(visitor.page.evaluate("Date.now() + 1_000"))
+    visitor.page.reload()
     visitor.see_figures()
-    # A busy machine may be late a few times; late ten times in a row is the page's fault.
-    assert any(seconds_until_shown(visitor, served, f"new-{i}") < 2.0 for i in range(10))
+    served.decide("cars", candidates={"newest": {"make": "ford", "age": 1}})
+    clock.run_for(2_000)
+    expect(row).to_be_visible(timeout=20_000)
 
 
 def test_tiles_agree_with_the_counts(visitor: Visitor, served: Adverts) -> None:

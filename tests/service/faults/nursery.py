@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import importlib
 import io
 import json
 import os
@@ -30,12 +32,17 @@ def warm_up() -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         sys.argv = ["fabcost", "serve", "--show-config"]
         main()
+    with contextlib.suppress(ImportError):
+        importlib.import_module("uvloop")  # not on Windows
     asyncio.run(server.warm_up())
     recommender = Recommender(Schema.open(), seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
     for k in range(12):
         chosen = recommender.recommend({"k": k}, catalogue, draws=256, top_k=2)
         recommender.feedback(chosen.id, k % 2 == 0)
+    # A server collects garbage when it starts: not among what all of them share.
+    gc.collect()
+    gc.freeze()
 
 
 def become_server(flags: list[str], log: str, user: int | None) -> NoReturn:

@@ -11,7 +11,7 @@ import httpx
 
 from tests.service.faults.ledger import check_posterior, model_row, reading
 from tests.service.faults.locks import held_up
-from tests.service.faults.servers import Nursery
+from tests.service.faults.servers import PATIENCE, Nursery
 from tests.service.faults.visitors import MODEL, make_model
 
 REQUESTS = 30
@@ -32,9 +32,9 @@ class Load:
 
     async def arrive(self) -> None:
         """Until the server has read all of them: it reads in the order of coming."""
-        async with asyncio.timeout(30.0):
+        async with asyncio.timeout(PATIENCE):
             while self.sent < 3 * REQUESTS:
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.005)
             for _ in range(3):
                 (await self._http.get("/healthz")).raise_for_status()
 

@@ -15,7 +15,7 @@ from tests.service.faults.servers import LONGEST_WAIT, PATIENCE
 MODEL = "cars"
 ADVERTS = {f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k % 5} for k in range(6)}
 WAIT_SECONDS = 3.0
-_PAUSE = 0.02
+_PAUSE = 0.05
 
 
 class Said(NamedTuple):
@@ -54,7 +54,7 @@ class Told:
         enough = self.answers + count
         async with asyncio.timeout(LONGEST_WAIT):
             while self.answers < enough:
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.005)
 
     def statuses(self) -> Counter[str]:
         return Counter(said.status for said in self.feedback.values())

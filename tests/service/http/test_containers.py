@@ -51,10 +51,13 @@ def test_instructions_are_known() -> None:
 
 
 def test_images_are_pinned() -> None:
-    images = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
+    stages = [rest.split() for name, rest in instructions() if name == "FROM"]
+    images = [
+        image for image, *_ in stages if not any(["AS", image] == each[1:] for each in stages)
+    ]
     images += [each["image"] for each in compose()["services"].values() if "build" not in each]
     for image in images:
-        assert re.fullmatch(r"\w+:\d+(\.\d+)?(-[\w.]+)+", image), image
+        assert re.fullmatch(r"\w+:\d+(\.\d+)?(-[\w.]+)+@sha256:[0-9a-f]{64}", image), image
 
 
 def test_what_is_copied_exists_and_is_not_ignored() -> None:

@@ -50,7 +50,7 @@ def install(pinned: list[Path], home: Path) -> None:
         command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            missing(f"npm could not install the clients: {done.stderr[-300:]}")
+            missing(f"npm could not install the clients: {done.stderr.partition(chr(10))[0]}")
         if not home.exists():
             shutil.copytree(folder, f"{folder}-whole", symlinks=True)
             settle(Path(f"{folder}-whole"), home)

@@ -1,0 +1,75 @@
+"""Compile the numerical kernels before they are needed, by doing once whatever uses them."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+
+from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.learner import LinearGaussian
+from fabcost.bandit.policy import Greedy
+from fabcost.bandit.pool import Pool
+from fabcost.bandit.shortlist import Shortlist
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.inference import adf, ep, laplace
+from fabcost.inference.fabcost import FabCost
+from fabcost.inference.refresh import Refresh
+from fabcost.recommender import Recommender
+from fabcost.tilted import Moments
+
+_PRIOR = Gaussian.isotropic(3)
+_ROWS = np.eye(4, 3)
+_LABELS = np.array([1.0, -1.0, 1.0, -1.0])
+
+
+def warm_up() -> None:
+    """Compile every kernel, or load it if that was done before on this machine.
+
+    Otherwise each is compiled when it is first called.
+
+    Examples
+    --------
+    >>> warm_up()
+    """
+    given = _ROWS.copy()
+    given.setflags(write=False)  # compiled apart from those that can be written
+    for rows in (_ROWS, given):
+        _learn(rows)
+        _choose(rows)
+    _recommend()
+
+
+def _learn(rows: FloatArray) -> None:
+    for moments in get_args(Moments):
+        learner = FabCost(_PRIOR, refresh=Refresh.at(2), moments=moments)
+        learner.observe_many(rows, _LABELS)
+        learner.grow(1.0)
+        learner.posterior.predict(np.eye(4), moments=moments)
+        adf.fit(_PRIOR, rows, _LABELS, moments=moments)
+        ep.fit(_PRIOR, rows, _LABELS, moments=moments)
+    laplace.fit(_PRIOR, rows, _LABELS)
+    linear = LinearGaussian(_PRIOR)
+    linear.observe(rows[0], True)
+
+
+def _choose(rows: FloatArray) -> None:
+    for policy in (None, Greedy()):
+        bandit = Bandit(FabCost(_PRIOR), policy=policy, seed=0)
+        bandit.choose(rows)
+        bandit.choose(rows, draws=8, floor=0.1, exclude=[1])
+        bandit.choose(rows[:2], draws=8)  # fewer than weights
+    Pool(rows, rng=np.random.default_rng(0)).best(_PRIOR.mean, _PRIOR)
+    Shortlist(_ROWS, np.arange(len(rows)), _PRIOR, 0.0).best(np.ones(3))
+
+
+def _recommend() -> None:
+    recommender = Recommender(Schema.open(), seed=0)
+    items = recommender.catalogue({"a": {"x": 1.0, "y": "one"}, "b": {"x": 2.0, "y": "two"}})
+    for draws in (None, 8):
+        decision = recommender.recommend({"z": 1.0}, items, draws=draws)
+        recommender.feedback(decision.id, clicked=True)
+    schema = recommender.schema
+    schema.folded({"z": 1.0}, items).dot(np.ones((schema.width, 2)))
