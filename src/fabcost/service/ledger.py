@@ -16,7 +16,8 @@ from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key, ModelRow
 
-_SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
+#: What all refreshes in the background together may still take when the server stops.
+_REFRESHES_END_SECONDS = 1.0
 
 
 class Ledger:
@@ -108,24 +109,20 @@ class Ledger:
                 resolver.result.answers.append((each.done, None))
         return resolver.finish()
 
-    def snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:
-        """Write the learner's state if enough has been learnt since the last time."""
-        keeper, learner = self.keepers[model], self.keepers[model].learning.learner
-        enough = max(at_least, int(_SNAPSHOT_SHARE * keeper.snapshot)) if at_least > 1 else 1
-        if learner is None or keeper.head - keeper.snapshot < enough:
-            return
-        content = self.recoveries[model].snapshot(learner)
-        with self.store.transaction():
-            self.store.put_snapshot(model, keeper.head, time.time(), content)
-        keeper.snapshot = keeper.head
+    def snapshot(self, model: str) -> None:
+        """Write the learner's state, if one was packed."""
+        saving = self.keepers[model].learning.saving
+        if saving is not None:
+            saving.write(self.store, model)
 
     def close_the_books(self) -> None:
-        """Count what is not counted yet, and snapshot every learner."""
+        """Count what is not counted yet, and snapshot every learner that is not being refreshed."""
         if self.has_uncounted:
             self.transact([])
+        latest = time.monotonic() + _REFRESHES_END_SECONDS
         for model, keeper in self.keepers.items():
-            keeper.learning.wait()
-            self.snapshot(model, at_least=1)
+            keeper.learning.stop(max(0.0, latest - time.monotonic()))
+            self.snapshot(model)
 
     def reopen(self) -> None:
         """Connect again, and learn what a transaction committed whose end was not heard.

@@ -21,6 +21,7 @@ from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.recovery import Recovery
+from fabcost.service.saving import Saving
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
 
@@ -79,8 +80,9 @@ def load(
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
     recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
+    saving, failure = None, None
     try:
-        learner, failure = recovery.learner(row.head_lsn), None
+        learner, saving = _recovered(store, recovery, row)
     except _UNREADABLE as error:
         if not or_provisional:
             raise
@@ -91,6 +93,7 @@ def load(
         row.head_lsn,
         prior_variance=settings.prior_variance,
         refreshed=partial(metrics.refreshed, row.model),
+        saving=saving,
     )
     learning.failure = failure
     metrics.applied(row.model, row.head_lsn)
@@ -106,8 +109,23 @@ def load(
         catalogue=Catalogue(schema, row.catalogue_version, items),
         learning=learning,
     )
-    newest = max((lsn for lsn, _ in store.snapshots(row.model)), default=0)
-    return Loaded(model, Keeper(settings, learning, row.head_lsn, newest), recovery)
+    return Loaded(model, Keeper(settings, learning, row.head_lsn), recovery)
+
+
+def _recovered(store: Store, recovery: Recovery, row: ModelRow) -> tuple[FabCost, Saving]:
+    """The learner after its log, written down on the way, and in the end if that was long."""
+    learner, newest = recovery.newest(row.head_lsn)
+    saving = Saving(recovery.snapshot, newest)
+
+    def learnt(lsn: int, seconds: float) -> None:
+        saving.learnt(learner, lsn, seconds=seconds)
+        saving.write(store, row.model)
+
+    recovery.replay(learner, after=newest, to=row.head_lsn, learnt=learnt)
+    if saving.lsn > newest:
+        saving.pack(learner, row.head_lsn)
+        saving.write(store, row.model)
+    return learner, saving
 
 
 def _provisional(settings: ModelSettings, width: int) -> FabCost:

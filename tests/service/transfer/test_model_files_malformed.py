@@ -150,5 +150,5 @@ def test_a_model_that_cannot_be_loaded_does_not_stop_the_others(store_address: s
     store = store_at(store_address)
     store.open(take_over=False)
     heads = {row.model: row.head_lsn for row in store.models()}
-    assert (heads, store.snapshots("bad")) == ({"cars": 1, "bad": 1}, [])
+    assert (heads, store.snapshot_numbers("bad")) == ({"cars": 1, "bad": 1}, [])
     store.close()

@@ -87,9 +87,15 @@ class DecisionTables(Session):
         self._write("put_snapshot", model=model, lsn=lsn, made=made, content=content)
         self._write("drop_old_snapshots", model=model)
 
-    def snapshots(self, model: str) -> list[tuple[int, bytes]]:
-        """The snapshots, newest first."""
-        return [(lsn, content) for lsn, content in self._run("snapshots", model=model)]
+    def snapshot_numbers(self, model: str) -> list[int]:
+        """The lsns of the snapshots, newest first."""
+        return [lsn for (lsn,) in self._run("snapshot_numbers", model=model)]
+
+    def snapshot(self, model: str, lsn: int) -> bytes:
+        """One snapshot; a KeyError if there is none of that lsn."""
+        for (content,) in self._run("snapshot", model=model, lsn=lsn):
+            return bytes(content)
+        raise KeyError(lsn)
 
 
 def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:

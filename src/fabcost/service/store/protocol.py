@@ -190,8 +190,12 @@ class Store(Protocol):
         """Keep a learner's state; only the two newest of a model stay."""
         ...
 
-    def snapshots(self, model: str) -> list[tuple[int, bytes]]:
-        """The snapshots, newest first."""
+    def snapshot_numbers(self, model: str) -> list[int]:
+        """The lsns of the snapshots, newest first."""
+        ...
+
+    def snapshot(self, model: str, lsn: int) -> bytes:
+        """One snapshot; a KeyError if there is none of that lsn."""
         ...
 
     # Counts for people
