@@ -29,14 +29,21 @@ class Ledger:
         Open, with this server's epoch.
     keepers, recoveries
         The models by name.
+    unreadable
+        Models that are left as they are, and why.
     """
 
     def __init__(
-        self, store: Store, keepers: dict[str, Keeper], recoveries: dict[str, Recovery]
+        self,
+        store: Store,
+        keepers: dict[str, Keeper],
+        recoveries: dict[str, Recovery],
+        unreadable: dict[str, Exception],
     ) -> None:
         self.store = store
         self.keepers = keepers
         self.recoveries = recoveries
+        self.unreadable = unreadable
         self._parked: set[Key] = store.parked()
         # None if they must be read from the database.
         self._uncounted: Counts | None = None
@@ -50,6 +57,7 @@ class Ledger:
         """Know nothing of a model that was deleted."""
         self.keepers.pop(model, None)
         self.recoveries.pop(model, None)
+        self.unreadable.pop(model, None)
         if self._uncounted is not None:
             self._uncounted.forget(model)
 
@@ -104,7 +112,7 @@ class Ledger:
             resolver.feed(feeds)
         for each in group:
             if isinstance(each, Expire):
-                resolver.expire(each)
+                resolver.expire(each, without=self.unreadable)
             elif isinstance(each, Count):
                 resolver.result.answers.append((each.done, None))
         return resolver.finish()
@@ -144,13 +152,14 @@ class Ledger:
                 if row.model in self.keepers:
                     self._catch_up(row.model, row.head_lsn)
                     self._undo_unheard(row)
-                else:
+                elif row.model not in self.unreadable:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
             self._parked = self.store.parked()
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
-        for model in self.keepers.keys() - {row.model for row in rows}:
+        there = {row.model for row in rows}
+        for model in (self.keepers.keys() | self.unreadable.keys()) - there:
             self.forget(model)
 
     def _undo_unheard(self, row: ModelRow) -> None:

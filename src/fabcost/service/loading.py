@@ -47,17 +47,24 @@ class LoadedAll:
     models: dict[str, Model] = field(default_factory=dict)
     keepers: dict[str, Keeper] = field(default_factory=dict)
     recoveries: dict[str, Recovery] = field(default_factory=dict)
+    unreadable: dict[str, Exception] = field(default_factory=dict)
 
 
 def load_all(store: Store, tell: Callable[[str], object], metrics: Metrics) -> LoadedAll:
     """Take over the database and recover every model.
 
-    One that cannot be recovered does not stop the others: see `load`.
+    One whose learner cannot be recovered goes on without it, see `load`; one whose settings, schema
+    or items cannot be read is left as it is, and the others are served.
     """
     store.open(take_over=True)
     loaded = LoadedAll(store, store.latest_time())
     for row in store.models():
-        each = load(store, row, tell, metrics, or_provisional=True)
+        try:
+            each = load(store, row, tell, metrics, or_provisional=True)
+        except _UNREADABLE as error:
+            tell(f"model {row.model!r} cannot be read and is not served: {error!r}")
+            loaded.unreadable[row.model] = error
+            continue
         loaded.models[row.model] = each.model
         loaded.keepers[row.model] = each.keeper
         loaded.recoveries[row.model] = each.recovery

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from fabcost.service import looking
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
@@ -60,7 +61,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         loaded = await asyncio.to_thread(load_all, open_store(), tell, metrics)
         clock.not_before(loaded.latest_time)
         writer = Writer(
-            Ledger(loaded.store, loaded.keepers, loaded.recoveries),
+            Ledger(loaded.store, loaded.keepers, loaded.recoveries, loaded.unreadable),
             loop=asyncio.get_running_loop(),
             observer=metrics,
             tell=tell,
@@ -95,15 +96,21 @@ class Service(Managing, Deciding, Viewing, Exchanging):
 
     @property
     def ready(self) -> str | None:
-        """None if requests are served in full, else why not."""
+        """None if requests are served, else why not; but see `degraded`."""
         if self._stopped:
             return "the server is stopping"
         if self._writer.away is not None:
             return f"the database is away: {self._writer.away}"
         if self._stalled:
             return "the database does not answer"
-        failed = [name for name, each in self._models.items() if each.learning.failure is not None]
-        return f"{', '.join(map(repr, failed))} stopped learning" if failed else None
+        return None
+
+    @property
+    def degraded(self) -> dict[str, str]:
+        """Models that are not served in full, and why."""
+        unreadable = dict.fromkeys(self._writer.ledger.unreadable, "cannot be read")
+        reasons = {name: looking.degraded(each) for name, each in self._models.items()}
+        return unreadable | {name: why for name, why in reasons.items() if why is not None}
 
     def _forget(self, name: str) -> None:
         super()._forget(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -58,9 +59,10 @@ class DecisionTables(Session):
         self._note(0.0, *(row.resolved for row in rows))
         return len(self._write_batch("resolve", Resolution._fields, rows))
 
-    def due(self, now: float, limit: int) -> list[StoredDecision]:
+    def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
         """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
-        return _stored(self._run("due", now=now, limit=limit))
+        names = json.dumps(sorted(without))
+        return _stored(self._run("due", now=now, limit=limit, without=names))
 
     def pending(self, model: str) -> int:
         """How many decisions are unresolved."""

@@ -142,8 +142,11 @@ class Store(Protocol):
         """Set what became of decisions that are unresolved; how many were."""
         ...
 
-    def due(self, now: float, limit: int) -> list[StoredDecision]:
-        """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
+    def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
+        """Unresolved decisions whose deadline is at or before ``now``, the earliest first.
+
+        Those of the models ``without`` are left out.
+        """
         ...
 
     def pending(self, model: str) -> int:
