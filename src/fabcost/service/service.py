@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fabcost.service import looking
+from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
@@ -15,6 +16,7 @@ from fabcost.service.ledger import Ledger
 from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
+from fabcost.service.progress import Progress
 from fabcost.service.requests import Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
@@ -55,10 +57,15 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         backlog: int = 100_000,
         park_seconds: float = 120.0,
         durable_within: float = 2.0,
+        progress: Progress | None = None,
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
-        clock, metrics = clock or Clock(), metrics or Metrics()
-        loaded = await asyncio.to_thread(load_all, open_store(), tell, metrics)
+        clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
+        try:
+            loaded = await apart(load_all, open_store(), tell, metrics, progress)
+        except asyncio.CancelledError:
+            progress.stop()
+            raise
         clock.not_before(loaded.latest_time)
         writer = Writer(
             Ledger(loaded.store, loaded.keepers, loaded.recoveries, loaded.unreadable),
