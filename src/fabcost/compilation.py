@@ -1,4 +1,4 @@
-"""Say so when compiling takes long: the first use of a kernel on a machine."""
+"""The kernels' compilation: say so when it takes long, and outlive a cache that is damaged."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import sys
 import threading
 from typing import Any
 
-from numba.core import event
+from numba.core import caching, event
 
 PATIENCE_SECONDS = 1.0
+_PACKAGE = __name__.partition(".")[0]
 
 
 class _Announcer(event.Listener):
@@ -38,14 +39,51 @@ class _Announcer(event.Listener):
             self._timer = None
 
     def _ours(self, event: Any) -> bool:
-        return bool(event.data["dispatcher"].py_func.__module__.startswith(self._module))
+        return _is_within(event.data["dispatcher"].py_func, self._module)
 
     def _announce(self) -> None:
         self._announced = True
-        sys.stderr.write("fabcost: compiling its numerical kernels, once for this machine…\n")
-        sys.stderr.flush()
+        _say("compiling its numerical kernels, once for this machine…")
 
 
 def announce_slow_compilation(module: str) -> None:
-    """Watch the compilation of the kernels of ``module`` (a module's ``__name__``)."""
+    """Watch the compilation of the kernels of ``module`` (a module's or package's ``__name__``)."""
     event.register("numba:compile", _Announcer(module))
+
+
+def _outlive_damage() -> None:
+    """Let Numba compile anew those of our functions whose file it cannot read."""
+    read = caching.FunctionCache.load_overload
+
+    def load_overload(cache: Any, sig: Any, target_context: Any) -> Any:
+        try:
+            return read(cache, sig, target_context)
+        except Exception as error:
+            if not _is_within(cache._py_func, _PACKAGE):
+                raise
+            _start_anew(cache, error)
+            return None
+
+    caching.FunctionCache.load_overload = load_overload  # type: ignore[method-assign]
+
+
+def _start_anew(cache: Any, error: Exception) -> None:
+    """What is compiled now replaces what was there, unless nothing can be written there."""
+    why = f"{type(error).__name__} in {cache.cache_path}"
+    _say(f"the compiled {cache._py_func.__name__} cannot be read and is made again ({why})")
+    try:
+        cache.flush()
+    except OSError:
+        cache.disable()
+
+
+def _is_within(function: Any, package: str) -> bool:
+    return f"{function.__module__}.".startswith(f"{package}.")
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"fabcost: {message}\n")
+    sys.stderr.flush()
+
+
+_outlive_damage()

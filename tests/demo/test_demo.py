@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -51,7 +53,8 @@ def is_durable(address: str) -> bool:
     return decided.json()["durable"] is True
 
 
-def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_its_server(tmp_path: Path, number: int) -> None:
     # Whoever starts tests in the background has them ignore Ctrl-C.
     script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     script += "from fabcost.__main__ import main; main()"
@@ -61,7 +64,7 @@ def test_ctrl_c_ends_it_and_its_server(tmp_path: Path) -> None:
         line = next(line for line in process.stdout if line.startswith("Dashboard: "))
         address = line.split()[1]
         wait_for(lambda: has_visitors(address))
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         output = process.stdout.read()
         assert process.wait(60) == 0
     assert "has learnt from" in output
@@ -84,10 +87,35 @@ def test_a_second_demo_in_a_folder_is_refused_and_the_first_goes_on(tmp_path: Pa
             result = CliRunner().invoke(application, again)
             assert result.exit_code == 2
             assert f"a demo is running in {tmp_path} already" in result.output.replace("\n", "")
+            assert f"kill {os.getpid()}" in result.output
         # Whoever started the server may be gone before it.
         assert CliRunner().invoke(application, again).exit_code == 2
         wait_for(lambda: is_durable(address))
     assert CliRunner().invoke(application, again).exit_code == 0
+
+
+def is_over(address: str) -> bool:
+    try:
+        httpx.get(f"{address}healthz", timeout=60)
+    except httpx.TransportError:
+        return True
+    return False
+
+
+@posix
+def test_a_server_whose_demo_was_killed_is_named_and_can_be_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-u", "-m", "fabcost", "demo", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = next(line for line in process.stdout if line.startswith("Dashboard: "))
+        process.kill()
+    result = CliRunner().invoke(application, ["demo", "--exit-after", "1", "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    named = re.search(r"kill (\d+)", result.output)
+    assert named is not None, result.output
+    assert int(named[1]) != process.pid
+    os.kill(int(named[1]), signal.SIGTERM)
+    wait_for(lambda: is_over(line.split()[1]))
 
 
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:

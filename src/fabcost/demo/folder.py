@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,16 @@ def claimed(out: Path) -> Iterator[tuple[int, ...]]:
     """Keep the folder from other demonstrations; those who inherit what this yields keep it too."""
     out.mkdir(parents=True, exist_ok=True)
     with (out / _LOCK).open("a", encoding="utf-8") as file:
-        yield _locked(file, out)
+        held = _locked(file, out)
+        file.truncate(0)
+        note_process(out, os.getpid())
+        yield held
+
+
+def note_process(out: Path, process: int) -> None:
+    """Let whoever is refused know that this process keeps the folder, while it lives."""
+    with (out / _LOCK).open("a", encoding="utf-8") as file:
+        file.write(f"{process}\n")
 
 
 def new_database(out: Path) -> Path:
@@ -37,6 +47,24 @@ def _locked(file: IO[str], out: Path) -> tuple[int, ...]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise OSError(
-            f"a demo is running in {out} already: stop it, or choose another folder with --out"
+            f"a demo is running in {out} already: {_how_to_end(out)}, "
+            "or choose another folder with --out"
         ) from error
     return (file.fileno(),)
+
+
+def _how_to_end(out: Path) -> str:
+    """By the first process that is noted and lives: the demo, or the server that it left."""
+    noted = map(int, (out / _LOCK).read_text(encoding="utf-8").split())
+    process = next(filter(_lives, noted), None)
+    return "stop it" if process is None else f"end it with `kill {process}`"
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +13,18 @@ _SECONDS_TO_STOP = 20.0
 
 
 @contextmanager
-def server(database: Path, *, port: int, log: Path, held: Collection[int]) -> Iterator[str]:
+def server(
+    database: Path,
+    *,
+    port: int,
+    log: Path,
+    held: Collection[int],
+    started: Callable[[int], object] = int,
+) -> Iterator[str]:
     """The address of a running `fabcost serve`; it is told to stop at the end.
 
     Its log goes to a file, and Ctrl-C to whoever started it.  It keeps the files ``held`` open:
-    a server whose starter was killed goes on.
+    a server whose starter was killed goes on.  ``started`` is told the id of its process.
     """
     options = ["--port", str(port), "--database", str(database), "--log-level", "warning"]
     with log.open("a", encoding="utf-8") as errors:
@@ -30,6 +37,7 @@ def server(database: Path, *, port: int, log: Path, held: Collection[int]) -> It
             pass_fds=held,
         )
         try:
+            started(process.pid)
             yield _address(process, log)
         finally:
             _stop(process)

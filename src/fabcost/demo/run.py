@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 import webbrowser
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fabcost.client import Client
-from fabcost.demo.folder import claimed, new_database
+from fabcost.demo.folder import claimed, new_database, note_process
 from fabcost.demo.process import server
 from fabcost.demo.visits import MODEL, Score, settings, visits, world
 
@@ -24,15 +28,36 @@ _WAIT_SECONDS = 2.0
 def run(
     out: Path, *, port: int, seed: int, exit_after: float | None, browser: bool, console: Console
 ) -> Score:
-    """Serve, send visitors, show the score; until ``exit_after`` seconds or Ctrl-C."""
-    with claimed(out) as held:
+    """Serve, send visitors, show the score; until ``exit_after`` seconds, Ctrl-C or SIGTERM."""
+    with _terminated_as_by_ctrl_c(), claimed(out) as held:
         console.print("Starting a server on an embedded SQLite file…")
         database, log = new_database(out), out / "server.log"
-        with server(database, port=port, log=log, held=held) as address, Client(address) as client:
+        serving = server(
+            database, port=port, log=log, held=held, started=partial(note_process, out)
+        )
+        with serving as address, Client(address) as client:
             console.print(f"Dashboard: [bold]{address}/[/bold]\n")
             if browser:
                 webbrowser.open(f"{address}/")
             return _show(client, seed, exit_after, console)
+
+
+@contextmanager
+def _terminated_as_by_ctrl_c() -> Iterator[None]:
+    """Let the first SIGTERM interrupt, so that the server is ended too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(client: Client, seed: int, exit_after: float | None, console: Console) -> Score:

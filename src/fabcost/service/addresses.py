@@ -6,6 +6,8 @@ import contextlib
 import ipaddress
 import socket
 
+_WAITING_CONNECTIONS = 2048
+
 
 class CannotStartError(Exception):
     """A server that must not start as it is set, and what to do about it.
@@ -33,7 +35,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket of an address, not listening yet; port 0 is any that is free.
+    """A socket that listens at an address; port 0 is any that is free.
 
     Examples
     --------
@@ -50,6 +52,8 @@ def bind(host: str, port: int) -> socket.socket:
             bound = unless_bound.enter_context(socket.socket(family, kind, protocol))
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
+            # Until one of them listens, two sockets can be bound to the same address.
+            bound.listen(_WAITING_CONNECTIONS)
             unless_bound.pop_all()
     except OSError as error:
         raise CannotStartError(f"{host}, port {port}: {error.strerror or error}") from error

@@ -19,6 +19,7 @@ from fabcost.service.errors import (
     InvalidRequestError,
     StoreAwayError,
     UnknownModelError,
+    UnreadableModelError,
 )
 from fabcost.service.loading import Loaded, make
 from fabcost.service.messages import ModelAnswer
@@ -70,7 +71,8 @@ class Core:
     def _model(self, name: str) -> Model:
         model = self._models.get(name)
         if model is None:
-            raise UnknownModelError(name)
+            unreadable = name in self._writer.ledger.unreadable
+            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
         return model
 
     def _new_id(self, now: float) -> str:

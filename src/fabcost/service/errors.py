@@ -138,6 +138,24 @@ class DatabaseUnusableError(DatabaseError):
     code = "database_unusable"
 
 
+class UnreadableModelError(ServiceError):
+    """A model is in the database but cannot be read; the others are served.
+
+    Examples
+    --------
+    >>> print(UnreadableModelError("news"))
+    model 'news' cannot be read from the database; the log of the server's start says why
+    """
+
+    code = "model_unreadable"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"model {name!r} cannot be read from the database; "
+            "the log of the server's start says why"
+        )
+
+
 class LearningFailedError(ServiceError):
     """A model has stopped learning, by a fault of ours; its log goes on.
 

@@ -10,9 +10,8 @@ from fabcost.service.model_settings import ModelSettings
 
 @dataclass
 class Keeper:
-    """A model's settings and learner, the lsn of its last impression and of its snapshot."""
+    """A model's settings and learner, and the lsn of its last impression."""
 
     settings: ModelSettings
     learning: Learning
     head: int
-    snapshot: int = 0

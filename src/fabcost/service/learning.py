@@ -19,10 +19,13 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.fabcost import FabCost
 from fabcost.inference.refresh import Refresh
 from fabcost.service.records import Impression
+from fabcost.service.saving import Saving
 
 #: A refresh over more than this many multiplications is done in the background.
 INLINE = 4_000_000
 _NICENESS = 10
+#: Impressions between two looks at whether a snapshot is due or the server stops.
+_AT_ONCE = 256
 
 
 class Learnt(NamedTuple):
@@ -62,6 +65,10 @@ class Learning:
     when the refresh is done, the impressions since are applied to its result.  So the outcome
     does not depend on how long it took.
 
+    Between two refreshes, and after every few hundred impressions, the learner may be packed for a
+    snapshot, also in the background: it is in a state of the fold over the log whenever it does
+    not learn.
+
     Parameters
     ----------
     learner
@@ -74,6 +81,8 @@ class Learning:
         Refreshes of at most so many multiplications are not put into the background.
     refreshed
         Told the seconds of each refresh.
+    saving
+        Packs the learner when a snapshot is due; without it none ever is.
     """
 
     def __init__(
@@ -84,6 +93,7 @@ class Learning:
         prior_variance: float,
         inline: int = INLINE,
         refreshed: Callable[[float], object] = float,
+        saving: Saving | None = None,
     ) -> None:
         self._learner = learner
         self._prior_variance = prior_variance
@@ -94,6 +104,9 @@ class Learning:
         self._behind: list[Learnt] = []
         self._thread: threading.Thread | None = None
         self._refreshes_before = 0
+        self._stopping = False
+        self._learnt = lsn
+        self.saving = saving
         self.lsn = lsn
         self.failure: Exception | None = None
         self._stuck = False
@@ -108,7 +121,8 @@ class Learning:
     @property
     def lag(self) -> int:
         """Impressions that wait for the refresh in the background, or for a restart."""
-        return max(len(self._behind), self.lsn - self.published.lsn)
+        waits = self.refreshing and self.failure is None
+        return self.lsn - (self._learnt if waits else self.published.lsn)
 
     @property
     def learner(self) -> FabCost | None:
@@ -134,30 +148,67 @@ class Learning:
                 self._stuck = True
                 self.failure = error
 
-    def wait(self) -> None:
-        """Until no refresh is running."""
+    def wait(self, seconds: float | None = None) -> None:
+        """Until no refresh is running, or so long."""
         thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(seconds)
+
+    def stop(self, seconds: float) -> None:
+        """Pack the learner for a last snapshot, or leave it to its refresh in the background.
+
+        A refresh that takes longer than ``seconds`` is abandoned: the next start does it again.
+        """
+        self.wait(seconds)
+        with self._lock:
+            self._stopping = True
+            if self.learner is not None and self.saving is not None:
+                self.saving.pack(self.learner, self.lsn)
 
     def _advance(self, impressions: Sequence[Learnt]) -> None:
         if self._provisional is None:
-            impressions = self._learn_until_refresh(impressions)
+            impressions = self._learn(impressions, longer=False)
         if impressions:
             self._filter_meanwhile(impressions)
         self._publish()
 
-    def _learn_until_refresh(self, impressions: Sequence[Learnt]) -> Sequence[Learnt]:
-        """Learn, but stop before an impression at which a long refresh is due; the rest."""
-        while impressions:
-            due = self._learner.next_refresh
-            until = len(impressions) if due is None else due - self._learner.seen
-            if due is not None and until <= len(impressions) and self._takes_long(due):
-                learn(self._learner, impressions[: until - 1], self._prior_variance)
-                return impressions[until - 1 :]
-            learn(self._learner, impressions[:until], self._prior_variance)
-            impressions = impressions[until:]
-        return impressions
+    def _learn(self, impressions: Sequence[Learnt], *, longer: bool) -> Sequence[Learnt]:
+        """Learn, ``longer`` or only until a long refresh is due; the rest."""
+        done = 0
+        while done < len(impressions):
+            filtered = min(self._before_refresh(), len(impressions) - done)
+            if filtered:
+                self._learn_some(impressions[done : done + filtered])
+            elif longer or not self._takes_long(self._learner.seen + 1):
+                self._learn_and_refresh(impressions[done])
+            else:
+                break
+            done += max(filtered, 1)
+            if longer and self._stopping:
+                break
+        return impressions[done:]
+
+    def _before_refresh(self) -> int:
+        """How many impressions come before one at which a refresh is due, a few hundred at most."""
+        due = self._learner.next_refresh
+        return _AT_ONCE if due is None else min(due - self._learner.seen - 1, _AT_ONCE)
+
+    def _learn_and_refresh(self, impression: Learnt) -> None:
+        before = self._learner.refreshes
+        seconds = self._learn_some([impression])
+        if self._learner.refreshes > before:
+            self.last_refresh_seconds = seconds
+            self._refreshed(seconds)
+
+    def _learn_some(self, impressions: Sequence[Learnt]) -> float:
+        """Learn, and pack the learner if that is due; how many seconds learning took."""
+        started = time.monotonic()
+        learn(self._learner, impressions, self._prior_variance)
+        seconds = time.monotonic() - started
+        self._learnt += len(impressions)
+        if self.saving is not None:
+            self.saving.learnt(self._learner, self._learnt, seconds=seconds)
+        return seconds
 
     def _takes_long(self, rows: int) -> bool:
         kept = rows if self._learner.window is None else min(rows, self._learner.window)
@@ -177,11 +228,8 @@ class Learning:
     def _catch_up(self) -> None:
         _give_way()
         try:
-            while waiting := self._take():
-                started = time.monotonic()
-                learn(self._learner, waiting, self._prior_variance)
-                self.last_refresh_seconds = time.monotonic() - started
-                self._refreshed(self.last_refresh_seconds)
+            while not self._stopping and (waiting := self._take()):
+                self._learn(waiting, longer=True)
         except Exception as error:  # noqa: BLE001 - the provisional learner goes on; `failure` tells
             with self._lock:
                 self.failure = error

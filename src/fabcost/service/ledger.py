@@ -16,7 +16,8 @@ from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Key, ModelRow
 
-_SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
+#: What all refreshes in the background together may still take when the server stops.
+_REFRESHES_END_SECONDS = 1.0
 
 
 class Ledger:
@@ -28,14 +29,21 @@ class Ledger:
         Open, with this server's epoch.
     keepers, recoveries
         The models by name.
+    unreadable
+        Models that are left as they are, and why.
     """
 
     def __init__(
-        self, store: Store, keepers: dict[str, Keeper], recoveries: dict[str, Recovery]
+        self,
+        store: Store,
+        keepers: dict[str, Keeper],
+        recoveries: dict[str, Recovery],
+        unreadable: dict[str, Exception],
     ) -> None:
         self.store = store
         self.keepers = keepers
         self.recoveries = recoveries
+        self.unreadable = unreadable
         self._parked: set[Key] = store.parked()
         # None if they must be read from the database.
         self._uncounted: Counts | None = None
@@ -49,6 +57,7 @@ class Ledger:
         """Know nothing of a model that was deleted."""
         self.keepers.pop(model, None)
         self.recoveries.pop(model, None)
+        self.unreadable.pop(model, None)
         if self._uncounted is not None:
             self._uncounted.forget(model)
 
@@ -103,29 +112,25 @@ class Ledger:
             resolver.feed(feeds)
         for each in group:
             if isinstance(each, Expire):
-                resolver.expire(each)
+                resolver.expire(each, without=self.unreadable)
             elif isinstance(each, Count):
                 resolver.result.answers.append((each.done, None))
         return resolver.finish()
 
-    def snapshot(self, model: str, *, at_least: int = _SNAPSHOT_EVERY) -> None:
-        """Write the learner's state if enough has been learnt since the last time."""
-        keeper, learner = self.keepers[model], self.keepers[model].learning.learner
-        enough = max(at_least, int(_SNAPSHOT_SHARE * keeper.snapshot)) if at_least > 1 else 1
-        if learner is None or keeper.head - keeper.snapshot < enough:
-            return
-        content = self.recoveries[model].snapshot(learner)
-        with self.store.transaction():
-            self.store.put_snapshot(model, keeper.head, time.time(), content)
-        keeper.snapshot = keeper.head
+    def snapshot(self, model: str) -> None:
+        """Write the learner's state, if one was packed."""
+        saving = self.keepers[model].learning.saving
+        if saving is not None:
+            saving.write(self.store, model)
 
     def close_the_books(self) -> None:
-        """Count what is not counted yet, and snapshot every learner."""
+        """Count what is not counted yet, and snapshot every learner that is not being refreshed."""
         if self.has_uncounted:
             self.transact([])
+        latest = time.monotonic() + _REFRESHES_END_SECONDS
         for model, keeper in self.keepers.items():
-            keeper.learning.wait()
-            self.snapshot(model, at_least=1)
+            keeper.learning.stop(max(0.0, latest - time.monotonic()))
+            self.snapshot(model)
 
     def reopen(self) -> None:
         """Connect again, and learn what a transaction committed whose end was not heard.
@@ -147,13 +152,14 @@ class Ledger:
                 if row.model in self.keepers:
                     self._catch_up(row.model, row.head_lsn)
                     self._undo_unheard(row)
-                else:
+                elif row.model not in self.unreadable:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
             self._parked = self.store.parked()
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
-        for model in self.keepers.keys() - {row.model for row in rows}:
+        there = {row.model for row in rows}
+        for model in (self.keepers.keys() | self.unreadable.keys()) - there:
             self.forget(model)
 
     def _undo_unheard(self, row: ModelRow) -> None:

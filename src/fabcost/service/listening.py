@@ -7,31 +7,41 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import uvicorn
 
 from fabcost.service.http.direct import DirectProtocol
+from fabcost.service.http.door import Door
 from fabcost.service.http.gate import Gate
-from fabcost.service.logs import forward
 from fabcost.service.settings import Settings
 
 
 async def run(
-    gate: Gate, settings: Settings, bound: socket.socket, listening: Callable[[], object]
+    door: Door,
+    settings: Settings,
+    bound: socket.socket,
+    load: Callable[[], Coroutine[Any, Any, None]],
+    listening: Callable[[], object],
 ) -> None:
-    """Serve a gate until SIGTERM or SIGINT; a second signal ends the process at once."""
-    forward("uvicorn", gate.site.log)
-    server = Server(configuration(gate, settings), listening)
-    rereading = asyncio.create_task(gate.site.keep_rereading_keys())
+    """Listen, and load, until SIGTERM or SIGINT; a second signal ends the process at once.
+
+    If loading fails, that is the error, and it ends too.
+    """
+    server = Server(configuration(door, settings), listening)
+    loading = asyncio.create_task(load())
+    loading.add_done_callback(server.stop_if_failed)
     try:
         with server.stopped_by_signals():
             await server.serve(sockets=[bound])
     finally:
-        rereading.cancel()
+        loading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await loading
 
 
-def configuration(gate: Gate, settings: Settings) -> uvicorn.Config:
+def configuration(gate: Gate | Door, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
     return uvicorn.Config(
         gate,
@@ -76,6 +86,11 @@ class Server(uvicorn.Server):
         finally:
             for each in signals:
                 loop.remove_signal_handler(each)
+
+    def stop_if_failed(self, loading: asyncio.Task[None]) -> None:
+        """Stop when there will be nothing to serve."""
+        if not loading.cancelled() and loading.exception() is not None:
+            self.should_exit = True
 
     def _stop(self, number: int) -> None:
         if self.should_exit:

@@ -20,7 +20,9 @@ from fabcost.service.learning import Learning
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.progress import Progress
 from fabcost.service.recovery import Recovery
+from fabcost.service.saving import Saving
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
 
@@ -46,20 +48,42 @@ class LoadedAll:
     models: dict[str, Model] = field(default_factory=dict)
     keepers: dict[str, Keeper] = field(default_factory=dict)
     recoveries: dict[str, Recovery] = field(default_factory=dict)
+    unreadable: dict[str, Exception] = field(default_factory=dict)
+
+    def add(self, loaded: Loaded) -> None:
+        """One more model."""
+        name = loaded.model.name
+        self.models[name] = loaded.model
+        self.keepers[name] = loaded.keeper
+        self.recoveries[name] = loaded.recovery
 
 
-def load_all(store: Store, tell: Callable[[str], object], metrics: Metrics) -> LoadedAll:
+def load_all(
+    store: Store,
+    tell: Callable[[str], object],
+    metrics: Metrics,
+    progress: Progress | None = None,
+) -> LoadedAll:
     """Take over the database and recover every model.
 
-    One that cannot be recovered does not stop the others: see `load`.
+    One whose learner cannot be recovered goes on without it, see `load`; one whose settings, schema
+    or items cannot be read is left as it is, and the others are served.
     """
+    progress = progress or Progress()
     store.open(take_over=True)
-    loaded = LoadedAll(store, store.latest_time())
-    for row in store.models():
-        each = load(store, row, tell, metrics, or_provisional=True)
-        loaded.models[row.model] = each.model
-        loaded.keepers[row.model] = each.keeper
-        loaded.recoveries[row.model] = each.recovery
+    try:
+        loaded, rows = LoadedAll(store, store.latest_time()), store.models()
+        progress.begin(models=len(rows))
+        for row in rows:
+            try:
+                loaded.add(load(store, row, tell, metrics, progress, or_provisional=True))
+            except _UNREADABLE as error:
+                tell(f"model {row.model!r} cannot be read and is not served: {error!r}")
+                loaded.unreadable[row.model] = error
+            progress.loaded()
+    except BaseException:
+        store.close()
+        raise
     return loaded
 
 
@@ -68,6 +92,7 @@ def load(
     row: ModelRow,
     tell: Callable[[str], object],
     metrics: Metrics,
+    progress: Progress | None = None,
     *,
     or_provisional: bool = False,
 ) -> Loaded:
@@ -79,8 +104,9 @@ def load(
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
     recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
+    saving, failure = None, None
     try:
-        learner, failure = recovery.learner(row.head_lsn), None
+        learner, saving = _recovered(store, recovery, row, progress or Progress())
     except _UNREADABLE as error:
         if not or_provisional:
             raise
@@ -91,6 +117,7 @@ def load(
         row.head_lsn,
         prior_variance=settings.prior_variance,
         refreshed=partial(metrics.refreshed, row.model),
+        saving=saving,
     )
     learning.failure = failure
     metrics.applied(row.model, row.head_lsn)
@@ -106,8 +133,27 @@ def load(
         catalogue=Catalogue(schema, row.catalogue_version, items),
         learning=learning,
     )
-    newest = max((lsn for lsn, _ in store.snapshots(row.model)), default=0)
-    return Loaded(model, Keeper(settings, learning, row.head_lsn, newest), recovery)
+    return Loaded(model, Keeper(settings, learning, row.head_lsn), recovery)
+
+
+def _recovered(
+    store: Store, recovery: Recovery, row: ModelRow, progress: Progress
+) -> tuple[FabCost, Saving]:
+    """The learner after its log, written down on the way, and in the end if that was long."""
+    learner, newest = recovery.newest(row.head_lsn)
+    saving = Saving(recovery.snapshot, newest)
+    progress.replay(after=newest, to=row.head_lsn)
+
+    def learnt(lsn: int, seconds: float) -> None:
+        saving.learnt(learner, lsn, seconds=seconds)
+        saving.write(store, row.model)
+        progress.learnt(lsn)
+
+    recovery.replay(learner, after=newest, to=row.head_lsn, learnt=learnt)
+    if saving.lsn > newest:
+        saving.pack(learner, row.head_lsn)
+        saving.write(store, row.model)
+    return learner, saving
 
 
 def _provisional(settings: ModelSettings, width: int) -> FabCost:

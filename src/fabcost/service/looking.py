@@ -77,7 +77,13 @@ def model(each: Model) -> ModelAnswer:
         items=len(each.catalogue),
         impressions=each.learning.lsn,
         posterior_version=published.version,
+        degraded=degraded(each),
     )
+
+
+def degraded(each: Model) -> str | None:
+    """Why a model is not served in full; None if it is."""
+    return None if each.learning.failure is None else "stopped learning"
 
 
 def items(catalogue: Catalogue, limit: int, after: str | None) -> ItemsAnswer:

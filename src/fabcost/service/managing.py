@@ -66,7 +66,8 @@ class Managing(Keyring):
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log, and revoke its API keys."""
-        self._model(name)
+        if name not in self._writer.ledger.unreadable:
+            self._model(name)
         now = self.clock.now()
 
         def write(store: Store) -> None:

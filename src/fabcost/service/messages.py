@@ -83,7 +83,7 @@ class FeedbackAnswer(Struct, frozen=True):
 
 
 class ModelAnswer(Struct, frozen=True, kw_only=True):
-    """A model as it is now."""
+    """A model as it is now; ``degraded`` says why it is not served in full, if it is not."""
 
     name: str
     settings: ModelSettings
@@ -93,6 +93,7 @@ class ModelAnswer(Struct, frozen=True, kw_only=True):
     items: int
     impressions: int
     posterior_version: str
+    degraded: str | None = None
 
 
 class Weight(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -66,6 +66,7 @@ class Metrics:
         self._away = gauge("store_away", "1 while the database cannot be written.")
         self._backlog = gauge("backlog", "Decisions in memory that wait for the database.")
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
+        self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
 
     def _make_distributions(self) -> None:
         self._refreshes = Histogram(
@@ -123,6 +124,12 @@ class Metrics:
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""
         self._in_flight.set(requests)
+
+    def degraded(self, models: Iterable[str]) -> None:
+        """Say which models are not served in full."""
+        self._degraded.clear()
+        for model in models:
+            self._degraded.labels(model).set(1)
 
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from itertools import islice
 
@@ -17,7 +18,7 @@ from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import AppliedRow
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
-_AT_ONCE = 4096
+_AT_ONCE = 256
 _ROWS = ("X", "y")
 
 
@@ -83,15 +84,29 @@ class Recovery:
 
     def learner(self, head: int, *, from_snapshot: bool = True) -> FabCost:
         """The newest snapshot that can be read, then the log; or from the beginning."""
-        learner, lsn = self._newest(head) if from_snapshot else (self._first(), 0)
+        learner, lsn = self.newest(head) if from_snapshot else (self._first(), 0)
         self.replay(learner, after=lsn, to=head)
         return learner
 
-    def replay(self, learner: FabCost, *, after: int, to: int) -> None:
-        """Learn impressions of the log."""
-        rows = self._store.log(self._model, after=after, to=to)
-        for chunk in _chunks(rows):
+    def newest(self, head: int) -> tuple[FabCost, int]:
+        """The learner of the newest snapshot that can be read, or the first; and its lsn."""
+        for lsn in self._store.snapshot_numbers(self._model):
+            if lsn <= head:
+                try:
+                    return self._restored(self._store.snapshot(self._model, lsn)), lsn
+                except (ValueError, KeyError) as error:
+                    self._complain(f"snapshot {lsn} of model {self._model!r} is left out: {error}")
+        return self._first(), 0
+
+    def replay(
+        self, learner: FabCost, *, after: int, to: int, learnt: Callable[[int, float], object] = max
+    ) -> None:
+        """Learn impressions of the log; ``learnt`` is told up to which, and the seconds it took."""
+        for chunk in _chunks(self._store.log(self._model, after=after, to=to)):
+            started = time.monotonic()
             learn(learner, chunk, self._settings.prior_variance)
+            after += len(chunk)
+            learnt(after, time.monotonic() - started)
 
     def impressions(self, after: int, to: int) -> list[Learnt]:
         """Impressions of the log."""
@@ -106,15 +121,6 @@ class Recovery:
         if self._base is not None:
             return archive.from_bytes(self._base, source=f"the imported model {self._model!r}")
         return fresh(self._settings, self._width)
-
-    def _newest(self, head: int) -> tuple[FabCost, int]:
-        for lsn, content in self._store.snapshots(self._model):
-            if lsn <= head:
-                try:
-                    return self._restored(content), lsn
-                except (ValueError, KeyError) as error:
-                    self._complain(f"snapshot {lsn} of model {self._model!r} is left out: {error}")
-        return self._first(), 0
 
     def _restored(self, content: bytes) -> FabCost:
         if self._base is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,9 +137,12 @@ class Resolver:
             self._store.insert_feedback(rows)
         self._apply()
 
-    def expire(self, request: Expire) -> None:
-        """Resolve what has waited long enough: by feedback so far, or as the default reward."""
-        due = self._store.due(request.now, EXPIRED_AT_ONCE)
+    def expire(self, request: Expire, *, without: Collection[str] = ()) -> None:
+        """Resolve what has waited long enough: by feedback so far, or as the default reward.
+
+        Decisions of the models ``without`` are left as they are.
+        """
+        due = self._store.due(request.now, EXPIRED_AT_ONCE, without=without)
         due = [each for each in due if each.model in self._keepers]
         values: dict[Key, list[float]] = {}
         for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:

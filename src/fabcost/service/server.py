@@ -1,4 +1,4 @@
-"""One server process: bind, take over the database, serve, and stop in good order."""
+"""One server process: listen, take over the database, serve, and stop in good order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from threadpoolctl import threadpool_limits
 
 from fabcost import warming
 from fabcost.service.addresses import CannotStartError, address_of, bind, is_loopback
+from fabcost.service.apart import apart
 from fabcost.service.http.app import application
+from fabcost.service.http.door import Door
+from fabcost.service.http.gate import Gate
 from fabcost.service.listening import run
+from fabcost.service.logs import forward
 from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.progress import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.address import store_at
@@ -40,9 +45,8 @@ def asks_for_keys(settings: Settings, keys: int) -> bool:
     fabcost.service.addresses.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin`
     """
+    _check_auth(settings)
     loopback = is_loopback(settings.host)
-    if settings.auth == "off" and not loopback:
-        raise CannotStartError(f"{settings.host} can be reached by others: auth cannot be off")
     if settings.auth == "off" or (settings.auth == "auto" and loopback and keys == 0):
         return False
     if keys == 0:
@@ -52,22 +56,25 @@ def asks_for_keys(settings: Settings, keys: int) -> bool:
     return True
 
 
-def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str], object]) -> None:
-    """Serve until a signal comes; ``announce`` is told the address when it does.
+def _check_auth(settings: Settings) -> None:
+    if settings.auth == "off" and not is_loopback(settings.host):
+        raise CannotStartError(f"{settings.host} can be reached by others: auth cannot be off")
 
-    The address is bound before the database is taken over, so that a server started twice by
-    mistake does not take it from the first.
+
+def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str], object]) -> None:
+    """Serve until a signal comes; ``announce`` is told the address when all models are loaded.
+
+    Until then it listens too, and says how far it is.  The address is bound before the database is
+    touched, so that a server started twice by mistake leaves it to the first.
     """
-    needed = asks_for_keys(settings, keys_in_force(settings.database))
-    if not needed:
-        log.warning("no keys are asked for: whoever can reach this address may do everything")
+    _check_auth(settings)
     sys.setswitchinterval(_SWITCH_SECONDS)
     with (
         threadpool_limits(1),
         bind(settings.host, settings.port) as bound,
         asyncio.Runner(loop_factory=_loop) as runner,
     ):
-        runner.run(_serve(settings, log, bound, announce, needed))
+        runner.run(_serve(settings, log, bound, announce))
 
 
 def keys_in_force(database: str) -> int:
@@ -94,28 +101,50 @@ async def _serve(
     log: FilteringBoundLogger,
     bound: socket.socket,
     announce: Callable[[str], object],
-    needed: bool,
 ) -> None:
-    await warm_up()
-    service = await start_service(settings, log)
-    try:
-        gate = application(service, settings, log, asks_for_keys=needed)
-        await gate.site.reread_keys()
-        address, database = address_of(bound), without_password(settings.database)
+    progress, address = Progress(), address_of(bound)
+    door = Door(lambda: str(progress))
+    async with contextlib.AsyncExitStack() as at_the_end:
 
-        _collect_less_garbage()
-
-        def say() -> None:
-            log.info("listening", address=address, database=database, asks_for_keys=needed)
+        async def load() -> None:
+            gate = await _loaded(settings, log, progress, at_the_end)
+            _collect_less_garbage()
+            door.open(gate)
+            told = {"asks_for_keys": gate.site.asks_for_keys, "address": address}
+            log.info("listening", **told, database=without_password(settings.database))
             announce(address)
 
-        await run(gate, settings, bound, say)
-    finally:
-        await service.stop()
-        log.info("stopped")
+        def say() -> None:
+            log.info("loading", address=address)
+
+        forward("uvicorn", log)
+        await run(door, settings, bound, load, say)
+    log.info("stopped")
 
 
-async def start_service(settings: Settings, log: FilteringBoundLogger) -> Service:
+async def _loaded(
+    settings: Settings,
+    log: FilteringBoundLogger,
+    progress: Progress,
+    at_the_end: contextlib.AsyncExitStack,
+) -> Gate:
+    """The service behind its gate; how to stop it is left to whoever ends."""
+    needed = asks_for_keys(settings, await apart(keys_in_force, settings.database))
+    if not needed:
+        log.warning("no keys are asked for: whoever can reach this address may do everything")
+    # Compiling would keep the loop from answering.
+    await apart(lambda: asyncio.run(warm_up()))
+    service = await start_service(settings, log, progress)
+    at_the_end.push_async_callback(service.stop)
+    gate = application(service, settings, log, asks_for_keys=needed)
+    await gate.site.reread_keys()
+    at_the_end.callback(asyncio.create_task(gate.site.keep_rereading_keys()).cancel)
+    return gate
+
+
+async def start_service(
+    settings: Settings, log: FilteringBoundLogger, progress: Progress | None = None
+) -> Service:
     """Take over the database, as the settings say."""
     return await Service.start(
         lambda: store_at(settings.database),
@@ -124,6 +153,7 @@ async def start_service(settings: Settings, log: FilteringBoundLogger) -> Servic
         park_seconds=settings.park_seconds,
         # Well before whoever asks is told that it took too long.
         durable_within=min(2.0, settings.request_seconds / 4),
+        progress=progress,
     )
 
 

@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from fabcost.service import looking
+from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
@@ -14,6 +16,7 @@ from fabcost.service.ledger import Ledger
 from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
+from fabcost.service.progress import Progress
 from fabcost.service.requests import Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
@@ -54,13 +57,18 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         backlog: int = 100_000,
         park_seconds: float = 120.0,
         durable_within: float = 2.0,
+        progress: Progress | None = None,
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
-        clock, metrics = clock or Clock(), metrics or Metrics()
-        loaded = await asyncio.to_thread(load_all, open_store(), tell, metrics)
+        clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
+        try:
+            loaded = await apart(load_all, open_store(), tell, metrics, progress)
+        except asyncio.CancelledError:
+            progress.stop()
+            raise
         clock.not_before(loaded.latest_time)
         writer = Writer(
-            Ledger(loaded.store, loaded.keepers, loaded.recoveries),
+            Ledger(loaded.store, loaded.keepers, loaded.recoveries, loaded.unreadable),
             loop=asyncio.get_running_loop(),
             observer=metrics,
             tell=tell,
@@ -95,15 +103,21 @@ class Service(Managing, Deciding, Viewing, Exchanging):
 
     @property
     def ready(self) -> str | None:
-        """None if requests are served in full, else why not."""
+        """None if requests are served, else why not; but see `degraded`."""
         if self._stopped:
             return "the server is stopping"
         if self._writer.away is not None:
             return f"the database is away: {self._writer.away}"
         if self._stalled:
             return "the database does not answer"
-        failed = [name for name, each in self._models.items() if each.learning.failure is not None]
-        return f"{', '.join(map(repr, failed))} stopped learning" if failed else None
+        return None
+
+    @property
+    def degraded(self) -> dict[str, str]:
+        """Models that are not served in full, and why."""
+        unreadable = dict.fromkeys(self._writer.ledger.unreadable, "cannot be read")
+        reasons = {name: looking.degraded(each) for name, each in self._models.items()}
+        return unreadable | {name: why for name, why in reasons.items() if why is not None}
 
     def _forget(self, name: str) -> None:
         super()._forget(name)

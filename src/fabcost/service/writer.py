@@ -203,7 +203,8 @@ class Writer:
         result = self.ledger.transact(group)
         self._answer(result.answers)
         self._observe(result, time.monotonic() - started)
-        for model in result.learnt:
+        # A refresh that was in the background is saved with whatever is written next.
+        for model in list(result.learnt or self.ledger.keepers):
             self.ledger.snapshot(model)
 
     def _observe(self, result: Result, seconds: float) -> None:

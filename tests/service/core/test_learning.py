@@ -4,12 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost import FabCost, Gaussian, Refresh
+from fabcost import FabCost, Gaussian, Refresh, archive
+from fabcost.inference.ep import Swept
+from fabcost.service import learning as learning_module
+from fabcost.service import saving as saving_module
 from fabcost.service.learning import Learning, Learnt, learn
 from fabcost.service.records import Impression
+from fabcost.service.saving import Saving
 
 
 def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:
@@ -81,13 +86,62 @@ def test_while_a_refresh_runs_decisions_see_every_impression_filtered() -> None:
     learning.wait()
 
 
-def test_a_refresh_is_timed() -> None:
-    seconds: list[float] = []
-    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=seconds.append)
-    learning.apply(stream(5, growing=False, seed=0))
+class Hands:
+    """A clock that moves while a learner refreshes, and never else."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("inline", [0, 10**9])
+def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    hands, seconds, refresh = Hands(), list[float](), FabCost.refresh
+
+    def refreshed(learner: FabCost) -> Swept:
+        hands.now += 10.0
+        return refresh(learner)
+
+    monkeypatch.setattr(learning_module, "time", hands)
+    monkeypatch.setattr(FabCost, "refresh", refreshed)
+    learning = Learning(first(), 0, prior_variance=5.0, inline=inline, refreshed=seconds.append)
+    impressions = stream(60, growing=False, seed=0)
+    for start in (0, 1, 7, 40):
+        learning.apply(impressions[learning.lsn : start + 20])
     learning.wait()
-    assert seconds
-    assert min(seconds) >= 0.0
+    assert seconds == [10.0] * learning.published.refreshes
+    assert learning.last_refresh_seconds == 10.0
+
+
+@pytest.mark.parametrize("inline", [0, 10**9])
+def test_every_state_that_is_packed_goes_on_with_the_same_bits(
+    inline: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saving_module, "SECONDS", 0.0)
+    monkeypatch.setattr(saving_module, "_TIMES_PACKING", 0.0)
+    impressions = stream(60, growing=True, seed=4)
+    packed: list[bytes] = []
+
+    def pack(learner: FabCost) -> bytes:
+        packed.append(archive.to_bytes(learner))
+        return packed[-1]
+
+    learning = Learning(first(), 0, prior_variance=5.0, inline=inline, saving=Saving(pack, 0))
+    for start in range(0, 60, 20):
+        learning.apply(impressions[start : start + 20])
+    learning.wait()
+    expected = one_by_one(impressions)
+    assert len(packed) > expected.refreshes
+    for each in packed:
+        learner = archive.from_bytes(each)
+        learn(learner, impressions[learner.seen :], 5.0)
+        assert same_bits(learner.posterior, expected.posterior)
+        assert learner.refreshes == expected.refreshes
 
 
 def test_a_failing_refresh_leaves_the_provisional_posterior_serving() -> None:

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from fabcost import FabCost
+from fabcost.service.errors import StoreAwayError
 from fabcost.service.learning import learn
+from fabcost.service.loading import load_all
+from fabcost.service.metrics import Metrics
 from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.records import encoded
 from fabcost.service.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
+from fabcost.service.store.session import Session
 from tests.service.core.test_learning import same_bits, stream
 
 SETTINGS = {
@@ -75,6 +82,79 @@ def test_a_spoilt_snapshot_is_left_out_and_told(store: Store) -> None:
         store.put_snapshot("cars", COUNT, 0.0, bytes(content))
     assert same_bits(recovery.learner(COUNT).posterior, expected.posterior)
     assert "left out" in complaints[0]
+
+
+@pytest.mark.parametrize("spoilt", [0, 1])
+def test_a_start_reads_no_snapshot_but_the_newest_that_it_can(
+    store: Store, spoilt: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that come from the database are those of snapshots."""
+    recovery = Recovery(store, "cars", ModelSettings(), width=1)
+    learner = recovery.learner(0, from_snapshot=False)
+    contents: list[bytes] = []
+    readable(store)
+    with store.transaction():
+        for lsn in (30, 60):
+            recovery.replay(learner, after=learner.seen, to=lsn)
+            contents.append(recovery.snapshot(learner))
+            store.put_snapshot("cars", lsn, 0.0, contents[-1])
+        if spoilt:
+            store.put_snapshot("cars", 60, 0.0, b"spoilt")
+    read: list[bytes] = []
+    run = Session._run
+
+    def watched(session: Session, name: str, /, **parameters: object) -> list[tuple[Any, ...]]:
+        rows = run(session, name, **parameters)
+        read.extend(value for row in rows for value in row if isinstance(value, bytes))
+        return rows
+
+    monkeypatch.setattr(Session, "_run", watched)
+    loaded = load_all(store, str, Metrics())
+    assert loaded.keepers["cars"].learning.published.lsn == COUNT
+    assert len(read) == 1 + spoilt
+    assert read[-1] == contents[-1 - spoilt]
+
+
+class Told(Progress):
+    """Keeps what it would say after each step, and may be stopped at the first."""
+
+    def __init__(self, *, stopped: bool = False) -> None:
+        super().__init__()
+        self.said: list[str] = []
+        self._ends = stopped
+
+    def learnt(self, lsn: int) -> None:
+        super().learnt(lsn)
+        self.said.append(str(self))
+        if self._ends:
+            self.stop()
+
+    def loaded(self) -> None:
+        super().loaded()
+        self.said.append(str(self))
+
+
+def readable(store: Store) -> None:
+    with store.transaction():
+        store.update_model("cars", msgspec.json.encode(ModelSettings()).decode(), 0.0)
+
+
+def test_loading_says_how_far_it_is(store: Store) -> None:
+    readable(store)
+    progress = Told()
+    load_all(store, str, Metrics(), progress)
+    replayed = f"loading, 0 of 1 models, {COUNT} of {COUNT} impressions of the next"
+    assert progress.said == [replayed, "loading, 1 of 1 models"]
+
+
+def test_loading_can_be_stopped(store: Store) -> None:
+    readable(store)
+    progress = Told(stopped=True)
+    with pytest.raises(StoppedLoadingError):
+        load_all(store, str, Metrics(), progress)
+    assert len(progress.said) == 1
+    with pytest.raises(StoreAwayError, match="not open"):
+        store.models()
 
 
 def test_a_snapshot_of_a_log_that_lost_rows_is_left_out(store: Store) -> None:

@@ -6,15 +6,14 @@ process id, ``{"wait": pid}`` with the exit status (minus the signal's number af
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
-import importlib
 import io
 import json
 import os
 import signal
 import sys
+import tempfile
 from typing import Any, NoReturn
 
 from fabcost import Recommender, Schema
@@ -22,6 +21,8 @@ from fabcost.__main__ import main
 from fabcost.cli import application
 from fabcost.service import server
 from fabcost.service.http.app import application as web_application
+from fabcost.service.logs import logger
+from fabcost.service.settings import Settings
 
 READY = "ready"
 _IMPORTED = (application, server, web_application)
@@ -32,9 +33,11 @@ def warm_up() -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         sys.argv = ["fabcost", "serve", "--show-config"]
         main()
-    with contextlib.suppress(ImportError):
-        importlib.import_module("uvloop")  # not on Windows
-    asyncio.run(server.warm_up())
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(port=0, database=f"{folder}/warm.db", log_level="error")
+        server.serve(
+            settings, logger("error", "json"), lambda _: os.kill(os.getpid(), signal.SIGTERM)
+        )
     recommender = Recommender(Schema.open(), seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
     for k in range(12):

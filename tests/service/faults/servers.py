@@ -43,11 +43,11 @@ class Nursery:
     def wait_until_warm(self) -> None:
         assert self._answer() == nursery.READY
 
-    def start(self, database: str, *, user: int | None = None) -> Child:
+    def start(self, database: str, *, user: int | None = None, port: int = 0) -> Child:
         """A server that has begun to start, as another user if one is given."""
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
-        settings = {"port": 0, "log_level": "warning", "keep_alive_seconds": 60}
+        settings = {"port": port, "log_level": "warning", "keep_alive_seconds": 60}
         flags = ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
         pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
         return Child(self, pid, log)

@@ -31,14 +31,16 @@ async def scenario(store_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
             await learnt(service, 3, 5)
         await learnt(service, 5, 8)
         assert service.posterior("cars").posterior_version == before
-        assert service.ready == "'cars' stopped learning"
+        assert service.ready is None
+        assert service.degraded == {"cars": "stopped learning"}
+        assert service.model("cars").degraded == "stopped learning"
         assert complaints == [
             "model 'cars' stopped learning, a restart goes on: MemoryError()",
         ]
         with pytest.raises(LearningFailedError, match="a restart learns from its log"):
             await service.export_model("cars")
     async with serving(store_address) as service:
-        assert service.ready is None
+        assert service.degraded == {}
         assert service.posterior("cars").posterior_version.startswith("8.")
 
 

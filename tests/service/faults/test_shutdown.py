@@ -73,7 +73,7 @@ def test_stopped_under_load(nursery: Nursery, store_address: str) -> None:
     with reading(store_address) as store:
         assert model_row(store).head_lsn == len(applied)
         assert store.pending(MODEL) == 2 * REQUESTS - len(applied)
-        assert [lsn for lsn, _ in store.snapshots(MODEL)] == [len(applied)] * bool(applied)
+        assert store.snapshot_numbers(MODEL) == [len(applied)] * bool(applied)
     following = nursery.start(store_address)
     check_posterior(following.address(), store_address)
     assert following.end(signal.SIGTERM) == 0

@@ -58,6 +58,17 @@ def test_the_loop_is_counted(http: httpx.Client, model: str) -> None:
     assert counted["fabcost_requests_in_flight", frozenset()] == 1
 
 
+def test_refreshes_are_counted(http: httpx.Client, model: str) -> None:
+    """Five impressions have as many refreshes; they are short, and done at once."""
+    for i in range(5):
+        asked = {"decision_id": f"d{i}", "candidates": CANDIDATES}
+        http.post(f"/v1/models/{model}/decisions", json=asked).raise_for_status()
+        http.post(f"/v1/models/{model}/feedback", json={"decision_id": f"d{i}"}).raise_for_status()
+    assert http.get(f"/v1/models/{model}/stats").json()["refreshes"] == 5
+    counted = counted_when(http, f'fabcost_refresh_seconds_count{{model="{model}"}}')
+    assert counted["fabcost_refresh_seconds_count", frozenset({("model", model)})] == 5
+
+
 def test_decisions_of_a_model_that_is_off_are_counted_apart(http: httpx.Client) -> None:
     made = http.post("/v1/models", json={"name": "off", "settings": {"mode": "off"}})
     made.raise_for_status()

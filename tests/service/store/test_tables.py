@@ -56,7 +56,7 @@ class TestModels:
         assert store.items("news") == []
         assert store.find_decisions([("news", "d-1")]) == {}
         assert store.find_feedback([("news", "d-1")]) == []
-        assert store.snapshots("news") == []
+        assert store.snapshot_numbers("news") == []
         assert store.counts("news", since=0.0) == []
         assert store.calibration("news") == []
         assert store.tallies("news", limit=9) == []
@@ -249,5 +249,8 @@ class TestLog:
                 store.put_snapshot("news", lsn, 1.0, bytes([lsn, 0, 255]))
             store.put_snapshot("news", 3, 2.0, b"better")
             store.put_snapshot("shop", 1, 1.0, b"")
-        assert store.snapshots("news") == [(3, b"better"), (2, b"\x02\x00\xff")]
-        assert store.snapshots("shop") == [(1, b"")]
+        assert [(lsn, store.snapshot("news", lsn)) for lsn in store.snapshot_numbers("news")] == [
+            (3, b"better"),
+            (2, b"\x02\x00\xff"),
+        ]
+        assert store.snapshot("shop", 1) == b""

@@ -110,7 +110,14 @@ class KeysAnswer(Struct, frozen=True):
 class State(Struct, frozen=True):
     """Of the server."""
 
-    status: Literal["ok", "ready"]
+    status: Literal["ok"]
+
+
+class Readiness(Struct, frozen=True, omit_defaults=True):
+    """Of a server that is ready; ``degraded`` are models that are not served in full, and why."""
+
+    status: Literal["ready"]
+    degraded: dict[str, str] = {}
 
 
 class Limited(NamedTuple):

@@ -15,6 +15,7 @@ from fabcost.service.errors import (
     UnknownDecisionError,
     UnknownItemError,
     UnknownModelError,
+    UnreadableModelError,
 )
 from fabcost.service.http.answer import Answer, Header, encode
 
@@ -31,6 +32,7 @@ _STATUS: dict[type[ServiceError], int] = {
     TakenOverError: 503,
     DatabaseUnusableError: 503,
     LearningFailedError: 503,
+    UnreadableModelError: 503,
 }
 
 

@@ -16,6 +16,7 @@ from fabcost.service.http.bodies import (
     ModelsAnswer,
     NewKey,
     NewModel,
+    Readiness,
     State,
     limited,
 )
@@ -208,7 +209,7 @@ def _of_the_server() -> list[Operation]:
     text = Bytes((operations.METRICS_TYPE,))
     return [
         Operation("GET", "/healthz", operations.get_health, None, State),
-        Operation("GET", "/readyz", operations.get_readiness, None, State),
+        Operation("GET", "/readyz", operations.get_readiness, None, Readiness),
         Operation("GET", "/metrics", operations.get_metrics, "read", text),
         Operation("GET", "/openapi.json", operations.get_document, None, dict[str, Any]),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
@@ -58,9 +59,10 @@ class DecisionTables(Session):
         self._note(0.0, *(row.resolved for row in rows))
         return len(self._write_batch("resolve", Resolution._fields, rows))
 
-    def due(self, now: float, limit: int) -> list[StoredDecision]:
+    def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
         """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
-        return _stored(self._run("due", now=now, limit=limit))
+        names = json.dumps(sorted(without))
+        return _stored(self._run("due", now=now, limit=limit, without=names))
 
     def pending(self, model: str) -> int:
         """How many decisions are unresolved."""
@@ -87,9 +89,15 @@ class DecisionTables(Session):
         self._write("put_snapshot", model=model, lsn=lsn, made=made, content=content)
         self._write("drop_old_snapshots", model=model)
 
-    def snapshots(self, model: str) -> list[tuple[int, bytes]]:
-        """The snapshots, newest first."""
-        return [(lsn, content) for lsn, content in self._run("snapshots", model=model)]
+    def snapshot_numbers(self, model: str) -> list[int]:
+        """The lsns of the snapshots, newest first."""
+        return [lsn for (lsn,) in self._run("snapshot_numbers", model=model)]
+
+    def snapshot(self, model: str, lsn: int) -> bytes:
+        """One snapshot; a KeyError if there is none of that lsn."""
+        for (content,) in self._run("snapshot", model=model, lsn=lsn):
+            return bytes(content)
+        raise KeyError(lsn)
 
 
 def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:

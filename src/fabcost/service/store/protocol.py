@@ -142,8 +142,11 @@ class Store(Protocol):
         """Set what became of decisions that are unresolved; how many were."""
         ...
 
-    def due(self, now: float, limit: int) -> list[StoredDecision]:
-        """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
+    def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
+        """Unresolved decisions whose deadline is at or before ``now``, the earliest first.
+
+        Those of the models ``without`` are left out.
+        """
         ...
 
     def pending(self, model: str) -> int:
@@ -190,8 +193,12 @@ class Store(Protocol):
         """Keep a learner's state; only the two newest of a model stay."""
         ...
 
-    def snapshots(self, model: str) -> list[tuple[int, bytes]]:
-        """The snapshots, newest first."""
+    def snapshot_numbers(self, model: str) -> list[int]:
+        """The lsns of the snapshots, newest first."""
+        ...
+
+    def snapshot(self, model: str, lsn: int) -> bytes:
+        """One snapshot; a KeyError if there is none of that lsn."""
         ...
 
     # Counts for people

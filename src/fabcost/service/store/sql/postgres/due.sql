@@ -3,5 +3,6 @@ SELECT
     d.seq, d.resolved, d.outcome, d.value, d.label, d.lsn
 FROM decisions AS d
 WHERE d.resolved IS NULL AND d.deadline <= :now
+    AND d.model <> ALL (ARRAY(SELECT json_array_elements_text(:without::json)))
 ORDER BY d.deadline, d.seq
 LIMIT :limit

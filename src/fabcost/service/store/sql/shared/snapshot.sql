@@ -1,0 +1,1 @@
+SELECT content FROM snapshots WHERE model = :model AND lsn = :lsn

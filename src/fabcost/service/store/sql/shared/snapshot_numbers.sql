@@ -1,0 +1,1 @@
+SELECT lsn FROM snapshots WHERE model = :model ORDER BY lsn DESC

@@ -1,0 +1,89 @@
+"""Compiled kernels on the disk that are spoilt: they are compiled anew."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import pytest
+
+import fabcost
+
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "cut short": lambda content: content[:-1],
+    "empty": lambda _: b"",
+    "garbage": lambda content: b"\xa7" * len(content),
+    "other": lambda _: b"a letter to a friend",
+}
+
+
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+#: Whichever module holds the kernels.
+doubled.__module__ = f"{fabcost.__name__}.somewhere.kernels"
+
+
+def use() -> object:
+    """Compile it, or read it from the disk, as another process would; how often it was read."""
+    kernel = numba.njit(cache=True)(doubled)
+    assert kernel(21.0) == 42.0
+    return sum(kernel.stats.cache_hits.values())
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", SPOILT)
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_spoilt_file_is_written_again(
+    cache: Path, kind: str, how: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert use() == 0
+    assert use() == 1
+    (file,) = cache.rglob(f"*.{kind}")
+    file.write_bytes(SPOILT[how](file.read_bytes()))
+    capfd.readouterr()
+    assert use() == 0
+    said = capfd.readouterr().err
+    assert "the compiled doubled cannot be read and is made again" in said
+    assert str(cache) in said
+    assert use() == 1
+    assert capfd.readouterr().err == ""
+
+
+def test_the_cache_of_others_is_left_to_them(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubled, "__module__", "fabcosted.kernels")
+    use()
+    (file,) = cache.rglob("*.nbi")
+    file.write_bytes(b"")
+    with pytest.raises(EOFError):
+        use()
+
+
+def test_the_library_works_with_a_spoilt_cache(tmp_path: Path) -> None:
+    code = (
+        "import fabcost; from fabcost.inference import adf\n"
+        "adf.fit(fabcost.Gaussian.isotropic(1), [[1.0]], [1])\n"
+    )
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": ""}
+
+    def run() -> str:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    run()
+    for place, file in enumerate(sorted(tmp_path.rglob("*.nb?"))):
+        file.write_bytes(list(SPOILT.values())[place % len(SPOILT)](file.read_bytes()))
+    assert "is made again" in run()
+    assert run() == ""

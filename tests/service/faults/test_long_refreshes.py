@@ -1,0 +1,208 @@
+"""Refreshes that take long: snapshots are taken all the same, and a stop does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fabcost import FabCost
+from fabcost.inference.ep import Swept
+from fabcost.service.learning import Learning
+from fabcost.service.messages import LoggedImpression
+from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.service.service import Service
+from tests.service.core.running import serving, until
+from tests.service.faults import test_refreshes
+from tests.service.faults.ledger import rebuilt_digest
+from tests.service.http.serving import process
+
+MODEL = "wide"
+POINTS = [100, 400, 700, 1000, 1300, 1600]
+
+
+class Gate:
+    """Refreshes wait here until they are let through, one by one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._permits = threading.Semaphore(0)
+        self._refresh = FabCost.refresh
+        gate = self
+
+        def refresh(learner: FabCost, *, max_sweeps: int | None = None) -> Swept:
+            gate._permits.acquire()
+            return gate._refresh(learner, max_sweeps=max_sweeps)
+
+        monkeypatch.setattr(FabCost, "refresh", refresh)
+        defaults = Learning.__init__.__kwdefaults__
+        assert defaults is not None
+        monkeypatch.setitem(defaults, "inline", 0)
+
+    def let_through(self, many: int = 1) -> None:
+        self._permits.release(many)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    made = Gate(monkeypatch)
+    yield made
+    made.let_through(1000)
+
+
+async def import_log(service: Service, start: int, stop: int) -> None:
+    impressions = [
+        LoggedImpression(
+            decision_id=f"d{k}",
+            context={"user": k % 7},
+            candidates={"a": {"x": k % 3}},
+            item="a",
+            value=float(k % 5 == 0),
+        )
+        for k in range(start, stop)
+    ]
+    assert await service.import_log(MODEL, impressions) == stop - start
+
+
+async def make(service: Service) -> None:
+    refresh = RefreshSettings(kind="at", points=POINTS)
+    await service.create_model(MODEL, ModelSettings(refresh=refresh))
+
+
+async def is_refreshing(service: Service) -> bool:
+    return (await service.stats(MODEL)).refreshing
+
+
+def snapshots_of(database: Path) -> list[int]:
+    """From a connection of its own, as another program sees them."""
+    with sqlite3.connect(database) as connection:
+        return [lsn for (lsn,) in connection.execute("SELECT lsn FROM snapshots ORDER BY lsn")]
+
+
+def test_snapshots_while_refreshes_follow_each_other(tmp_path: Path, gate: Gate) -> None:
+    """Whenever a refresh ends, impressions wait behind it and the next one begins."""
+    database = tmp_path / "bandit.db"
+
+    async def main() -> None:
+        async with serving(str(database)) as service:
+            await make(service)
+            for k in range(len(POINTS) - 1):
+                await import_log(service, 300 * k, 300 * (k + 1))
+                if k > 0:
+                    gate.let_through()
+
+            async def has_snapshot() -> bool:
+                return bool(snapshots_of(database))
+
+            try:
+                await until(has_snapshot, 10.0)
+                assert await is_refreshing(service)
+            finally:
+                gate.let_through(1000)
+
+    asyncio.run(main())
+
+
+def test_a_snapshot_of_a_busy_learner_goes_on_with_the_same_bits(
+    tmp_path: Path, gate: Gate
+) -> None:
+    database = tmp_path / "bandit.db"
+
+    async def main() -> tuple[int, str]:
+        async with serving(str(database)) as service:
+            await make(service)
+            await import_log(service, 0, 1250)
+            gate.let_through(4)
+            await import_log(service, 1250, 1400)
+
+            async def has_snapshot() -> bool:
+                return bool(snapshots_of(database))
+
+            try:
+                await until(has_snapshot, 10.0)
+                assert 1000 <= max(snapshots_of(database)) < 1400
+            finally:
+                gate.let_through(1000)
+            # As after a kill: what the first server has not written is lost with it.
+            async with serving(str(database)) as following:
+                posterior = following.posterior(MODEL)
+                return posterior.impressions, posterior.digest
+
+    assert asyncio.run(main()) == rebuilt_digest(str(database), MODEL)
+
+
+def test_a_long_recovery_is_not_done_twice(tmp_path: Path, gate: Gate) -> None:
+    """Snapshots that cannot be read are those of no impression; what is replayed is kept."""
+    database = tmp_path / "bandit.db"
+    gate.let_through(1000)
+
+    async def main() -> None:
+        async with serving(str(database)) as service:
+            await make(service)
+            await import_log(service, 0, 1250)
+
+            async def is_settled() -> bool:
+                return not await is_refreshing(service)
+
+            await until(is_settled)
+        with sqlite3.connect(database) as connection:
+            spoilt = connection.execute("UPDATE snapshots SET content = x'00'").rowcount
+        assert spoilt > 0
+        complaints: list[str] = []
+        async with serving(str(database), tell=complaints.append):
+            assert len(complaints) == spoilt
+            async with serving(str(database), tell=complaints.append):
+                assert len(complaints) == spoilt
+
+    asyncio.run(main())
+
+
+def test_a_stop_does_not_wait_for_a_refresh(tmp_path: Path, gate: Gate) -> None:
+    database = tmp_path / "bandit.db"
+
+    async def main() -> None:
+        async with serving(str(database)) as service:
+            await make(service)
+            await import_log(service, 0, 150)
+            assert await is_refreshing(service)
+            stopping = asyncio.create_task(service.stop())
+            try:
+                await asyncio.wait_for(asyncio.shield(stopping), 10.0)
+            finally:
+                gate.let_through(1000)
+        assert snapshots_of(database) == []
+
+    asyncio.run(main())
+    assert rebuilt_digest(str(database), MODEL)[0] == 150
+
+
+def long_refresh() -> dict[str, Any]:
+    """About 600 weights, and one refresh that goes on until EP has converged."""
+    levels = [f"level-{k}" for k in range(300)]
+    features = {
+        side: {"kind": "categorical", "role": side, "levels": levels, "missing": "error"}
+        for side in test_refreshes.SIDES
+    }
+    refresh = {"kind": "at", "points": [3000]}
+    return {"schema": {"features": features}, "refresh": refresh}
+
+
+def test_a_process_that_refreshes_ends_cleanly(tmp_path: Path) -> None:
+    database = tmp_path / "bandit.db"
+    with process(database) as server:
+        with httpx.Client(base_url=server.address, timeout=60.0) as http:
+            named = {"name": MODEL, "settings": long_refresh()}
+            http.post("/v1/models", json=named).raise_for_status()
+            for start in range(0, 3010, 1505):
+                test_refreshes.import_log(http, start, start + 1505)
+            assert http.get(f"/v1/models/{MODEL}/stats").json()["refreshing"]
+        status, logged = server.stop(signal.SIGTERM)
+    assert status == 0, logged
+    assert '"event":"stopped"' in logged
+    assert max(snapshots_of(database)) < 3000
