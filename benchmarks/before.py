@@ -162,9 +162,9 @@ def page(found: list[Compared], commit: str) -> str:
             origin(f"python -m benchmarks.before {commit} --docs"),
             "",
             f"Two processes in turns, one with the sources of commit `{commit}`, whose sums were "
-            "in an order that the compiler chose; the least time of each, in µs. ADF and EP are of "
-            "a whole batch, EP to convergence with the sweeps that each commit needs; decisions are "
-            f"among 50 rows that are given as an array. At most {MOST} is wanted.",
+            "in an order that the compiler chose; the least time of each, in µs. ADF and EP are "
+            "of a whole batch, EP to convergence with the sweeps that each commit needs; decisions "
+            f"are among 50 rows that are given as an array. At most {MOST} is wanted.",
             "",
             "| | now | before | ratio | holds |",
             "|---|---:|---:|---:|---|",

@@ -1,9 +1,13 @@
-"""The kernels' compilation: say so when it takes long, and outlive a cache that is damaged."""
+"""The kernels' compilation: say so when it takes long, outlive a cache that is damaged or old."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
+from functools import cache
+from inspect import getfile
+from pathlib import Path
 from typing import Any
 
 from numba.core import caching, event
@@ -67,6 +71,29 @@ def _outlive_damage() -> None:
     caching.FunctionCache.load_overload = load_overload  # type: ignore[method-assign]
 
 
+def _know_helpers() -> None:
+    """Let Numba compile anew those of our functions beside whose source another has changed.
+
+    It looks at a function's own file, and would go on with what helpers of other files were.
+    """
+    begin = caching.FunctionCache.__init__
+
+    def __init__(self: Any, py_func: Any) -> None:  # noqa: N807
+        begin(self, py_func)
+        if _is_within(py_func, _PACKAGE):
+            stored = self._cache_file
+            stored._source_stamp = (stored._source_stamp, _sources(Path(getfile(py_func)).parent))
+
+    caching.FunctionCache.__init__ = __init__  # type: ignore[method-assign]
+
+
+@cache
+def _sources(folder: Path) -> str:
+    """A digest of all modules of a folder."""
+    files = sorted(folder.glob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def _start_anew(cache: Any, error: Exception) -> None:
     """What is compiled now replaces what was there, unless nothing can be written there."""
     why = f"{type(error).__name__} in {cache.cache_path}"
@@ -87,3 +114,4 @@ def _say(message: str) -> None:
 
 
 _outlive_damage()
+_know_helpers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -87,3 +88,34 @@ def test_the_library_works_with_a_spoilt_cache(tmp_path: Path) -> None:
         file.write_bytes(list(SPOILT.values())[place % len(SPOILT)](file.read_bytes()))
     assert "is made again" in run()
     assert run() == ""
+
+
+def test_a_kernel_is_compiled_anew_when_a_helper_of_another_file_changes(tmp_path: Path) -> None:
+    """Numba looks at the kernel's own file alone."""
+    package = tmp_path / "src" / "fabcost"
+    for module in ("__init__.py", "compilation.py", "kernels"):
+        source = Path(fabcost.__file__).parent / module
+        copy = shutil.copytree if source.is_dir() else shutil.copy2
+        package.mkdir(parents=True, exist_ok=True)
+        copy(source, package / module)
+    # The top of the package would import modules that are not there.
+    (package / "__init__.py").write_text("", encoding="utf-8")
+
+    def centre() -> float:
+        code = (
+            "import numpy as np\n"
+            "from fabcost.kernels.beliefs import absorb\n"
+            "mean, root = np.zeros(1), np.eye(1, 8)\n"
+            "absorb(mean, root, np.ones((1, 1)), np.ones(1), np.ones(1), 0, 1); print(mean[0])"
+        )
+        variables = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        ran = subprocess.run(
+            [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+        )
+        return float(ran.stdout)
+
+    assert centre() == 0.5
+    helper = package / "kernels" / "products.py"
+    source = helper.read_text(encoding="utf-8")
+    helper.write_text(source.replace("total(first + second)", "0.0"), encoding="utf-8")
+    assert centre() == 1.0
