@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from fabcost.service.settings import Settings
 
 class Running:
     """A server in a thread: its address, its service, and what it logged."""
+
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -58,7 +60,7 @@ class Running:
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner() as runner:
+            with asyncio.Runner(loop_factory=self.loop_factory) as runner:
                 runner.run(self._serve())
         except BaseException as error:
             self._failure = error
