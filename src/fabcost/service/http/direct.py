@@ -97,6 +97,8 @@ class DirectProtocol(GuardedProtocol):
 
     def on_headers_complete(self) -> None:
         """Hold a request that might go the short way until its body is there."""
+        if self.is_asked_to_upgrade():
+            return
         if not self._is_plain():
             self._begin_the_long_way()
             return
@@ -159,7 +161,6 @@ class DirectProtocol(GuardedProtocol):
             and getattr(self.cycle, "response_complete", True)
             and parser.get_http_version() == "1.1"
             and not self.expect_100_continue
-            and not parser.should_upgrade()
         )
 
     def _begin_the_long_way(self) -> None:

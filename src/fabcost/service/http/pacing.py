@@ -22,7 +22,8 @@ _REFUSED = "Invalid HTTP request received."
 class PacedProtocol(HttpToolsProtocol):
     """Holds what comes after a request until that is answered and the client takes its answers.
 
-    A connection whose client takes nothing for a minute is ended.
+    A connection whose client takes nothing for a minute is ended.  Requests to go over to another
+    protocol are answered as if they did not ask for that.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -69,12 +70,11 @@ class PacedProtocol(HttpToolsProtocol):
         """Read a piece."""
         self._unset_keepalive_if_required()
         try:
-            self.parser.feed_data(data)
+            while data:
+                data = self._parse(data)
         except httptools.HttpParserError:
             self.logger.warning(_REFUSED)
             self.send_400_response(_REFUSED)
-        except httptools.HttpParserUpgrade:
-            self._unsupported_upgrade_warning()
 
     def on_response_complete(self) -> None:
         """Go on with what came after, once there is room for its answer."""
@@ -100,6 +100,29 @@ class PacedProtocol(HttpToolsProtocol):
         else:
             self.flow.resume_reading()
             self._read_on_soon()
+
+    def is_asked_to_upgrade(self) -> bool:
+        """Whether the request that is being parsed asks for another protocol."""
+        return self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT"
+
+    def _parse(self, data: bytes) -> bytes:
+        """Parse; what is to be parsed instead of the rest, if something is."""
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            if self.parser.get_method() != b"CONNECT":
+                head = self._head_without_upgrade()
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                return head + data[stopped.args[0] :]
+        return b""
+
+    def _head_without_upgrade(self) -> bytes:
+        # The parser takes what follows a head that asks for an upgrade for another protocol.
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        named = (header for header in self.headers if header[0] != b"upgrade")
+        lines = b"".join(b"%b: %b\r\n" % header for header in named)
+        return b"%b %b HTTP/%b\r\n%b\r\n" % (method, self.url, version, lines)
 
     def _keep(self, data: bytes) -> None:
         self._unread = data

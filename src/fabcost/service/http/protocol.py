@@ -54,11 +54,18 @@ class GuardedProtocol(PacedProtocol):
         self._head = 0
 
     def on_headers_complete(self) -> None:
-        """The head is there."""
+        """The head is there, unless the one that is answered instead is still to be parsed."""
+        if self.is_asked_to_upgrade():
+            return
         self._in_head = False
         if self._waiting is not None:
             self._stop_waiting()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The request is there, unless it is still to be parsed as one that does not upgrade."""
+        if not self.is_asked_to_upgrade():
+            super().on_message_complete()
 
     def _wait(self) -> None:
         self._waiting = self.loop.call_later(self.seconds_for_a_head, self.transport.close)
