@@ -25,7 +25,7 @@ Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a server that can be set.
 
-    ``auth`` "auto" asks for keys unless the address is a loopback and there are no keys.
+    ``auth`` "auto" asks for keys unless the address is a loopback and there never was a key.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class Running:
             await self.service.stop()
 
     def _gate(self, log: FilteringBoundLogger) -> Gate:
-        needed = keys_in_force(self.settings.database) > 0
+        needed = keys_in_force(self.settings.database) is not None
         return application(self.service, self.settings, log, asks_for_keys=needed)
 
     async def _serve_gate(self, gate: Gate) -> None:

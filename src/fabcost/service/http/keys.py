@@ -84,12 +84,17 @@ class Keys:
     True
     >>> keys.find(text[:-1] + "?") is None, keys.find("fc_absent_x") is None
     (True, True)
+    >>> len(keys)
+    1
     """
 
     def __init__(self, rows: Iterable[KeyRow]) -> None:
         self._known = {
             row.key_id: (row.digest, _principal(row)) for row in rows if row.revoked is None
         }
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def find(self, text: str) -> Principal | None:
         """Whose key this is; the time it takes does not tell how much of it is right."""
