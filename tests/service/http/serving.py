@@ -58,6 +58,11 @@ class Running:
         assert isinstance(self.log.buffer, io.BytesIO)
         return self.log.buffer.getvalue().decode()
 
+    def reread_keys(self) -> None:
+        """Read keys that were added elsewhere now, not within two seconds."""
+        reading = asyncio.run_coroutine_threadsafe(self._site.reread_keys(), self.service._loop)
+        reading.result(60)
+
     def _run(self) -> None:
         try:
             with asyncio.Runner(loop_factory=self.loop_factory) as runner:
@@ -81,6 +86,7 @@ class Running:
         return application(self.service, self.settings, log, asks_for_keys=needed)
 
     async def _serve_gate(self, gate: Gate) -> None:
+        self._site = gate.site
         rereading = asyncio.create_task(gate.site.keep_rereading_keys())
         await gate.site.reread_keys()
         self._server: uvicorn.Server = Server(configuration(gate, self.settings), self._ready.set)

@@ -32,6 +32,18 @@ class Principal(NamedTuple):
         """
         return role in self.roles or "admin" in self.roles
 
+    def may_make(self, model: str) -> bool:
+        """Whether they may make a model: an admin, or whom an admin gave a key of that model.
+
+        Examples
+        --------
+        >>> ANYONE.may_make("news"), Principal("k", frozenset({"decide"}), None).may_make("news")
+        (True, False)
+        >>> Principal("k", frozenset({"decide"}), "news").may_make("news")
+        True
+        """
+        return self.may("admin") or self.model == model
+
 
 #: Whoever asks while no keys are asked for.
 ANYONE = Principal("", frozenset({"admin"}), None)
