@@ -17,6 +17,7 @@ import typer
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
     from fabcost.service.store.protocol import Store
+    from fabcost.service.store.rows import KeyRow
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
 
@@ -75,7 +76,7 @@ def add(
 
         row, text = new_key(name, role, _checked_model(model), now=time.time())
         with _store(database, config, make=True) as store:
-            store.insert_key(row)
+            _insert(store, row)
         typer.echo(text)
 
 
@@ -99,6 +100,25 @@ def revoke(
     with explained(), _store(database, config, make=False) as store:
         if not store.revoke_key(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
+
+
+def _insert(store: Store, row: KeyRow) -> None:
+    """Insert a key; if the connection breaks, look whether it is there."""
+    from fabcost.service.errors import ServiceError, StoreAwayError  # noqa: PLC0415
+
+    try:
+        store.insert_key(row)
+    except StoreAwayError as error:
+        try:
+            store.reopen()
+            known = store.keys()
+        except ServiceError:
+            raise ValueError(
+                f"{error.detail or error}; whether the key {row.key_id} was made is not known: "
+                "look with `fabcost keys list`, and revoke it with `fabcost keys revoke` if so"
+            ) from error
+        if all(each.key_id != row.key_id for each in known):
+            raise
 
 
 def _serve(settings: Settings) -> None:

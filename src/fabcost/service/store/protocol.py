@@ -231,11 +231,11 @@ class Store(Protocol):
         ...
 
     def insert_key(self, row: KeyRow) -> None:
-        """A new API key, in a transaction of its own."""
+        """A new API key, in a transaction of its own; the same key again changes nothing."""
         ...
 
     def revoke_key(self, key_id: str, now: float) -> bool:
-        """Revoke a key, in a transaction of its own; whether there was one in force."""
+        """Revoke a key, in a transaction of its own; whether one was in force until ``now``."""
         ...
 
     def revoke_keys_of(self, model: str, now: float) -> None:
