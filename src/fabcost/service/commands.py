@@ -75,7 +75,7 @@ def add(
         from fabcost.service.http.keys import new_key  # noqa: PLC0415
 
         row, text = new_key(name, role, _checked_model(model), now=time.time())
-        with _store(database, config, make=True) as store:
+        with _store(database, config, write=True, make=True) as store:
             _insert(store, row)
         typer.echo(text)
 
@@ -83,7 +83,7 @@ def add(
 @keys.command("list")
 def list_all(database: Database = None, config: Config = None) -> None:
     """All keys, without their secrets."""
-    with explained(), _store(database, config, make=False) as store:
+    with explained(), _store(database, config, write=False) as store:
         rows = store.keys()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
@@ -97,7 +97,7 @@ def revoke(
     config: Config = None,
 ) -> None:
     """Take a key out of force; servers follow within two seconds."""
-    with explained(), _store(database, config, make=False) as store:
+    with explained(), _store(database, config, write=True) as store:
         if not store.revoke_key(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
 
@@ -148,7 +148,9 @@ def _checked_model(name: str | None) -> str | None:
 
 
 @contextmanager
-def _store(database: str | None, config: Path | None, *, make: bool) -> Iterator[Store]:
+def _store(
+    database: str | None, config: Path | None, *, write: bool, make: bool = False
+) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
     from fabcost.service.settings import load  # noqa: PLC0415
     from fabcost.service.store.address import store_at  # noqa: PLC0415
@@ -157,7 +159,7 @@ def _store(database: str | None, config: Path | None, *, make: bool) -> Iterator
     store = store_at(settings.database)
     if not make:
         _check_there(settings.database)
-    store.open(take_over=False)
+    store.open_for_keys(write=write, make=make)
     try:
         yield store
     finally:

@@ -37,6 +37,14 @@ class Store(Protocol):
         """
         ...
 
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone, next to a server of this version or an earlier one.
+
+        No table is changed, but with ``make`` an empty database gets its tables.  `write` needs the
+        newest version.
+        """
+        ...
+
     def close(self) -> None:
         """End the connection; closing twice is harmless."""
         ...
