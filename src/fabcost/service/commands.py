@@ -153,12 +153,13 @@ def _store(
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
     from fabcost.service.settings import load  # noqa: PLC0415
-    from fabcost.service.store.address import store_at  # noqa: PLC0415
+    from fabcost.service.store.address import file_at, store_at  # noqa: PLC0415
 
     settings = load(_given({"database": database}), os.environ, config).settings
     store = store_at(settings.database)
-    if not make:
-        _check_there(settings.database)
+    path = file_at(settings.database)
+    if not make and path is not None and not Path(path).exists():
+        raise ValueError(f"there is no database {path}")
     store.open_for_keys(write=write, make=make)
     try:
         yield store
@@ -166,22 +167,16 @@ def _store(
         store.close()
 
 
-def _check_there(address: str) -> None:
-    """An error if a file is meant that is not there."""
-    scheme, found, rest = address.partition("://")
-    path = rest.removeprefix("/") if found else address
-    if (not found or scheme == "sqlite") and not Path(path).exists():
-        raise ValueError(f"there is no database {path}")
-
-
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
 
 def _assigned(settings: list[str]) -> dict[str, str]:
+    from fabcost.service.settings import without_password  # noqa: PLC0415
+
     for each in settings:
         if "=" not in each:
-            raise ValueError(f"--set is {each!r} but must be NAME=VALUE")
+            raise ValueError(f"--set is {without_password(each)!r} but must be NAME=VALUE")
     return dict(each.split("=", 1) for each in settings)
 
 

@@ -20,7 +20,7 @@ from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
-from fabcost.service.store.address import store_at
+from fabcost.service.store.address import is_open_to_others, store_at
 
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005
@@ -118,6 +118,8 @@ async def _serve(
 
 async def start_service(settings: Settings, log: FilteringBoundLogger) -> Service:
     """Take over the database, as the settings say."""
+    if is_open_to_others(settings.database):
+        log.warning("every user of this machine can read the database: chmod its files to 600")
     return await Service.start(
         lambda: store_at(settings.database),
         tell=lambda message: log.warning("database", message=message),

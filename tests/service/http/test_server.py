@@ -209,6 +209,31 @@ def test_settings_in_force_are_shown_without_the_password(tmp_path: Path) -> Non
     assert "hunter2" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["keys", "list"], ["serve", "--port", "0"]])
+def test_no_command_tells_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in (
+        "host=127.0.0.1 port=1 password=hunter2",
+        "postgresql://me:pass@hunter2@127.0.0.1:1/x",
+        "me:hunter2@127.0.0.1:1/x",
+    ):
+        done = command(*arguments, FABCOST_DATABASE=address)
+        assert (done.exit_code, "hunter2" in done.output + done.stderr) == (2, False), done.output
+    done = command("serve", "--set", "postgresql://me:hunter2@db/x")
+    assert (done.exit_code, "hunter2" in done.output + done.stderr) == (2, False), done.output
+
+
+def test_a_file_that_others_can_read_is_said(tmp_path: Path) -> None:
+    database = tmp_path / "bandit.db"
+    database.touch(mode=0o644)
+    database.chmod(0o644)
+    tmp_path.chmod(0o755)
+    with process(database) as server:
+        assert "every user of this machine can read" in server.stop()[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "message"),
     [
