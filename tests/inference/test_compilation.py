@@ -12,6 +12,7 @@ import numba
 import pytest
 
 import fabcost
+from fabcost import kernels
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda content: content[: len(content) // 2],
@@ -93,13 +94,9 @@ def test_the_library_works_with_a_spoilt_cache(tmp_path: Path) -> None:
 def test_a_kernel_is_compiled_anew_when_a_helper_of_another_file_changes(tmp_path: Path) -> None:
     """Numba looks at the kernel's own file alone."""
     package = tmp_path / "src" / "fabcost"
-    for module in ("__init__.py", "compilation.py", "kernels"):
-        source = Path(fabcost.__file__).parent / module
-        copy = shutil.copytree if source.is_dir() else shutil.copy2
-        package.mkdir(parents=True, exist_ok=True)
-        copy(source, package / module)
-    # The top of the package would import modules that are not there.
-    (package / "__init__.py").write_text("", encoding="utf-8")
+    shutil.copytree(Path(kernels.__file__).parent, package / "kernels")
+    for module in ("__init__.py", "compilation.py"):
+        shutil.copy2(Path(fabcost.__file__).parent / module, package / module)
 
     def centre() -> float:
         code = (

@@ -17,6 +17,7 @@ import typer
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
     from fabcost.service.store.protocol import Store
+    from fabcost.service.store.rows import KeyRow
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
 
@@ -74,15 +75,15 @@ def add(
         from fabcost.service.http.keys import new_key  # noqa: PLC0415
 
         row, text = new_key(name, role, _checked_model(model), now=time.time())
-        with _store(database, config, make=True) as store:
-            store.insert_key(row)
+        with _store(database, config, write=True, make=True) as store:
+            _insert(store, row)
         typer.echo(text)
 
 
 @keys.command("list")
 def list_all(database: Database = None, config: Config = None) -> None:
     """All keys, without their secrets."""
-    with explained(), _store(database, config, make=False) as store:
+    with explained(), _store(database, config, write=False) as store:
         rows = store.keys()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
@@ -96,9 +97,28 @@ def revoke(
     config: Config = None,
 ) -> None:
     """Take a key out of force; servers follow within two seconds."""
-    with explained(), _store(database, config, make=False) as store:
+    with explained(), _store(database, config, write=True) as store:
         if not store.revoke_key(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
+
+
+def _insert(store: Store, row: KeyRow) -> None:
+    """Insert a key; if the connection breaks, look whether it is there."""
+    from fabcost.service.errors import ServiceError, StoreAwayError  # noqa: PLC0415
+
+    try:
+        store.insert_key(row)
+    except StoreAwayError as error:
+        try:
+            store.reopen()
+            known = store.keys()
+        except ServiceError:
+            raise ValueError(
+                f"{error.detail or error}; whether the key {row.key_id} was made is not known: "
+                "look with `fabcost keys list`, and revoke it with `fabcost keys revoke` if so"
+            ) from error
+        if all(each.key_id != row.key_id for each in known):
+            raise
 
 
 def _serve(settings: Settings) -> None:
@@ -128,28 +148,23 @@ def _checked_model(name: str | None) -> str | None:
 
 
 @contextmanager
-def _store(database: str | None, config: Path | None, *, make: bool) -> Iterator[Store]:
+def _store(
+    database: str | None, config: Path | None, *, write: bool, make: bool = False
+) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
     from fabcost.service.settings import load  # noqa: PLC0415
-    from fabcost.service.store.address import store_at  # noqa: PLC0415
+    from fabcost.service.store.address import file_at, store_at  # noqa: PLC0415
 
     settings = load(_given({"database": database}), os.environ, config).settings
     store = store_at(settings.database)
-    if not make:
-        _check_there(settings.database)
-    store.open(take_over=False)
+    path = file_at(settings.database)
+    if not make and path is not None and not Path(path).exists():
+        raise ValueError(f"there is no database {path}")
+    store.open_for_keys(write=write, make=make)
     try:
         yield store
     finally:
         store.close()
-
-
-def _check_there(address: str) -> None:
-    """An error if a file is meant that is not there."""
-    scheme, found, rest = address.partition("://")
-    path = rest.removeprefix("/") if found else address
-    if (not found or scheme == "sqlite") and not Path(path).exists():
-        raise ValueError(f"there is no database {path}")
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
@@ -157,9 +172,11 @@ def _given(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assigned(settings: list[str]) -> dict[str, str]:
+    from fabcost.service.settings import without_password  # noqa: PLC0415
+
     for each in settings:
         if "=" not in each:
-            raise ValueError(f"--set is {each!r} but must be NAME=VALUE")
+            raise ValueError(f"--set is {without_password(each)!r} but must be NAME=VALUE")
     return dict(each.split("=", 1) for each in settings)
 
 

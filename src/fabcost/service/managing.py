@@ -19,13 +19,24 @@ from fabcost.service.store.rows import ItemRow, KeyRow
 class Keyring(Core):
     """API keys."""
 
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._untold: set[str] = set()
+
     async def keys(self) -> list[KeyRow]:
-        """All API keys."""
+        """All API keys, once those that nobody was told are revoked."""
+        for key_id in list(self._untold):
+            await self.revoke_key(key_id)
+            self._untold.discard(key_id)
         return await self._read(lambda store: store.keys())
 
     async def insert_key(self, row: KeyRow) -> None:
         """A new API key."""
         await self._read(lambda store: store.insert_key(row))
+
+    def take_back_key(self, key_id: str) -> None:
+        """Revoke a key when the database can: whoever asked for it was not told its text."""
+        self._untold.add(key_id)
 
     async def revoke_key(self, key_id: str) -> bool:
         """Revoke an API key; whether it was in force."""

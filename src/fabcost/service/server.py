@@ -26,30 +26,32 @@ from fabcost.service.model_settings import ModelSettings
 from fabcost.service.progress import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
-from fabcost.service.store.address import store_at
+from fabcost.service.store.address import is_open_to_others, store_at
 
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005
 _ALLOCATIONS_BEFORE_COLLECTING = 50_000
 
 
-def asks_for_keys(settings: Settings, keys: int) -> bool:
-    """Whether callers must show a key, given how many are in force.
+def asks_for_keys(settings: Settings, keys: int | None) -> bool:
+    """Whether callers must show a key, given how many are in force; None if there never was one.
+
+    Where there was one once, nobody is let in without, unless ``auth`` is off.
 
     Examples
     --------
-    >>> asks_for_keys(Settings(), 0), asks_for_keys(Settings(), 1)
-    (False, True)
-    >>> asks_for_keys(Settings(host="0.0.0.0"), 0)
+    >>> asks_for_keys(Settings(), None), asks_for_keys(Settings(), 0), asks_for_keys(Settings(), 1)
+    (False, True, True)
+    >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
     fabcost.service.addresses.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin`
     """
     _check_auth(settings)
     loopback = is_loopback(settings.host)
-    if settings.auth == "off" or (settings.auth == "auto" and loopback and keys == 0):
+    if settings.auth == "off" or (settings.auth == "auto" and loopback and keys is None):
         return False
-    if keys == 0:
+    if keys is None:
         raise CannotStartError(
             "there are no API keys: make one with `fabcost keys add NAME --role admin`"
         )
@@ -77,15 +79,15 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
         runner.run(_serve(settings, log, bound, announce))
 
 
-def keys_in_force(database: str) -> int:
-    """How many API keys a database has that are not revoked.
+def keys_in_force(database: str) -> int | None:
+    """How many API keys a database has that are not revoked; None if it never had any.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     keys_in_force(f"{folder}/new.db")
-    0
+    ...     print(keys_in_force(f"{folder}/new.db"))
+    None
     """
     store = store_at(database)
     store.open(take_over=False)
@@ -93,7 +95,7 @@ def keys_in_force(database: str) -> int:
         rows = store.keys()
     finally:
         store.close()
-    return sum(row.revoked is None for row in rows)
+    return sum(row.revoked is None for row in rows) if rows else None
 
 
 async def _serve(
@@ -146,6 +148,8 @@ async def start_service(
     settings: Settings, log: FilteringBoundLogger, progress: Progress | None = None
 ) -> Service:
     """Take over the database, as the settings say."""
+    if is_open_to_others(settings.database):
+        log.warning("every user of this machine can read the database: chmod its files to 600")
     return await Service.start(
         lambda: store_at(settings.database),
         tell=lambda message: log.warning("database", message=message),

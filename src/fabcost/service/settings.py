@@ -15,8 +15,15 @@ PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
 _OF_TESTS = "REQUIRE_"
-_USER = re.compile(r"(://[^:/@]*:).*@", re.DOTALL)
+_USER = re.compile(r"(^[\w+.-]+://[^:/]*:|^[^:/\\]{2,}:(?!//)).*@", re.DOTALL)
 _PARAMETER = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
+
+_SHOWN = (
+    "application_name|channel_binding|client_encoding|connect_timeout|dbname|host|hostaddr|options|"
+    "passfile|port|service|sslcert|sslkey|sslmode|sslrootcert|target_session_attrs|user"
+)
+_KEYWORDS = re.compile(rf"\s*(?:{_SHOWN})\s*=|(?:.*\s)?(?:ssl)?password\s*=", re.DOTALL)
+_PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTALL)
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
@@ -25,7 +32,7 @@ Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a server that can be set.
 
-    ``auth`` "auto" asks for keys unless the address is a loopback and there are no keys.
+    ``auth`` "auto" asks for keys unless the address is a loopback and there never was a key.
 
     Examples
     --------
@@ -110,10 +117,29 @@ def without_password(database: str) -> str:
     'postgresql://shop:***@db/fabcost'
     >>> without_password("postgresql://shop@db/fabcost?sslpassword=s3cret&sslmode=require")
     'postgresql://shop@db/fabcost?sslpassword=***&sslmode=require'
+    >>> without_password("host=db user=shop password=s3cret")
+    'host=db user=shop password=***'
     >>> without_password("sqlite:///fabcost.db")
     'sqlite:///fabcost.db'
     """
+    if has_keywords(database):
+        return " ".join(f"{name}={_shown(name, value)}" for name, value in _PAIR.findall(database))
     return _PARAMETER.sub(r"\1***", _USER.sub(r"\1***@", database))
+
+
+def has_keywords(database: str) -> bool:
+    """Whether the address of a database is written as libpq's keywords and values.
+
+    Examples
+    --------
+    >>> has_keywords("host=db password=s3cret"), has_keywords("a=b.db")
+    (True, False)
+    """
+    return _KEYWORDS.match(database) is not None and re.match(r"[\w+.-]+://", database) is None
+
+
+def _shown(name: str, value: str) -> str:
+    return value if re.fullmatch(_SHOWN, name) else "***"
 
 
 def _from_file(file: Path | None) -> dict[str, Any]:

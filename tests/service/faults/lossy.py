@@ -25,7 +25,9 @@ class Wire:
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self._moment: Moment | None = None
+        self._moments: list[Moment] = []
+        #: Whether nobody can connect once it broke.
+        self.stays_broken = False
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self._open: list[socket.socket] = []
@@ -34,10 +36,11 @@ class Wire:
     @property
     def whole(self) -> bool:
         """Whether it is not going to break."""
-        return self._moment is None
+        return not self._moments
 
-    def break_when(self, moment: Moment) -> None:
-        self._moment = moment
+    def break_when(self, *moments: Moment) -> None:
+        """Break at each of these moments, one after the other."""
+        self._moments = list(moments)
 
     def close(self) -> None:
         # Whoever waits in accept or recv is woken by a shutdown, not by closing.
@@ -50,6 +53,9 @@ class Wire:
         with suppress(OSError):
             while True:
                 near, _ = self._listening.accept()
+                if self.stays_broken and self.whole:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self._port))
                 self._open += [near, far]
                 threading.Thread(target=self._ask, args=(near, far), daemon=True).start()
@@ -75,9 +81,9 @@ class Wire:
         _hang_up(far)
 
     def _breaks(self, committed: bool) -> bool:
-        breaks = self._moment == ("committing" if committed else "writing")
+        breaks = self._moments[:1] == ["committing" if committed else "writing"]
         if breaks:
-            self._moment = None
+            del self._moments[0]
         return breaks
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from fabcost.service.settings import Settings
 
 class Running:
     """A server in a thread: its address, its service, and what it logged."""
+
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -56,9 +58,14 @@ class Running:
         assert isinstance(self.log.buffer, io.BytesIO)
         return self.log.buffer.getvalue().decode()
 
+    def reread_keys(self) -> None:
+        """Read keys that were added elsewhere now, not within two seconds."""
+        reading = asyncio.run_coroutine_threadsafe(self._site.reread_keys(), self.service._loop)
+        reading.result(60)
+
     def _run(self) -> None:
         try:
-            with asyncio.Runner() as runner:
+            with asyncio.Runner(loop_factory=self.loop_factory) as runner:
                 runner.run(self._serve())
         except BaseException as error:
             self._failure = error
@@ -75,10 +82,11 @@ class Running:
             await self.service.stop()
 
     def _gate(self, log: FilteringBoundLogger) -> Gate:
-        needed = keys_in_force(self.settings.database) > 0
+        needed = keys_in_force(self.settings.database) is not None
         return application(self.service, self.settings, log, asks_for_keys=needed)
 
     async def _serve_gate(self, gate: Gate) -> None:
+        self._site = gate.site
         rereading = asyncio.create_task(gate.site.keep_rereading_keys())
         await gate.site.reread_keys()
         self._server: uvicorn.Server = Server(configuration(gate, self.settings), self._ready.set)

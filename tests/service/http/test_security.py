@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -48,7 +49,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory) -> Locked:
 def guarded(locked: Locked) -> Iterator[Running]:
     with running(Settings(database=str(locked.database), log_level="debug")) as server:
         with server.client(headers=bearer(locked.keys["admin", None])) as http:
-            for name in ("news", "shop"):
+            for name in ("news", "shop", "default"):
                 http.post("/v1/models", json={"name": name}).raise_for_status()
         yield server
 
@@ -122,6 +123,42 @@ def test_the_personalizer_contract_needs_a_key_too(
         assert http.post(path, json=asked, headers=feedback).status_code == 403
         right = {"Ocp-Apim-Subscription-Key": locked.keys["decide", None]}
         assert http.post(path, json=asked, headers=right).status_code == 201
+
+
+REWARD = "personalizer/v1.0/events/e/reward"
+RANK = {"actions": [{"id": "a", "features": [{"x": 1}]}]}
+
+
+@pytest.mark.parametrize("prefix", ["/{name}", "/tenants/acme/models/{name}"])
+@pytest.mark.parametrize(
+    ("role", "operation", "body"),
+    [("decide", "personalizer/v1.0/rank", RANK), ("feedback", REWARD, {"value": 1.0})],
+)
+def test_only_who_may_make_models_makes_one_by_the_personalizer_contract(
+    guarded: Running, locked: Locked, prefix: str, role: str, operation: str, body: Any
+) -> None:
+    """Natively that needs an admin; or the key is for that very model, which an admin named."""
+    name = f"made-{role}-{len(prefix)}"
+    path, header = f"{prefix.format(name=name)}/{operation}", "Ocp-Apim-Subscription-Key"
+    with guarded.client(headers=bearer(locked.keys["admin", None])) as http:
+
+        def asked(key: str) -> httpx.Response:
+            headers = {header: key, "authorization": ""}
+            return http.post(path, json=body, headers=headers)
+
+        def is_made() -> bool:
+            return http.get(f"/v1/models/{name}").status_code == 200
+
+        refused = asked(locked.keys[role, None])
+        assert (refused.status_code, is_made()) == (404, False), refused.text
+        assert refused.headers["x-ms-error-code"] == "ResourceNotFound"
+        assert "admin" in refused.json()["error"]["message"]
+        for key in (locked.add(role, name), locked.keys["admin", None]):
+            guarded.reread_keys()
+            assert (asked(key).is_success, is_made()) == (True, True)
+            http.delete(f"/v1/models/{name}").raise_for_status()
+        http.post("/v1/models", json={"name": name}).raise_for_status()
+        assert asked(locked.keys[role, None]).is_success
 
 
 @pytest.mark.parametrize("header", ["X-Api-Key", "Ocp-Apim-Subscription-Key"])

@@ -114,6 +114,38 @@ def test_keys_of_the_command_line_open_a_running_server(tmp_path: Path) -> None:
         assert (again.exit_code, "no key" in again.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("auth", [(), ("--auth",)])
+def test_after_the_last_key_is_revoked_nobody_is_let_in(
+    tmp_path: Path, auth: tuple[str, ...]
+) -> None:
+    """Not even from this machine, where a proxy may stand; until another key is made."""
+    database = str(tmp_path / "bandit.db")
+    first = command("keys", "add", "me", "--role", "admin", "--database", database)
+    revoked = command("keys", "revoke", first.stdout.split("_")[1], "--database", database)
+    assert revoked.exit_code == 0, revoked.stderr
+    with process(database, *auth) as server:
+        with httpx.Client(base_url=server.address, timeout=60.0) as http:
+            refused = http.get("/v1/models")
+            assert refused.status_code == 401
+            assert "fabcost keys add" in refused.json()["error"]["message"]
+            assert http.get("/v1/models", headers=shown(first.stdout)).status_code == 401
+            rank = http.post("/personalizer/rank", json={"actions": [{"id": "a"}]})
+            assert rank.status_code == 401
+            again = command("keys", "add", "me", "--role", "admin", "--database", database)
+            wait_for(http, again.stdout, 200)
+            message = http.get("/v1/models").json()["error"]["message"]
+            assert "fabcost keys add" not in message
+        assert "no API key is in force" in server.stop()[1]
+
+
+def test_it_can_be_said_that_no_keys_are_asked_for_any_more(tmp_path: Path) -> None:
+    database = str(tmp_path / "bandit.db")
+    first = command("keys", "add", "me", "--role", "admin", "--database", database)
+    command("keys", "revoke", first.stdout.split("_")[1], "--database", database)
+    with process(database, "--no-auth") as server:
+        assert httpx.get(server.address + "/v1/models", timeout=60.0).status_code == 200
+
+
 def shown(key: str) -> dict[str, str]:
     return {"x-api-key": key.strip()}
 
@@ -175,6 +207,31 @@ def test_settings_in_force_are_shown_without_the_password(tmp_path: Path) -> Non
     assert "candidates = 50  # file" in done.stdout
     assert "body_bytes = 1048576  # default" in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["keys", "list"], ["serve", "--port", "0"]])
+def test_no_command_tells_the_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in (
+        "host=127.0.0.1 port=1 password=hunter2",
+        "postgresql://me:pass@hunter2@127.0.0.1:1/x",
+        "me:hunter2@127.0.0.1:1/x",
+    ):
+        done = command(*arguments, FABCOST_DATABASE=address)
+        assert (done.exit_code, "hunter2" in done.output + done.stderr) == (2, False), done.output
+    done = command("serve", "--set", "postgresql://me:hunter2@db/x")
+    assert (done.exit_code, "hunter2" in done.output + done.stderr) == (2, False), done.output
+
+
+def test_a_file_that_others_can_read_is_said(tmp_path: Path) -> None:
+    database = tmp_path / "bandit.db"
+    database.touch(mode=0o644)
+    database.chmod(0o644)
+    tmp_path.chmod(0o755)
+    with process(database) as server:
+        assert "every user of this machine can read" in server.stop()[1]
 
 
 @pytest.mark.parametrize(

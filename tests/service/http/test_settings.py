@@ -72,7 +72,36 @@ def test_no_password_is_shown(secret: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["fabcost.db", "sqlite:///a/b.db", "postgresql://shop@db/x?sslmode=require"]
+    ("address", "shown"),
+    [
+        ("host=db user=me password=hunter2", "host=db user=me password=***"),
+        ("password = 'hun ter2' host = db", "password=*** host=db"),
+        (r"password='it\'s hunter2' dbname='a b'", "password=*** dbname='a b'"),
+        ("host=db password='hunter2", "host=db password=***"),
+        ("host=db password=pass hunter2 port=1", "host=db password=*** port=1"),
+        ("host=db pasword=hunter2", "host=db pasword=***"),
+        ("host=db sslpassword=hunter2 sslmode=require", "host=db sslpassword=*** sslmode=require"),
+        ("postgresql://me@corp:hunter2@db/x", "postgresql://me@corp:***@db/x"),
+        ("postgresql://me:pass@hunter2@db/x", "postgresql://me:***@db/x"),
+        ("postgresql://me:pass/hunter2@db/x", "postgresql://me:***@db/x"),
+        ("postgresql+driver://me:hunter2@db/x", "postgresql+driver://me:***@db/x"),
+        ("me:hunter2@db/x", "me:***@db/x"),
+    ],
+)
+def test_no_spelling_shows_a_password(address: str, shown: str) -> None:
+    assert without_password(address) == shown
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "fabcost.db",
+        "sqlite:///a/b.db",
+        "postgresql://shop@db/x?sslmode=require",
+        "host=db user=shop dbname=x",
+        "a=b.db",
+        "me@home.db",
+    ],
 )
 def test_addresses_without_a_password_are_shown_whole(address: str) -> None:
     assert without_password(address) == address

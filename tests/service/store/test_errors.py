@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import traceback
@@ -8,10 +9,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store import sqlite
-from fabcost.service.store.address import store_at
+from fabcost.service.store.address import is_open_to_others, store_at
 from fabcost.service.store.database import Database
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
@@ -42,13 +44,122 @@ class TestAddress:
             "postgresql://me:hunter2@127.0.0.1:notaport/news",
             "postgresql://me:hunter2@127.0.0.1:1/news",
             "postgresql://me:hunter2@127.0.0.1:1/news?colour=red",
+            "postgresql://me:pass@hunter2@127.0.0.1:1/news",
+            "postgresql://me:hunter2@pass@127.0.0.1:1/news",
+            "postgresql://me:hunter2/pass@127.0.0.1:1/news",
+            "postgresql://me:pass/hunter2@127.0.0.1:1/news",
+            "postgresql://me:pass@word/hunter2@127.0.0.1:1/news",
+            "postgresql://me:1/hunter2@127.0.0.1:1/news",
+            "postgresql://me:pass?hunter2@127.0.0.1:1/news",
+            "postgresql://me:pass?word/hunter2@127.0.0.1:1/news",
+            "postgresql://me@corp:hunter2@127.0.0.1:1/news",
+            "postgresql://me@127.0.0.1:1/news?password=hunter2&sslpassword=hunter2",
+            "postgresql+driver://me:hunter2@127.0.0.1:1/news",
+            "me:hunter2@127.0.0.1:1/news",
+            "host=127.0.0.1 port=1 user=me password=hunter2",
+            "host=127.0.0.1 port=1 user=me password='hunter2 is long'",
+            "host=127.0.0.1 port=1 password=pass hunter2",
+            "host=127.0.0.1 port=1 password=pass://hunter2",
+            "host=127.0.0.1 port=1 pasword=hunter2",
+            "hots=127.0.0.1 password=hunter2",
+            "password = hunter2 host = 127.0.0.1 port = 1",
         ],
     )
-    def test_password_is_not_told(self, address: str) -> None:
+    def test_password_is_not_told(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
         with pytest.raises((DatabaseUnusableError, StoreAwayError)) as caught:
             store_at(address).open(take_over=True)
         assert "hunter2" not in "".join(traceback.format_exception(caught.value, chain=True))
         assert "hunter2" not in caught.value.detail
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["a=b.db", "./host=x", "me@home.db", "C:me.db", "hostname=x"])
+    def test_other_names_are_files(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        store = store_at(name)
+        store.open(take_over=True)
+        store.close()
+        assert (tmp_path / name).is_file()
+
+    @pytest.mark.parametrize("name", ["host=db password=x", "me:x@db"])
+    def test_any_name_may_be_that_of_a_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        store = store_at(f"sqlite:///{name}")
+        store.open(take_over=True)
+        store.close()
+        assert (tmp_path / name).is_file()
+
+    def test_keywords_and_values_are_an_address_of_postgresql(self, postgres_address: str) -> None:
+        store = store_at(make_conninfo(postgres_address))
+        store.open(take_over=True)
+        assert store.models() == []
+        store.close()
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "postgresql://me:a%40b@h:1/news",
+            "postgresql://me:a?b@h:1/news",
+            "postgresql://me:a:b@h:1/news",
+            "postgresql://me:ab@h:1/news?options=c@d",
+            "postgresql://h:1/news?options=c@d",
+            "postgresql://me@h/ne@ws",
+            "postgresql:///news?host=/tmp&password=a@b",
+            "postgres://me:ab@h:1,i:2/news",
+        ],
+    )
+    def test_addresses_that_mean_one_thing_are_taken(self, address: str) -> None:
+        store_at(address)
+
+
+class TestMode:
+    """Who may read the file."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Iterator[Path]:
+        before = os.umask(0o022)
+        yield tmp_path / "bandit.db"
+        os.umask(before)
+
+    def modes(self, path: Path) -> list[tuple[str, int]]:
+        return sorted((each.name, each.stat().st_mode & 0o777) for each in path.parent.iterdir())
+
+    def test_a_new_one_is_the_owners_alone(self, path: Path) -> None:
+        store = store_at(str(path))
+        store.open(take_over=True)
+        assert self.modes(path) == [(f"bandit.db{end}", 0o600) for end in ("", "-shm", "-wal")]
+        assert not is_open_to_others(str(path))
+        store.close()
+
+    def test_behind_a_link_too(self, path: Path) -> None:
+        path.symlink_to("other.db")
+        store = store_at(str(path))
+        store.open(take_over=True)
+        assert path.stat().st_mode & 0o777 == 0o600
+        store.close()
+
+    @pytest.mark.parametrize(("mode", "is_open"), [(0o644, True), (0o640, False), (0o602, True)])
+    def test_one_that_is_there_keeps_its_own(self, path: Path, mode: int, is_open: bool) -> None:
+        path.touch()
+        path.chmod(mode)
+        path.parent.chmod(0o755)
+        store = store_at(f"sqlite:///{path}")
+        store.open(take_over=True)
+        assert self.modes(path) == [(f"bandit.db{end}", mode) for end in ("", "-shm", "-wal")]
+        assert is_open_to_others(f"sqlite:///{path}") == is_open
+        path.parent.chmod(0o700)
+        assert not is_open_to_others(f"sqlite:///{path}")
+        store.close()
+
+    @pytest.mark.parametrize("address", ["postgresql://me:x@h/news", "absent.db"])
+    def test_what_is_no_file_is_not_open(self, address: str) -> None:
+        assert not is_open_to_others(address)
 
 
 class TestFile:

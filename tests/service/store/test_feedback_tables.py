@@ -102,6 +102,16 @@ class TestKeys:
 
     def test_id_is_taken_once(self, store: Store) -> None:
         store.insert_key(key_row())
-        with pytest.raises(ValueError, match="refused a row"):
-            store.insert_key(key_row(name="other"))
+        for changes in ({"name": "other"}, {"digest": "cd" * 32}, {"roles": "admin"}):
+            with pytest.raises(ValueError, match="refused a row"):
+                store.insert_key(key_row(**changes))
         assert store.keys() == [key_row()]
+
+    def test_what_was_not_heard_can_be_said_again(self, store: Store) -> None:
+        for _ in range(2):
+            store.insert_key(key_row())
+        assert store.keys() == [key_row()]
+        assert (store.revoke_key("k-1", 9.0), store.revoke_key("k-1", 9.0)) == (True, True)
+        assert not store.revoke_key("k-1", 10.0)
+        store.insert_key(key_row())
+        assert store.keys() == [key_row(revoked=9.0)]

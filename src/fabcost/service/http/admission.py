@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from fabcost.service.http.answer import Header
 from fabcost.service.http.keys import ANYONE, Principal, Role
 from fabcost.service.http.problem import RefusedError
-from fabcost.service.http.site import Site
+from fabcost.service.http.site import NO_KEY, Site
 
 _ASK: Header = (b"www-authenticate", b'Bearer realm="fabcost"')
+_SHOW = "show a key in force: Authorization: Bearer KEY, or X-Api-Key: KEY"
 _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 
 
@@ -27,8 +28,7 @@ def admit(site: Site, headers: Mapping[bytes, bytes]) -> Principal:
     text = key_in(headers)
     principal = None if text is None else site.keys.find(text)
     if principal is None:
-        message = "show a key in force: Authorization: Bearer KEY, or X-Api-Key: KEY"
-        raise RefusedError(401, "not_authenticated", message, _ASK)
+        raise RefusedError(401, "not_authenticated", _SHOW if site.keys else NO_KEY, _ASK)
     return principal
 
 

@@ -67,7 +67,7 @@ class DirectProtocol(GuardedProtocol):
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self._place: Any = None
-        self._held: bytes | None = None
+        self._held: list[bytes] | None = None
         self._holding: asyncio.TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -75,14 +75,14 @@ class DirectProtocol(GuardedProtocol):
         self._released()
         super().connection_lost(exc)
 
-    def data_received(self, data: bytes) -> None:
+    def read(self, data: bytes) -> None:
         """Read; a request whose body is large or slow goes the long way."""
-        super().data_received(data)
+        super().read(data)
         if self._held is None:
             return
         if self.transport.is_closing():
             self._released()
-        elif len(self._held) > _MOST_HELD:
+        elif sum(map(len, self._held)) > _MOST_HELD:
             self._go_the_long_way()
         elif self._holding is None:
             self._holding = self.loop.call_later(_HELD_SECONDS, self._go_the_long_way)
@@ -97,20 +97,22 @@ class DirectProtocol(GuardedProtocol):
 
     def on_headers_complete(self) -> None:
         """Hold a request that might go the short way until its body is there."""
+        if self.is_asked_to_upgrade():
+            return
         if not self._is_plain():
             self._begin_the_long_way()
             return
         self._in_head = False
         if self._waiting is not None:
             self._stop_waiting()
-        self._held = b""
+        self._held = []
 
     def on_body(self, body: bytes) -> None:
         """Keep, or pass on."""
         if self._held is None:
             super().on_body(body)
         else:
-            self._held += body
+            self._held.append(body)
 
     def on_message_complete(self) -> None:
         """Go the short way at the end of this turn of the loop, one request after the other.
@@ -159,7 +161,6 @@ class DirectProtocol(GuardedProtocol):
             and getattr(self.cycle, "response_complete", True)
             and parser.get_http_version() == "1.1"
             and not self.expect_100_continue
-            and not parser.should_upgrade()
         )
 
     def _begin_the_long_way(self) -> None:
@@ -178,7 +179,7 @@ class DirectProtocol(GuardedProtocol):
         if self._holding is not None:
             self._holding.cancel()
             self._holding = None
-        content, self._held = self._held or b"", None
+        content, self._held = b"".join(self._held or ()), None
         return content
 
     def _go_the_long_way(self) -> None:
@@ -211,6 +212,7 @@ class Exchange:
     """One request on the short way; to uvicorn it is a cycle as any other."""
 
     __slots__ = ("disconnected", "keep_alive", "response_complete", "response_started")
+    more_body = False
 
     def __init__(self, *, keep_alive: bool) -> None:
         self.disconnected = False

@@ -64,6 +64,7 @@ class Contract:
             check_origin(incoming.headers)
         role, model = personalizer.role_of(method, path), personalizer.model_of(path)
         check_allowed(principal, role, model)
+        incoming.scope[personalizer.MAY_MAKE] = principal.may_make(model)
         body = await incoming.body(self._site.settings.body_bytes)
         return await collect(self._router, incoming, body)
 

@@ -32,6 +32,18 @@ class Principal(NamedTuple):
         """
         return role in self.roles or "admin" in self.roles
 
+    def may_make(self, model: str) -> bool:
+        """Whether they may make a model: an admin, or whom an admin gave a key of that model.
+
+        Examples
+        --------
+        >>> ANYONE.may_make("news"), Principal("k", frozenset({"decide"}), None).may_make("news")
+        (True, False)
+        >>> Principal("k", frozenset({"decide"}), "news").may_make("news")
+        True
+        """
+        return self.may("admin") or self.model == model
+
 
 #: Whoever asks while no keys are asked for.
 ANYONE = Principal("", frozenset({"admin"}), None)
@@ -84,12 +96,17 @@ class Keys:
     True
     >>> keys.find(text[:-1] + "?") is None, keys.find("fc_absent_x") is None
     (True, True)
+    >>> len(keys)
+    1
     """
 
     def __init__(self, rows: Iterable[KeyRow]) -> None:
         self._known = {
             row.key_id: (row.digest, _principal(row)) for row in rows if row.revoked is None
         }
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def find(self, text: str) -> Principal | None:
         """Whose key this is; the time it takes does not tell how much of it is right."""

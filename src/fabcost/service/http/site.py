@@ -14,6 +14,10 @@ from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 
 _REREAD_SECONDS = 2.0
+NO_KEY = (
+    "no API key is in force, so nobody is let in: make one with `fabcost keys add NAME --role "
+    "admin` where the server runs"
+)
 
 
 class Site:
@@ -47,6 +51,7 @@ class Site:
         self.log = log
         self.asks_for_keys = asks_for_keys
         self.keys = Keys([])
+        self._has_read_keys = False
         self.in_flight = 0
         self.document = document
         self._logs_requests = log.is_enabled_for(logging.INFO)
@@ -67,7 +72,10 @@ class Site:
     async def reread_keys(self) -> None:
         """Read the keys in force; those of before stay while the database is away."""
         with contextlib.suppress(ServiceError):
-            self.keys = Keys(await self.service.keys())
+            before, self.keys = self.keys, Keys(await self.service.keys())
+            if self.asks_for_keys and not self.keys and (before or not self._has_read_keys):
+                self.log.warning(NO_KEY)
+            self._has_read_keys = True
 
     async def keep_rereading_keys(self) -> None:
         """Every two seconds, so that keys added or revoked elsewhere count here."""

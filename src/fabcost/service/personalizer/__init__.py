@@ -3,8 +3,10 @@
 from fabcost.service.personalizer.endpoints import routes
 from fabcost.service.personalizer.paths import is_personalizer_path, model_of, role_of
 from fabcost.service.personalizer.refusals import error_body, unauthorised_body
+from fabcost.service.personalizer.requests import MAY_MAKE
 
 __all__ = [
+    "MAY_MAKE",
     "error_body",
     "is_personalizer_path",
     "model_of",

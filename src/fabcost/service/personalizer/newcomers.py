@@ -65,6 +65,16 @@ class Newcomers:
                 "'_' and '-', a letter or digit first",
             ) from error
 
+    def check_allowed(self, name: str, *, may_make: bool) -> None:
+        """An error if who asks may not make the model, or nobody may."""
+        self.check(name)
+        if not may_make:
+            raise RefusedError(
+                "ResourceNotFound",
+                f"there is no model {name!r}, and this key may not make it: make it first, or use "
+                "a key with the role admin or a key of that model",
+            )
+
     async def make(self, name: str) -> None:
         """Make the model, unless another request was first."""
         self.check(name)

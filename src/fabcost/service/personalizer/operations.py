@@ -16,7 +16,13 @@ from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.ranking import decision_request, rank_response
 from fabcost.service.personalizer.refusals import RefusedError
-from fabcost.service.personalizer.requests import event_in, json_response, key_of, model_in
+from fabcost.service.personalizer.requests import (
+    event_in,
+    json_response,
+    key_of,
+    may_make_model,
+    model_in,
+)
 from fabcost.service.records import DecisionRecord
 from fabcost.service.service import Service
 
@@ -49,8 +55,7 @@ class Operations:
     async def rank(self, request: Request) -> Response:
         """Rank: decide."""
         given = _RANK.read(await request.body())
-        name, asked = model_in(request), decision_request(given)
-        answer, candidates = await self._decided(name, asked)
+        answer, candidates = await self._decided(request, decision_request(given))
         return json_response(rank_response(candidates, answer), 201)
 
     async def reward(self, request: Request) -> Response:
@@ -62,7 +67,7 @@ class Operations:
                 "InvalidRewardRequest", f"value is {value:g} but must be from -1e6 to 1e6"
             )
         feedback = FeedbackRequest(decision_id=event, value=value, key=key_of(request))
-        await self._learn(model_in(request), feedback)
+        await self._learn(request, feedback)
         return Response(status_code=204)
 
     async def activate(self, request: Request) -> Response:
@@ -81,27 +86,26 @@ class Operations:
         return json_response(answer)
 
     async def _decided(
-        self, name: str, asked: DecisionRequest
+        self, request: Request, asked: DecisionRequest
     ) -> tuple[DecisionAnswer, Collection[str]]:
         """The answer, and among which it was decided: not these if the event was ranked before."""
-        found: list[DecisionRecord] = []
+        name, found = model_in(request), list[DecisionRecord]()
         try:
             answer = await self._service.decide(name, asked, found.append)
         except UnknownModelError:
-            await self._make_for(name, asked)
+            self._newcomers.check_allowed(name, may_make=may_make_model(request))
+            _check_readable(asked)
+            await self._newcomers.make(name)
             answer = await self._service.decide(name, asked, found.append)
         return answer, found[0].candidates if found else asked.candidates or ()
 
-    async def _make_for(self, name: str, asked: DecisionRequest) -> None:
-        self._newcomers.check(name)
-        _check_readable(asked)
-        await self._newcomers.make(name)
-
-    async def _learn(self, name: str, feedback: FeedbackRequest) -> None:
+    async def _learn(self, request: Request, feedback: FeedbackRequest) -> None:
         """A reward may come before the first Rank: the model is made, which keeps it."""
+        name = model_in(request)
         try:
             await self._service.feedback(name, [feedback])
         except UnknownModelError:
+            self._newcomers.check_allowed(name, may_make=may_make_model(request))
             await self._newcomers.make(name)
             await self._service.feedback(name, [feedback])
 

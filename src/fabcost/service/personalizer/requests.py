@@ -14,6 +14,8 @@ from fabcost.service.personalizer.ranking import checked_id
 from fabcost.service.personalizer.refusals import RefusedError
 
 REQUEST_ID: Final = "x-ms-client-request-id"
+#: In the scope of a request: whether who asks may make the model.
+MAY_MAKE: Final = "fabcost.may_make"
 
 
 def json_response(body: Any, status: int = 200) -> Response:
@@ -37,6 +39,17 @@ def model_in(request: Request) -> str:
     """
     name: str = request.path_params["model"]
     return name
+
+
+def may_make_model(request: Request) -> bool:
+    """Whether who asks may make the model; where nobody is asked for a key, everyone may.
+
+    Examples
+    --------
+    >>> may_make_model(Request({"type": "http", MAY_MAKE: False}))
+    False
+    """
+    return bool(request.scope.get(MAY_MAKE, True))
 
 
 def event_in(request: Request, code: str) -> str:

@@ -14,12 +14,13 @@ class KeyTable(Session):
         return [KeyRow(*row) for row in self._run("keys")]
 
     def insert_key(self, row: KeyRow) -> None:
-        """A new API key, in a transaction of its own."""
+        """A new API key, in a transaction of its own; the same key again changes nothing."""
         with self._begun():
-            self._write("insert_key", **row._asdict())
+            if not self._write("insert_key", **row._asdict()):
+                raise ValueError(f"the database refused a row: there is another key {row.key_id!r}")
 
     def revoke_key(self, key_id: str, now: float) -> bool:
-        """Revoke a key, in a transaction of its own; whether there was one in force."""
+        """Revoke a key, in a transaction of its own; whether one was in force until ``now``."""
         with self._begun():
             return bool(self._write("revoke_key", key_id=key_id, now=now))
 

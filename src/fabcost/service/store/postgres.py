@@ -40,6 +40,7 @@ SET enable_material = off;
 SET jit = off;
 """
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_SECRETS = ("password", "sslpassword")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
 _SUMS = ("value", "log_loss", "entropy", "predicted")
 _INTEGERS = ("seq", "label", "lsn", "bin", "decisions", "impressions", "clicks")
@@ -62,15 +63,16 @@ class Postgres:
     dialect: Dialect = "postgres"
 
     def __init__(self, address: str) -> None:
+        _check_password(address)
         try:
             known = {name: str(value) for name, value in conninfo_to_dict(address).items()}
         except psycopg.Error:
             raise DatabaseUnusableError(
                 "the address of the database cannot be read; expected "
-                "postgresql://user:password@host:port/database"
+                "postgresql://user:password@host:port/database or host=… user=… password=…"
             ) from None
         self._conninfo = make_conninfo(**{**_DEFAULTS, **known, "client_encoding": "utf8"})
-        self._secret = known.get("password", "")
+        self._secrets = [known[name] for name in _SECRETS if known.get(name)]
         self._wait_seconds = _PATIENT_SECONDS
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
@@ -163,9 +165,25 @@ class Postgres:
 
     def _said(self, error: psycopg.Error) -> str:
         said = " ".join(str(error).split())
-        if self._secret:
-            said = said.replace(quote(self._secret, safe=""), "…").replace(self._secret, "…")
+        for secret in self._secrets:
+            said = said.replace(quote(secret, safe=""), "…").replace(secret, "…")
         return said
+
+
+def _check_password(address: str) -> None:
+    """An error if a part of the password would be taken for a host, a port or a database.
+
+    That part would be looked up, and told in errors.
+    """
+    rest = address.partition("://")[2]
+    first, slash, path = rest.partition("/")
+    _, found, host = first.partition("@")
+    target = ((host if found else first) + slash + path).partition("?")[0]
+    if "@" in target and ":" in rest.rpartition("@")[0]:
+        raise DatabaseUnusableError(
+            "the address of the database has an @ or / that may belong to its password; expected "
+            "%40 for @ and %2F for / in names and passwords"
+        )
 
 
 def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -37,6 +37,14 @@ class Store(Protocol):
         """
         ...
 
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone, next to a server of this version or an earlier one.
+
+        No table is changed, but with ``make`` an empty database gets its tables.  `write` needs the
+        newest version.
+        """
+        ...
+
     def close(self) -> None:
         """End the connection; closing twice is harmless."""
         ...
@@ -238,11 +246,11 @@ class Store(Protocol):
         ...
 
     def insert_key(self, row: KeyRow) -> None:
-        """A new API key, in a transaction of its own."""
+        """A new API key, in a transaction of its own; the same key again changes nothing."""
         ...
 
     def revoke_key(self, key_id: str, now: float) -> bool:
-        """Revoke a key, in a transaction of its own; whether there was one in force."""
+        """Revoke a key, in a transaction of its own; whether one was in force until ``now``."""
         ...
 
     def revoke_keys_of(self, model: str, now: float) -> None:

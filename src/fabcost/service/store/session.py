@@ -10,7 +10,7 @@ from typing import Any
 from fabcost.service.errors import TakenOverError
 from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import statement
-from fabcost.service.store.versions import migrate
+from fabcost.service.store.versions import migrate, prepare_for_keys
 
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
@@ -60,6 +60,15 @@ class Session:
                     self._stamp = self._next_stamp = _new_stamp()
                     ((self._epoch,),) = self._run("take_over", stamp=self._stamp)
                 self._connection.hurry()
+        except BaseException:
+            self.close()
+            raise
+
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone, and change no table; with ``make`` fill an empty database."""
+        self._connection.connect()
+        try:
+            prepare_for_keys(self._connection, write=write, make=make)
         except BaseException:
             self.close()
             raise

@@ -64,6 +64,8 @@ class Sqlite:
                 f"{'.'.join(map(str, OLDEST))}"
             )
         self.disconnect()
+        if not self._file:
+            _make_private(self._path)
         with _errors(self._path, at_first=True):
             self._connection = sqlite3.connect(
                 self._existing() if self._file else self._path,
@@ -153,6 +155,16 @@ class Sqlite:
             )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _make_private(path: str) -> None:
+    """Make a file that is not there, for its owner alone; what SQLite puts beside it is the same.
+
+    One that is there is not opened: closing it would end the locks of this process on it.
+    """
+    if not path.startswith(":"):
+        with suppress(OSError):
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _keep_a_log(connection: sqlite3.Connection, seconds: float) -> str:

@@ -9,6 +9,8 @@ from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import Migration, migrations, statement
 
 _PROGRAM = "fabcost"
+#: The table of API keys is as it is since this version.
+_KEYS_SINCE = 2
 
 
 def migrate(connection: Connection) -> None:
@@ -35,6 +37,41 @@ def migrate(connection: Connection) -> None:
             connection.roll_back()
             raise
         connection.run("COMMIT", {})
+
+
+def prepare_for_keys(connection: Connection, *, write: bool, make: bool = False) -> None:
+    """An error if API keys cannot be read, or written, in a database as it is.
+
+    With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
+    version or an earlier one, which a migration would stop.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fabcost.service.store.sqlite import Sqlite
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = Sqlite(f"{folder}/bandit.db")
+    ...     connection.connect()
+    ...     try:
+    ...         prepare_for_keys(connection, write=False)
+    ...     except DatabaseUnusableError as error:
+    ...         print(error)
+    ...     connection.disconnect()
+    the database is empty: make a first key with `fabcost keys add`
+    """
+    version, newest = _version(connection), len(migrations(connection.dialect))
+    if version == 0 and make:
+        migrate(connection)
+    elif version == 0:
+        raise DatabaseUnusableError(
+            "the database is empty: make a first key with `fabcost keys add`"
+        )
+    elif version < (newest if write else _KEYS_SINCE):
+        raise DatabaseUnusableError(
+            f"the database has version {version} but this program writes version {newest}: use the "
+            "fabcost that serves it now; or stop that, make a backup and start `fabcost serve` of "
+            "this program, which brings it up to date"
+        )
 
 
 def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
@@ -64,7 +101,8 @@ def _version(connection: Connection) -> int:
     newest = migrations(connection.dialect)[-1].version
     if rows[0][1] > newest:
         raise DatabaseUnusableError(
-            f"the database has version {rows[0][1]} but this program knows versions up to {newest}"
+            f"the database has version {rows[0][1]} but this program knows versions up to {newest}:"
+            " use the newer fabcost that serves it, or a backup from before"
         )
     return int(rows[0][1])
 

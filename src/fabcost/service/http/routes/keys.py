@@ -22,8 +22,12 @@ async def create_key(call: Call) -> Answer:
     request: NewKey = call.body
     call.check_ids([request.name])
     row, text = new_key(request.name, request.roles, request.model, now=time.time())
-    await call.site.service.insert_key(row)
-    await call.site.reread_keys()
+    try:
+        await call.site.service.insert_key(row)
+        await call.site.reread_keys()
+    except BaseException:  # also if it took too long
+        call.site.service.take_back_key(row.key_id)
+        raise
     return answer(_shown(row, text), 201)
 
 
