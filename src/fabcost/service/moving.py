@@ -35,6 +35,8 @@ _POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
 }
 #: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
 _SERVICE = "service"
+#: Bytes of a file's settings; some twenty times as many in memory while they are read.
+MOST_SETTINGS = 8 * 1024 * 1024
 
 
 def to_file(model: Model, learner: FabCost) -> bytes:
@@ -62,11 +64,11 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     What fixes how it learns comes from the file.  Everything else is that of ``settings``, or of
     the model from which the file came, or else the recommender's policy and wait, in seconds.
     """
+    document, _ = archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
     recommender = Recommender.from_bytes(content, source="the file")
     learner = recommender.learner
     if not isinstance(learner, FabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
-    document, _ = archive.unpack(FORMAT, content, "the file")
     given = msgspec.to_builtins(settings or _settings(recommender, document))
     fixed = {
         "schema": recommender.schema.to_dict(),
