@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from fabcost.features.reader import Reader
 from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
@@ -34,15 +35,21 @@ class Exchanging(Core):
         self._model(name)
         return await self._read(lambda store: store.history(name, after=after, limit=limit))
 
-    async def check_log(self, name: str, numbered: Sequence[tuple[int, LoggedImpression]]) -> None:
+    async def check_log(
+        self, name: str, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]
+    ) -> None:
         """An error that names a line which cannot be imported, before anything is written.
 
-        From then on the schema has every feature of the log, so that no line can be refused later.
+        ``read`` gives the lines with their numbers, as often as it is asked to.  From then on the
+        schema has every feature of the log, so that no line can be refused later.
         """
         while True:
             schema = self._model(name).schema
             reader, known = schema.reader(), len(schema.features)
-            await asyncio.to_thread(check_all, reader, numbered)
+            try:
+                await asyncio.to_thread(_check_read, reader, read)
+            except ValueError as error:
+                raise InvalidRequestError(str(error)) from error
             if schema is self._model(name).schema and known == len(schema.features):
                 schema.grow_to(reader)
                 return
@@ -114,6 +121,10 @@ class Exchanging(Core):
     def _copied_learner(self, name: str) -> FabCost | None:
         learner = self._writer.ledger.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
+
+
+def _check_read(reader: Reader, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]) -> None:
+    check_all(reader, read())
 
 
 def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:

@@ -41,6 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_format: Literal["json", "console"] = "json"
     body_bytes: Count = 1_048_576
     import_bytes: Count = 67_108_864
+    import_lines: Count = 250_000
+    decoded_bytes: Count = 268_435_456
     candidates: Count = 1_000
     features: Count = 100
     text_length: Count = 1_000

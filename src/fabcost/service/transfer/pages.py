@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
-from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.errors import UnknownItemError
 from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.service import Service
 from fabcost.service.transfer.formats import WRITERS, Format, read_impressions
@@ -16,8 +15,9 @@ from fabcost.service.transfer.naming import Names
 
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
-#: Impressions that wait for the database together.
+#: Impressions, and candidates of theirs, that wait for the database together.
 BATCH = 500
+BATCH_RECORDS = 5_000
 
 
 async def export(service: Service, model: str, form: Format) -> AsyncIterator[bytes]:
@@ -90,21 +90,26 @@ async def load(
     """
     service.model(model)
 
-    def read() -> list[tuple[int, LoggedImpression]]:
-        return list(read_impressions(body, form, names=Names(after), limits=limits))
+    def read() -> Iterator[tuple[int, LoggedImpression]]:
+        return read_impressions(body, form, names=Names(after), limits=limits)
 
-    try:
-        numbered = await asyncio.to_thread(read)
-    except ValueError as error:
-        raise InvalidRequestError(str(error)) from error
-    await service.check_log(model, numbered)
-    new, waiting = 0, deque(impression for _, impression in numbered)
-    # A large log is let go of piece by piece: all at once would keep others waiting.
-    numbered.clear()
-    while waiting:
-        part = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
+    # Read twice: all lines at once would be many times as large as the body.
+    await service.check_log(model, read)
+    new, lines = 0, read()
+    while part := await asyncio.to_thread(_next_part, lines):
         new += await service.import_log(model, part)
     return new
+
+
+def _next_part(lines: Iterator[tuple[int, LoggedImpression]]) -> list[LoggedImpression]:
+    part: list[LoggedImpression] = []
+    records = 0
+    for _, impression in lines:
+        part.append(impression)
+        records += len(impression.candidates)
+        if len(part) == BATCH or records >= BATCH_RECORDS:
+            break
+    return part
 
 
 def _lookup(service: Service, model: str) -> Lookup:
