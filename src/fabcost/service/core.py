@@ -25,6 +25,7 @@ from fabcost.service.messages import ModelAnswer
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.remembering import CACHE_BYTES, Memory
 from fabcost.service.requests import Call, Count
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
@@ -46,6 +47,8 @@ class Core:
         By name.
     clock, metrics
         Time, and what is counted.
+    cache_bytes
+        Of candidates and scenes that are remembered, over all models.
     """
 
     def __init__(
@@ -56,7 +59,11 @@ class Core:
         *,
         clock: Clock,
         metrics: Metrics,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
+        self.memory = Memory(cache_bytes)
+        for model in models.values():
+            model.remember_in(self.memory)
         self.metrics = metrics
         self.clock = clock
         self._writer = writer
@@ -90,6 +97,7 @@ class Core:
             self._writer.ledger.recoveries[name] = loaded.recovery
 
         def show(loaded: Loaded) -> None:
+            loaded.model.remember_in(self.memory)
             self._models[name] = loaded.model
 
         try:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.counting import predicted
-from fabcost.service.errors import UnknownDecisionError, UnknownItemError
+from fabcost.service.errors import UnknownDecisionError
 from fabcost.service.learning import Learnt
 from fabcost.service.messages import (
     CalibrationBin,
@@ -82,15 +81,7 @@ def model(each: Model) -> ModelAnswer:
 
 def items(catalogue: Catalogue, limit: int, after: str | None) -> ItemsAnswer:
     """A page of a catalogue, in the order of the items' first coming."""
-    if after is not None and after not in catalogue.items:
-        raise UnknownItemError(after)
-    every = iter(catalogue.items.items())
-    if after is not None:
-        for item, _ in every:
-            if item == after:
-                break
-    page = dict(islice(every, limit))
-    more = next(every, None) is not None
+    page, more = catalogue.after(after, limit)
     return ItemsAnswer(version=catalogue.version, items=page, next=list(page)[-1] if more else None)
 
 

@@ -107,7 +107,9 @@ class Managing(Keyring):
 
     def _forget(self, name: str) -> None:
         """A model is deleted."""
-        self._models.pop(name, None)
+        model = self._models.pop(name, None)
+        if model is not None:
+            model.forget()
 
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""

@@ -14,6 +14,7 @@ from fabcost.service.ledger import Ledger
 from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
+from fabcost.service.remembering import CACHE_BYTES
 from fabcost.service.requests import Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
@@ -54,6 +55,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         backlog: int = 100_000,
         park_seconds: float = 120.0,
         durable_within: float = 2.0,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
         clock, metrics = clock or Clock(), metrics or Metrics()
@@ -77,6 +79,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             metrics=metrics,
             park_seconds=park_seconds,
             durable_within=durable_within,
+            cache_bytes=cache_bytes,
         )
 
     async def stop(self) -> None:

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from fabcost.service.remembering import CACHE_BYTES
+
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
@@ -52,6 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_alive_seconds: Count = 5
     shutdown_seconds: Count = 30
     backlog: Count = 100_000
+    cache_bytes: Annotated[int, Meta(ge=0)] = CACHE_BYTES
     park_seconds: Seconds = 120.0
     create_personalizer_models: bool = True
 
