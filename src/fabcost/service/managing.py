@@ -115,6 +115,10 @@ class Managing(Keyring):
         """A page of the catalogue."""
         return looking.items(self._model(name).catalogue, limit, after)
 
+    def catalogue_version(self, name: str) -> int:
+        """Of the catalogue as it is now."""
+        return self._model(name).catalogue.version
+
     def item(self, name: str, item: str) -> Record:
         """The features of one item."""
         found = self._model(name).catalogue.items.get(item)

@@ -68,12 +68,14 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             tell=tell,
             backlog=backlog,
         )
-        reader = open_store()
-        await asyncio.to_thread(reader.open, take_over=False)
+        reader, exporter = open_store(), open_store()
+        for store in (reader, exporter):
+            await asyncio.to_thread(store.open, take_over=False)
         writer.start()
         return cls(
             writer=writer,
             reader=reader,
+            exporter=exporter,
             models=loaded.models,
             clock=clock,
             metrics=metrics,
@@ -92,9 +94,9 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             await self._sweeping
         self._writer.hand_over()
         await asyncio.to_thread(self._writer.stop)
-        self._reading.shutdown()
+        self._reading.close()
+        self._exporting.close()
         self._writer.ledger.store.close()
-        self._reader.close()
 
     @property
     def ready(self) -> str | None:
