@@ -93,8 +93,8 @@ class Layout:
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
         block = self.know(feature)
-        for label in feature.labels:
-            self.append(block, label)
+        places = [self._named(block, label) for label in feature.labels]
+        block.where = np.array(places, dtype=np.intp)
         return block
 
     def know(self, feature: Feature) -> Block:
@@ -186,10 +186,7 @@ class Layout:
 
     def append(self, block: Block, label: str) -> None:
         """A slot for ``label``, with its column and those of its crosses."""
-        block.slots[label] = len(block.slots)
-        block.characters += len(label)
-        block.named += label.startswith(f"{block.feature.name}=")
-        block.where = np.append(block.where, self._column(label))
+        block.where = np.append(block.where, self._named(block, label))
         for cross in block.crosses:
             if block is cross.first:
                 row = [self._column(f"{label} × {b}") for b in cross.second.slots]
@@ -197,6 +194,13 @@ class Layout:
             else:
                 column = [self._column(f"{a} × {label}") for a in cross.first.slots]
                 cross.where = np.hstack([cross.where, np.array(column, dtype=np.intp)[:, None]])
+
+    def _named(self, block: Block, label: str) -> int:
+        """The column of a new slot."""
+        block.slots[label] = len(block.slots)
+        block.characters += len(label)
+        block.named += label.startswith(f"{block.feature.name}=")
+        return self._column(label)
 
     def _cost(self, block: Block) -> int:
         """How many columns a new label of ``block`` takes."""

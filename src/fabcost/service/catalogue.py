@@ -126,7 +126,7 @@ class Catalogue:
     def selected(self, wanted: Filter | None) -> Selected:
         """The items whose features are as wanted, or all; remembered until something changes."""
         if wanted is None:
-            if self._everything is None or self._everything.items is not self.all():
+            if self._everything is None:
                 self._everything = self._select(self.all(), None)
             return self._everything
         key = (self.owner, msgspec.json.encode(wanted))
