@@ -14,8 +14,9 @@ from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine
 from fabcost.service.transfer.parquet_rows import rows
 
-#: Rows of a row group, which stay in memory until it is full.
+#: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000
+GROUP_BYTES = 16 * 1024 * 1024
 
 SCHEMA = pa.schema(
     [
@@ -71,7 +72,8 @@ class ParquetPieces:
         """The bytes of a row group if one is full."""
         rows = [_row(line) for line in lines]
         self._batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
-        if sum(batch.num_rows for batch in self._batches) >= GROUP:
+        rows = sum(batch.num_rows for batch in self._batches)
+        if rows >= GROUP or sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
             self._write_group()
         return self._sink.taken()
 
