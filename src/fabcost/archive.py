@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,17 +26,24 @@ from fabcost.inference.fabcost import FabCost
 Array = npt.NDArray[Any]
 
 _LONGEST_HEADER = 200
+_MOST_ARRAYS = 100
 _MALFORMED = (
     LookupError,
     TypeError,
     AttributeError,
     ArithmeticError,
-    RecursionError,
+    RuntimeError,
     MemoryError,
     EOFError,
     OSError,
     zipfile.BadZipFile,
-    NotImplementedError,
+)
+# Where a zip archive says that it has a member, and what NumPy writes before an array.
+_MEMBER = b"PK\x01\x02"
+_BEFORE = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-zA-Z]\d{1,9})', "
+    rb"'fortran_order': (True|False), 'shape': \(((?:\d{1,18}(?:, |,)?){0,32})\), \} *\n",
+    re.DOTALL,
 )
 
 
@@ -165,9 +174,16 @@ def pack(kind: Format, settings: dict[str, Any], arrays: Mapping[str, Array]) ->
 
 
 def unpack(
-    kind: Format, content: bytes, source: str = "the data"
+    kind: Format,
+    content: bytes,
+    source: str = "the data",
+    *,
+    most_settings: int | None = None,
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Settings and arrays of `pack`; a ValueError names ``source`` and what is wrong with it.
+
+    No more memory is taken than the content has bytes, but for the settings, which are many times
+    as large when they are read: ``most_settings`` bounds their bytes.
 
     Examples
     --------
@@ -176,21 +192,52 @@ def unpack(
     """
     body = _checked_body(kind, content, source)
     with told_of(source, kind):
-        _check_sizes(body)
-        with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        settings = json.loads(arrays.pop("settings").tobytes())
+        arrays = _read_arrays(body)
+        text = arrays.pop("settings")
+        if most_settings is not None and text.nbytes > most_settings:
+            raise ValueError(
+                f"its settings have {text.nbytes:,} bytes but may have {most_settings:,}"
+            )
+        settings = json.loads(text.tobytes())
         if not isinstance(settings, dict):
             raise ValueError("its settings are not a dictionary")
     return settings, arrays
 
 
-def _check_sizes(body: bytes) -> None:
-    """Nothing that was written here is compressed: a small file cannot fill the memory."""
+def _read_arrays(body: bytes) -> dict[str, Array]:
+    if body.count(_MEMBER) > _MOST_ARRAYS:
+        raise ValueError(f"it holds more than {_MOST_ARRAYS} arrays")
     with zipfile.ZipFile(io.BytesIO(body)) as members:
-        for member in members.infolist():
-            if member.compress_type != zipfile.ZIP_STORED or not member.filename.endswith(".npy"):
-                raise ValueError(f"it holds {member.filename!r}, which is not a plain array")
+        _check_members(members, len(body))
+        return {
+            member.filename.removesuffix(".npy"): _array(member.filename, members.read(member))
+            for member in members.infolist()
+        }
+
+
+def _check_members(members: zipfile.ZipFile, size: int) -> None:
+    """Nothing that was written here is compressed or twice: a small file stays small."""
+    for member in members.infolist():
+        if member.compress_type != zipfile.ZIP_STORED or not member.filename.endswith(".npy"):
+            raise ValueError(f"it holds {member.filename!r}, which is not a plain array")
+    together = sum(member.compress_size for member in members.infolist())
+    if together > size:
+        raise ValueError(f"its arrays have {together:,} bytes together but the file has {size:,}")
+
+
+def _array(name: str, content: bytes) -> Array:
+    """What `numpy.save` wrote, which is told from all else without evaluating any of it."""
+    found = _BEFORE.match(content)
+    if found is None or found.end() != 10 + int.from_bytes(content[8:10], "little"):
+        raise ValueError(f"{name!r} does not begin like a plain array")
+    kind = np.dtype(found[1].decode())
+    shape = tuple(int(size) for size in found[3].replace(b" ", b"").split(b",") if size)
+    if math.prod(shape) * kind.itemsize != len(content) - found.end():
+        raise ValueError(f"{name!r} should be of shape {shape} but has another size")
+    flat = np.frombuffer(content, kind, offset=found.end()) if math.prod(shape) else np.empty(0)
+    return np.array(
+        flat.astype(kind, copy=False).reshape(shape, order="F" if found[2] == b"True" else "C")
+    )
 
 
 def _header(word: str, version: int, body: bytes) -> bytes:

@@ -114,6 +114,9 @@ def evaluate(
     draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
+    least_propensity: Annotated[
+        float | None, typer.Option(help="That logging can give; makes replay unbiased.")
+    ] = None,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
     from fabcost.experiments.evaluation import report
@@ -124,7 +127,9 @@ def evaluate(
     try:
         columns, export = columns_of(log, (reward, propensity, action), context, slot)
         catalogue = None if items is None else read_catalogue(items, item_id or columns.action)
-        settings = Settings(tuple(estimator), clip, level, folds, prior_variance, draws, seed)
+        settings = Settings(
+            tuple(estimator), clip, level, folds, prior_variance, draws, seed, least_propensity
+        )
         read = open_log(
             log,
             columns,

@@ -238,9 +238,11 @@ class Recommender:
             for name, array in arrays.items()
             if name.startswith("learner_")
         }
+        learner = FabCost.restored(settings["learner"], of_learner)
+        weights = learner.posterior.dimension
         recommender = cls(
-            Schema.from_dict(settings["schema"]),
-            learner=FabCost.restored(settings["learner"], of_learner),
+            Schema.from_dict(settings["schema"], most_columns=weights),
+            learner=learner,
             policy=_policy_from_dict(settings["policy"]),
             prior_variance=real(settings, "prior_variance"),
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -255,6 +257,49 @@ def test_rejection_under_uniform_logging_keeps_the_rounds_of_agreement() -> None
     assert found.value == pytest.approx(reward[agree].mean())
 
 
+class Dealt:
+    """Random numbers that were chosen."""
+
+    def __init__(self, *numbers: float) -> None:
+        self._numbers = np.array(numbers)
+
+    def random(self, size: int) -> Any:
+        assert size == self._numbers.size
+        return self._numbers
+
+
+def expected_rejection(bound: float | None) -> float:
+    """The mean of `rejection` over all logs of three rounds, and over all that it may keep."""
+    logging, target, clicks = (0.5, 0.3, 0.2), (0.1, 0.3, 0.6), (0.9, 0.2, 0.4)
+    kinds = list(itertools.product(range(3), (0, 1)))
+    chance = {(a, r): logging[a] * (clicks[a] if r else 1.0 - clicks[a]) for a, r in kinds}
+    mass = total = 0.0
+    for log in itertools.product(kinds, repeat=3):
+        actions, rewards = [a for a, _ in log], [r for _, r in log]
+        propensity, wanted = [logging[a] for a in actions], [target[a] for a in actions]
+        weights = np.divide(wanted, propensity)
+        shares = weights / (weights.max() if bound is None else bound)
+        for keep in itertools.product((True, False), repeat=3):
+            probability = math.prod(chance[each] for each in log) * np.prod(
+                np.where(keep, shares, 1.0 - shares)
+            )
+            if not any(keep) or probability == 0.0:
+                continue
+            dealt: Any = Dealt(*np.where(keep, 0.0, 1.0 - 1e-12))
+            found = rejection(rewards, propensity, wanted, rng=dealt, largest_weight=bound)
+            mass += probability
+            total += probability * found.value
+    return total / mass
+
+
+def test_rejection_is_unbiased_if_the_largest_weight_is_known() -> None:
+    """By enumeration: the logs' value, the target's, and what the logs' own bound makes of it."""
+    value = 0.1 * 0.9 + 0.3 * 0.2 + 0.6 * 0.4
+    assert expected_rejection(3.0) == pytest.approx(value, rel=1e-12)
+    assert expected_rejection(5.0) == pytest.approx(value, rel=1e-12)
+    assert abs(expected_rejection(None) - value) > 0.01
+
+
 def test_a_higher_level_is_wider() -> None:
     log = sample(world(COMMON), np.random.default_rng(1)).logged
     assert ips(*log, level=0.99).high > ips(*log).high > ips(*log, level=0.5).high
@@ -317,6 +362,18 @@ def test_cross_fit_predicts_a_fold_without_having_seen_it() -> None:
         (lambda: ips([1.0], [0.5], [0.5], clip=0.0), "clip is 0.0"),
         (lambda: ips([1.0], [0.5], [0.5], level=1.0), "level is 1.0"),
         (lambda: snips([1.0], [0.5], [0.0]), "takes none of the logged actions"),
+        (
+            lambda: rejection(
+                [1.0, 1.0], [0.5, 0.2], [1.0, 1.0], rng=np.random.default_rng(0), largest_weight=4.0
+            ),
+            r"weight\[1\] is 5.0 but largest_weight is 4.0, which no weight may exceed",
+        ),
+        (
+            lambda: rejection(
+                [1.0], [0.5], [1.0], rng=np.random.default_rng(0), largest_weight=math.inf
+            ),
+            "largest_weight is inf but must be above zero and finite",
+        ),
         (lambda: direct([np.inf]), r"predicted_value\[0\] is inf"),
         (
             lambda: list(

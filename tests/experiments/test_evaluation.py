@@ -212,6 +212,24 @@ def test_result_depends_on_the_seed_alone(tmp_path: Path) -> None:
     assert evaluated(log, pair, Settings(seed=4)).findings != first
 
 
+@pytest.mark.parametrize("policy", ["greedy", "learning-thompson"])
+def test_replay_by_a_propensity_that_is_known_beforehand(policy: str, tmp_path: Path) -> None:
+    log = read_log(write(tmp_path / "log.csv", simulated(200)), COLUMNS)
+    least = float(log.propensity.min())
+
+    def used(known: float | None) -> float:
+        settings = Settings(estimators=("replay",), least_propensity=known)
+        return evaluated(log, [Target.parse(policy)], settings).findings[0].estimate.used
+
+    assert used(least / 4) < used(least) / 2
+    with pytest.raises(
+        ValueError, match=f"policy {policy}: .*(largest_weight|least_propensity) is"
+    ):
+        used(1.0)
+    with pytest.raises(ValueError, match="least_propensity is 0.0 but must be above 0 and at most"):
+        used(0.0)
+
+
 def test_propensities_that_do_not_fit_are_noticed(tmp_path: Path) -> None:
     rows = [{**row, "p": 0.5} for row in simulated(200)]
     log = write(tmp_path / "log.csv", rows)

@@ -24,7 +24,7 @@ from fabcost import (
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.bandit.rows import law
 from fabcost.features.folded import FoldedRows
-from fabcost.features.folding import PATTERNS
+from fabcost.features.folding import PATTERN_BYTES, PATTERNS
 from fabcost.features.kinds import Feature, Missing, Role
 from fabcost.impressions import FloatArray
 
@@ -253,3 +253,19 @@ def test_weights_of_another_width_are_refused() -> None:
         bandit.choose(rows)
     with pytest.raises(ValueError, match="become an array only as a copy"):
         np.asarray(rows, copy=False)
+
+
+def test_patterns_are_kept_within_so_many_bytes() -> None:
+    levels = [str(level) for level in range(300)]
+    schema = Schema(
+        [
+            Categorical("place", role="context", levels=tuple(levels)),
+            Categorical("make", levels=tuple(levels[:100])),
+        ],
+        crosses=[("place", "make")],
+    )
+    items = schema.encode_items({"ad-1": {"make": "7"}})
+    for level in levels:
+        schema.folded({"place": level}, items)
+    kept = schema._fold()._patterns
+    assert 0 < sum(pattern.nbytes for pattern in kept.values()) <= PATTERN_BYTES

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import copy
+import io
+import re
+import struct
+import zipfile
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -73,3 +79,61 @@ def _others(array: Array) -> Iterator[tuple[str, Array]]:
             changed = array.astype("f8")
             changed.flat[place] = number
             yield f"[{place}] = {number}", changed
+
+
+def signed(word: str, body: bytes) -> bytes:
+    """A file of version 1 with a sound checksum, whatever its body is."""
+    title = f"{word} 1 ".encode()
+    return title + sha256(title + body).hexdigest().encode() + b"\n" + body
+
+
+def archived(**members: bytes) -> bytes:
+    """An archive of members that need not be arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return buffer.getvalue()
+
+
+def altered(content: bytes, rng: np.random.Generator) -> Iterator[bytes]:
+    """The file with bytes changed that say what the others are, and a sound checksum.
+
+    By turns those of the archive, and those of its arrays in a sound archive.
+    """
+    title, _, body = content.partition(b"\n")
+    word = title.split(b" ")[0].decode()
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        members = {each.removesuffix(".npy"): archive.read(each) for each in archive.namelist()}
+    while True:
+        places = [found.start() for found in re.finditer(rb"PK", body)]
+        yield signed(word, _changed(body, int(rng.choice(places)), rng))
+        name = str(rng.choice(list(members)))
+        yield signed(word, archived(**{**members, name: _changed(members[name], 0, rng)}))
+
+
+def _changed(content: bytes, start: int, rng: np.random.Generator) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.integers(1, 4)):
+        place = (start + int(rng.integers(80))) % len(content)
+        changed[place] = int(rng.choice([rng.integers(256), *b"()[]{}'\"0, "]))
+    return bytes(changed)
+
+
+def overlapping(members: int, size: int) -> bytes:
+    """An archive of about ``size`` bytes, each of whose arrays has all those that come after it."""
+    rest, entries = bytes(size), []
+    for name in [f"{k:04d}.npy".encode() for k in range(members)] + [b"settings.npy"]:
+        start = b"\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': "
+        data = (start + b"(%d,), }" % len(rest)).ljust(127) + b"\n" + rest
+        sizes = (len(data), len(data), len(name), 0)
+        facts = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, crc32(data), *sizes)
+        rest = b"PK\x03\x04" + facts + name + data
+        entries.append((facts, name, len(rest)))
+    directory = b"".join(
+        b"PK\x01\x02\x14\x00" + facts + struct.pack("<HHHII", 0, 0, 0, 0, len(rest) - end) + name
+        for facts, name, end in entries
+    )
+    many = len(entries)
+    end = struct.pack("<HHHHIIH", 0, 0, many, many, len(directory), len(rest), 0)
+    return rest + directory + b"PK\x05\x06" + end

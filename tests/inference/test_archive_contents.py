@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import tracemalloc
 import zipfile
-from hashlib import sha256
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
 from fabcost.archive import LEARNER, Array, from_bytes, pack, to_bytes, unpack
 from fabcost.recommender import FORMAT
-from tests.inference.mutations import mutations
+from tests.inference.mutations import altered, archived, mutations, overlapping, signed
 from tests.simulated import cold_start, correlated_prior
 
 CASES = [
@@ -135,7 +137,52 @@ def plain(**arrays: Array) -> bytes:
     ],
 )
 def test_a_body_that_was_not_written_here(body: bytes, complaint: str) -> None:
-    title = b"fabcost-learner 1 "
-    content = title + sha256(title + body).hexdigest().encode() + b"\n" + body
     with pytest.raises(ValueError, match=complaint):
+        from_bytes(signed("fabcost-learner", body))
+
+
+def test_whatever_bytes_an_archive_has_it_is_refused_or_works() -> None:
+    refused = 0
+    for content in islice(altered(to_bytes(taught()), np.random.default_rng(7)), 3_000):
+        try:
+            learner = from_bytes(content)
+        except ValueError:
+            refused += 1
+            continue
+        assert is_sound(learner.posterior)
+    assert refused > 2_000
+
+
+def said_of(content: bytes) -> tuple[str, float]:
+    """What is wrong with a file, and the memory it took to find that out in times of its size."""
+    tracemalloc.start()
+    try:
         from_bytes(content)
+    except ValueError as error:
+        return str(error), tracemalloc.get_traced_memory()[1] / len(content)
+    finally:
+        tracemalloc.stop()
+    return "nothing", 0.0
+
+
+def of_shape(shape: bytes) -> bytes:
+    """An archive with one array that claims to have this shape."""
+    before = b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': "
+    return archived(settings=(before + shape + b", }").ljust(127) + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (overlapping(50, 1_000_000), "its arrays have 51,...,... bytes together but the file has"),
+        (overlapping(2_000, 10_000), "it holds more than 100 arrays"),
+        (of_shape(b"(10000000000,)"), "should be of shape .10000000000,. but has another"),
+        (of_shape(b"(0, 10000000000, 10000000000)"), "is of no learner that can be"),
+    ],
+    ids=["overlapping", "many", "large shape", "empty shape"],
+)
+def test_a_small_file_takes_little_memory(body: bytes, complaint: str) -> None:
+    content = signed("fabcost-learner", body)
+    said, times = said_of(content)
+    assert re.search(complaint, said), said
+    assert times < 5.0 or times * len(content) < 1_000_000

@@ -12,12 +12,14 @@ import msgspec
 import numpy as np
 
 from fabcost.client.errors import ClientError
-from fabcost.service.messages import Record
+from fabcost.service.messages import TRANSFER_SECONDS, Record
 
 T = TypeVar("T")
 
 JSON = "application/json"
 BYTES = "application/octet-stream"
+#: How long to wait for whole models, logs and catalogues: a little longer than a server takes.
+TRANSFER = TRANSFER_SECONDS + 10.0
 
 
 class Reply(NamedTuple):
@@ -46,6 +48,8 @@ class Call(Generic[T]):
         What to ask when a repeated creation finds that the name is taken, maybe by itself.
     done
         The status that says the same if an earlier attempt succeeded: 404 of a deletion.
+    seconds
+        How long an attempt waits at least: what takes a server long is not given up before it.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Call(Generic[T]):
     repeatable: bool = True
     lookup: Call[T] | None = None
     done: int | None = None
+    seconds: float = 0.0
 
 
 def path(*parts: str) -> str:

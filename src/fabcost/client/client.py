@@ -45,7 +45,8 @@ class Client:
     key
         An API key, if the server asks for one.
     timeout
-        Seconds that one attempt waits for the next sign of the server.
+        Seconds that one attempt waits for the next sign of the server; ten minutes and a little
+        for whole models, logs and catalogues, which take a server that long at most.
     retries
         `Retries`, or `NEVER`.
     rng

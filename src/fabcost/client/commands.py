@@ -63,7 +63,7 @@ def import_log(
         size = log.stat().st_size
         with shown("checked", size) as advance:
             checked = check(log, chosen, advance)
-        with Client(url, key, timeout=60.0) as client, shown("sent", size) as advance:
+        with Client(url, key) as client, shown("sent", size) as advance:
             new = sum(_sent(client, model, log, chosen, checked.after, advance))
     typer.echo(f"{log}: {checked.many:,} decisions, {new:,} of them new to {model}")
 

@@ -71,6 +71,8 @@ def exchange(
 ) -> Generator[Step, Event, T]:
     """Steps for a driver to perform, ending with the answer or a `ClientError`.
 
+    The deadline of ``retries`` does not count what the call itself may take.
+
     Examples
     --------
     >>> from fabcost.client.call import reader
@@ -87,7 +89,8 @@ def exchange(
     Traceback (most recent call last):
     StopIteration: {}
     """
-    end = clock() + retries.deadline
+    timeout = max(timeout, call.seconds)
+    end = clock() + retries.deadline + retries.attempts * call.seconds
     attempt, maybe_done = 0, False
     while True:
         attempt += 1

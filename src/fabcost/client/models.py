@@ -7,7 +7,16 @@ from typing import Any
 
 import msgspec
 
-from fabcost.client.call import Call, Reply, body, checked_record, no_content, path, reader
+from fabcost.client.call import (
+    TRANSFER,
+    Call,
+    Reply,
+    body,
+    checked_record,
+    no_content,
+    path,
+    reader,
+)
 from fabcost.client.errors import ClientError
 from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.service.model_settings import ModelSettings
@@ -100,7 +109,7 @@ def put_items(name: str, items: Mapping[str, Mapping[str, Any]]) -> list[Call[in
         raise ValueError("there are no items but there must be at least one")
     where = path("v1", "models", name, "items")
     return [
-        Call("PUT", where, lambda reply: _version(reply).version, content=part)
+        Call("PUT", where, lambda reply: _version(reply).version, content=part, seconds=TRANSFER)
         for part in _bodies(items)
     ]
 

@@ -18,7 +18,8 @@ class Retries:
     first, longest
         Seconds.
     deadline
-        Seconds for all attempts and pauses together.
+        Seconds for all attempts and pauses together; each attempt to move a whole model, log or
+        catalogue may take as long as a server does, beyond that.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from fabcost.client.call import BYTES, Call, content, no_content, path, reader
+from fabcost.client.call import BYTES, TRANSFER, Call, content, no_content, path, reader
 from fabcost.service.messages import ModelAnswer
 
 LogFormat = Literal["jsonl", "parquet", "dsjson"]
@@ -35,7 +35,7 @@ def export_model(model: str) -> Call[bytes]:
     >>> export_model("news").path
     '/v1/models/news/file'
     """
-    return Call("GET", path("v1", "models", model, "file"), content)
+    return Call("GET", path("v1", "models", model, "file"), content, seconds=TRANSFER)
 
 
 def import_model(model: str, file: bytes) -> Call[ModelAnswer]:
@@ -47,7 +47,7 @@ def import_model(model: str, file: bytes) -> Call[ModelAnswer]:
     False
     """
     where = path("v1", "models", model, "file")
-    return Call("PUT", where, _model, content=file, media=BYTES, repeatable=False)
+    return Call("PUT", where, _model, content=file, media=BYTES, repeatable=False, seconds=TRANSFER)
 
 
 def export_log(model: str, form: LogFormat) -> Call[None]:
@@ -59,7 +59,7 @@ def export_log(model: str, form: LogFormat) -> Call[None]:
     {'format': 'dsjson'}
     """
     where = path("v1", "models", model, "log")
-    return Call("GET", where, no_content, query={"format": form})
+    return Call("GET", where, no_content, query={"format": form}, seconds=TRANSFER)
 
 
 def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> Call[int]:
@@ -80,4 +80,5 @@ def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> Call
         query={"format": form, **({"after": after} if after else {})},
         content=log,
         media=MEDIA[form],
+        seconds=TRANSFER,
     )

@@ -12,6 +12,8 @@ from fabcost.client.exchange import Lost, Send
 
 #: Failures before a single byte of the request has left.
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+#: A server that is there answers a connection at once, however long it takes for the rest.
+_CONNECT_SECONDS = 10.0
 
 
 class Address:
@@ -48,7 +50,7 @@ class Address:
             "params": dict(call.query),
             "content": call.content,
             "headers": headers,
-            "timeout": step.timeout,
+            "timeout": httpx.Timeout(step.timeout, connect=min(step.timeout, _CONNECT_SECONDS)),
         }
 
 

@@ -56,6 +56,11 @@ class FoldedRows:
         """Items and columns."""
         return len(self._parts), self._factors.size
 
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of sources and factors; the parts are those of the items."""
+        return self._source.nbytes + self._factors.nbytes
+
     def dot(self, weights: FloatArray) -> FloatArray:
         """Scores under weights of shape (D,), or (D, S) for S of them at once."""
         folded = self.fold(weights)

@@ -13,8 +13,9 @@ from fabcost.features.kinds import Role
 from fabcost.features.layout import Block, Layout, Places
 from fabcost.impressions import FloatArray
 
-#: How many patterns are kept; each has an integer for every column.
+#: How many patterns are kept, and bytes of them; each has an integer for every column.
 PATTERNS = 256
+PATTERN_BYTES = 4 * 1024 * 1024
 # A factor is 0, 1, a number of the context or a product of two: here by its place among them.
 _NEVER, _ALWAYS, _FIRST_NUMBER = range(3)
 
@@ -100,7 +101,8 @@ class Folding:
         return np.array([0.0, 1.0, *numbers, *products]).take(pattern)
 
     def _keep(self, slots: tuple[int, ...]) -> Places:
-        if len(self._patterns) >= PATTERNS:
+        most = min(PATTERNS, PATTERN_BYTES // (self.width * self._plain.itemsize))
+        while self._patterns and len(self._patterns) >= most:
             del self._patterns[next(iter(self._patterns))]
         pattern = self._patterns[slots] = self._pattern(slots)
         return pattern

@@ -34,6 +34,29 @@ class Term(NamedTuple):
 NOTHING = Term("", 0.0)
 
 
+class Size(NamedTuple):
+    """How many columns there would be, and how long their names are together.
+
+    Examples
+    --------
+    >>> Size(2, 12).plus(Size(1, 3)), Size(2, 12).crossed(Size(1, 3))
+    (Size(columns=3, characters=15), Size(columns=2, characters=24))
+    """
+
+    columns: int
+    characters: int
+
+    def plus(self, other: Size) -> Size:
+        """Of both together."""
+        return Size(self.columns + other.columns, self.characters + other.characters)
+
+    def crossed(self, other: Size) -> Size:
+        """Of a column for each pair, whose name has both names and three characters between."""
+        pairs = self.columns * other.columns
+        names = self.columns * other.characters + other.columns * self.characters
+        return Size(pairs, names + 3 * pairs)
+
+
 @dataclass(frozen=True)
 class Feature:
     """What every kind has in common; use `Numeric`, `Boolean`, `Categorical` or `Text`.
@@ -72,6 +95,11 @@ class Feature:
         """The columns that are there from the start."""
         missing = (f"{self.name} missing",) if self.missing == "weight" else ()
         return self._declared() + missing
+
+    @property
+    def size(self) -> Size:
+        """That of `labels`."""
+        return Size(len(self.labels), sum(map(len, self.labels)))
 
     def term(self, value: Any) -> Term:
         """What ``value`` contributes, or a ValueError that says what was expected."""
@@ -191,6 +219,15 @@ class Categorical(Feature):
     @cached_property
     def _terms(self) -> dict[str, Term]:
         return {level: Term(f"{self.name}={level}", 1.0) for level in self.levels}
+
+    @property
+    def size(self) -> Size:
+        """That of `labels`, which are not made for it: a long name is in every one of them."""
+        name, levels = len(self.name), len(self.levels)
+        size = Size(levels, levels * (name + 1) + sum(map(len, self.levels)))
+        if self.other:
+            size = size.plus(Size(1, name + len(" other")))
+        return size.plus(Size(1, name + len(" missing"))) if self.missing == "weight" else size
 
     def _declared(self) -> tuple[str, ...]:
         other = (f"{self.name} other",) if self.other else ()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.kinds import Feature, Role, Text
+from fabcost.features.kinds import Feature, Role, Size, Text
 
 Places = npt.NDArray[np.intp]
 
 #: How the columns grew, in plain JSON: a feature's name and its new label, or a new feature.
 Step = list[str] | dict[str, Any]
+
+#: Columns that a written schema may have: a posterior over so many weights has 80 GB.
+MOST_COLUMNS = 100_000
+#: Characters that the names of its columns may have together.
+MOST_CHARACTERS = 50_000_000
 
 
 class Block:
@@ -29,9 +35,15 @@ class Block:
         self.feature = feature
         self.slots: dict[str, int] = {}
         self.named = 0
+        self.characters = 0
         self.where: Places = np.empty(0, dtype=np.intp)
         self.crosses: list[Cross] = []
         self.partners: list[Block] = []
+
+    @property
+    def size(self) -> Size:
+        """Of its own columns, without crosses."""
+        return Size(len(self.slots), self.characters)
 
 
 class Cross:
@@ -71,6 +83,7 @@ class Layout:
     def __init__(self, *, bias: bool = False) -> None:
         self.bias = bias
         self.columns: list[str] = ["bias"] if bias else []
+        self.characters = len("bias") if bias else 0
         self.blocks: dict[str, Block] = {}
         self.by_role: dict[Role, list[Block]] = {"context": [], "item": []}
         self.crosses: list[Cross] = []
@@ -80,8 +93,8 @@ class Layout:
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
         block = self.know(feature)
-        for label in feature.labels:
-            self.append(block, label)
+        places = [self._named(block, label) for label in feature.labels]
+        block.where = np.array(places, dtype=np.intp)
         return block
 
     def know(self, feature: Feature) -> Block:
@@ -111,10 +124,35 @@ class Layout:
         >>> layout.has_room(Boolean("new"), crossed=True)
         False
         """
-        others = self._others(feature) if crossed else []
-        cost = len(feature.labels) * (1 + sum(len(other.slots) for other in others))
+        cost = self.size_of(feature, crossed=crossed).columns
         # A schema that grew before it was limited may be over it; what costs nothing still fits.
         return self.most is None or cost == 0 or len(self.columns) + cost <= self.most
+
+    def size_of(self, feature: Feature, *, crossed: bool) -> Size:
+        """What `meet` would add."""
+        return _with_crosses(feature.size, self._others(feature) if crossed else [])
+
+    def size_of_label(self, block: Block, label: str) -> Size:
+        """What `append` would add."""
+        return _with_crosses(Size(1, len(label)), block.partners)
+
+    def require(self, more: Size, most: int) -> None:
+        """An error, before anything is made, if there would be too many columns or characters.
+
+        Examples
+        --------
+        >>> Layout(bias=True).require(Size(16_000_000, 0), 1000)
+        Traceback (most recent call last):
+        ValueError: the schema needs 16,000,001 columns but may have 1,000
+        """
+        columns, characters = Size(len(self.columns), self.characters).plus(more)
+        if columns > most:
+            raise ValueError(f"the schema needs {columns:,} columns but may have {most:,}")
+        if characters > MOST_CHARACTERS:
+            raise ValueError(
+                f"the names of the schema's columns need {characters:,} characters but may have "
+                f"{MOST_CHARACTERS:,}"
+            )
 
     def cross(self, first: Block, second: Block) -> Cross:
         """Columns for the products of two features."""
@@ -148,9 +186,7 @@ class Layout:
 
     def append(self, block: Block, label: str) -> None:
         """A slot for ``label``, with its column and those of its crosses."""
-        block.slots[label] = len(block.slots)
-        block.named += label.startswith(f"{block.feature.name}=")
-        block.where = np.append(block.where, self._column(label))
+        block.where = np.append(block.where, self._named(block, label))
         for cross in block.crosses:
             if block is cross.first:
                 row = [self._column(f"{label} × {b}") for b in cross.second.slots]
@@ -158,6 +194,13 @@ class Layout:
             else:
                 column = [self._column(f"{a} × {label}") for a in cross.first.slots]
                 cross.where = np.hstack([cross.where, np.array(column, dtype=np.intp)[:, None]])
+
+    def _named(self, block: Block, label: str) -> int:
+        """The column of a new slot."""
+        block.slots[label] = len(block.slots)
+        block.characters += len(label)
+        block.named += label.startswith(f"{block.feature.name}=")
+        return self._column(label)
 
     def _cost(self, block: Block) -> int:
         """How many columns a new label of ``block`` takes."""
@@ -173,4 +216,12 @@ class Layout:
 
     def _column(self, name: str) -> int:
         self.columns.append(name)
+        self.characters += len(name)
         return len(self.columns) - 1
+
+
+def _with_crosses(size: Size, partners: Iterable[Block]) -> Size:
+    total = size
+    for other in partners:
+        total = total.plus(size.crossed(other.size))
+    return total

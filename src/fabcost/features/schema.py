@@ -12,8 +12,8 @@ from fabcost.features.columnar import place_terms, read_table
 from fabcost.features.folded import FoldedRows
 from fabcost.features.folding import Folding
 from fabcost.features.items import EncodedItems, place
-from fabcost.features.kinds import Feature, Role, Term, Text
-from fabcost.features.layout import Layout, Step
+from fabcost.features.kinds import Feature, Role, Size, Term, Text
+from fabcost.features.layout import MOST_COLUMNS, Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
 from fabcost.features.table import Table, is_table
 from fabcost.impressions import FloatArray
@@ -37,6 +37,8 @@ class Schema:
         crosses between context and item the context moves all candidates alike.
     bias
         Whether the first column is 1 in every row.
+    most_columns
+        That may be declared: more are refused before any is made.  None for any number.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Schema:
         crosses: Pairs = (),
         bias: bool = True,
         openness: Openness | None = None,
+        most_columns: int | None = MOST_COLUMNS,
     ) -> None:
         self.openness = openness
         self._layout = Layout(bias=bias)
@@ -64,9 +67,9 @@ class Schema:
         self._declared: list[Feature] = []
         self._crosses: list[tuple[str, str]] = []
         for feature in features:
-            self._declare(feature)
+            self._declare(feature, most_columns)
         for pair in crosses:
-            self._cross(pair)
+            self._cross(pair, most_columns)
 
     @classmethod
     def open(
@@ -89,8 +92,12 @@ class Schema:
         return cls(bias=bias, openness=document.checked_openness(limit, buckets, crosses))
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Schema:
+    def from_dict(
+        cls, given: Mapping[str, Any], *, most_columns: int | None = MOST_COLUMNS
+    ) -> Schema:
         """The schema of `to_dict`, or one that was written by hand.
+
+        A document that needs more than ``most_columns`` is a ValueError, found by counting.
 
         Examples
         --------
@@ -100,9 +107,13 @@ class Schema:
         """
         written = document.read(given)
         schema = cls(
-            written.features, crosses=written.crosses, bias=written.bias, openness=written.openness
+            written.features,
+            crosses=written.crosses,
+            bias=written.bias,
+            openness=written.openness,
+            most_columns=most_columns,
         )
-        schema.regrow(written.grown)
+        schema.regrow(written.grown, most_columns=most_columns)
         return schema
 
     @classmethod
@@ -155,7 +166,7 @@ class Schema:
 
     def copy(self) -> Schema:
         """The same schema, to grow on its own."""
-        return Schema.from_dict(self.to_dict())
+        return Schema.from_dict(self.to_dict(), most_columns=None)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -198,10 +209,10 @@ class Schema:
         """
         return [step.copy() for step in self._layout.grown[count:]]
 
-    def regrow(self, steps: Iterable[Step]) -> None:
-        """Grow as an equal schema did."""
+    def regrow(self, steps: Iterable[Step], *, most_columns: int | None = MOST_COLUMNS) -> None:
+        """Grow as an equal schema did, to ``most_columns`` at most."""
         for step in steps:
-            self._replay(step)
+            self._replay(step, most_columns)
 
     def limit_columns(self, most: int | None) -> None:
         """From now on, give no columns to what is new and would need more than ``most`` in all.
@@ -232,7 +243,7 @@ class Schema:
         """Take over the features that ``reader`` met."""
         for feature in reader.fresh:
             columns = self._layout.has_room(feature, crossed=self._crosses_all)
-            self._replay(document.as_step(feature, columns=columns))
+            self._replay(document.as_step(feature, columns=columns), None)
 
     def place(self, reader: Reader, role: Role, records: Sequence[list[Term]]) -> dict[str, Placed]:
         """Find the slots of what ``reader`` read, growing where they are new."""
@@ -306,49 +317,58 @@ class Schema:
             self._folding = Folding(self._layout)
         return self._folding
 
-    def _declare(self, feature: Feature) -> None:
+    def _declare(self, feature: Feature, most: int | None) -> None:
         if not isinstance(feature, Feature):
             raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
         self._check_new(feature)
+        self._require(feature.size, most)
         self._layout.add(feature)
         self._declared.append(feature)
+
+    def _require(self, size: Size, most: int | None) -> None:
+        if most is not None:
+            self._layout.require(size, most)
 
     def _check_new(self, feature: Feature) -> None:
         if feature.name in self._layout.blocks:
             raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
 
-    def _cross(self, pair: Sequence[str]) -> None:
+    def _cross(self, pair: Sequence[str], most: int | None) -> None:
         names = tuple(pair)
         blocks = self._layout.blocks
         if len(names) != 2 or names[0] == names[1] or not blocks.keys() >= set(names):
             known = ", ".join(map(repr, blocks)) or "none"
             raise ValueError(f"a cross is {pair!r} but must be two different names among {known}")
-        self._layout.cross(blocks[names[0]], blocks[names[1]])
+        first, second = blocks[names[0]], blocks[names[1]]
+        self._require(first.size.crossed(second.size), most)
+        self._layout.cross(first, second)
         self._crosses.append((names[0], names[1]))
 
     @property
     def _crosses_all(self) -> bool:
         return self.openness is not None and self.openness.crosses
 
-    def _replay(self, step: Step) -> None:
+    def _replay(self, step: Step, most: int | None) -> None:
         """Grow by a step, be it new or an earlier schema's."""
         if isinstance(step, dict):
-            self._add_met(*document.of_step(step))
+            self._add_met(*document.of_step(step), most)
         else:
-            self._add_label(*step)
+            self._add_label(step[0], step[1], most)
         self._layout.grown.append(step)
 
-    def _add_label(self, name: str, label: str) -> None:
+    def _add_label(self, name: str, label: str, most: int | None) -> None:
         block = self._layout.blocks.get(name)
         if block is None or not isinstance(block.feature, Text) or label in block.slots:
             raise ValueError(f"the label {label!r} must be new to a text feature, not to {name!r}")
+        self._require(self._layout.size_of_label(block, label), most)
         self._layout.append(block, label)
 
-    def _add_met(self, feature: Feature, columns: bool) -> None:
+    def _add_met(self, feature: Feature, columns: bool, most: int | None) -> None:
         """A feature that came by itself, with its crosses if it has columns."""
         self._check_new(feature)
         self._reader = None
-        if columns:
-            self._layout.meet(feature, crossed=self._crosses_all)
-        else:
+        if not columns:
             self._layout.know(feature)
+            return
+        self._require(self._layout.size_of(feature, crossed=self._crosses_all), most)
+        self._layout.meet(feature, crossed=self._crosses_all)

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import Raw
 
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
 from fabcost.service.messages import Between, Filter, Record, Scalar
+from fabcost.service.remembering import Key, Memory, new_owner
 
-#: Filters whose items are remembered until the catalogue changes.
-FILTERS = 256
+_BYTES_OF_A_PLACE = 8
+
+
+class Selected(NamedTuple):
+    """Items to choose from, their ids as JSON, a number of their own, and where they are kept.
+
+    Those of the whole catalogue stay as long as it does, and have no key.
+
+    Examples
+    --------
+    >>> bytes(Catalogue(Schema.open(), 0, {"ad-1": {}}).selected(None).names)
+    b'["ad-1"]'
+    """
+
+    items: EncodedItems
+    names: Raw
+    number: int
+    key: Key | None
+
+    @property
+    def size(self) -> int:
+        """Bytes; ids are those of the catalogue."""
+        return self.items.parts.nbytes + _BYTES_OF_A_PLACE * len(self.items) + len(self.names)
 
 
 class Catalogue:
     """Items by id, in the order of their first coming.
+
+    Attributes
+    ----------
+    memory
+        Remembers what filters select; a server's models share one.
+    owner
+        Whose entries there are those of the catalogue.
 
     Examples
     --------
@@ -34,7 +65,12 @@ class Catalogue:
         self.items: dict[str, Record] = dict(items)
         self._encoded: EncodedItems | None = None
         self._unread: dict[str, Record] = dict(items)
-        self._filtered: dict[bytes, EncodedItems] = {}
+        self.memory = Memory()
+        self.owner = new_owner()
+        self._numbers = count()
+        self._everything: Selected | None = None
+        self._ids: list[str] | None = None
+        self._places: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -85,14 +121,34 @@ class Catalogue:
 
     def matching(self, wanted: Filter) -> EncodedItems:
         """The items whose features are as wanted."""
-        key = msgspec.json.encode(wanted)
-        found = self._filtered.get(key)
+        return self.selected(wanted).items
+
+    def selected(self, wanted: Filter | None) -> Selected:
+        """The items whose features are as wanted, or all; remembered until something changes."""
+        if wanted is None:
+            if self._everything is None:
+                self._everything = self._select(self.all(), None)
+            return self._everything
+        key = (self.owner, msgspec.json.encode(wanted))
+        found: Selected | None = self.memory.get(key)
         if found is None:
-            found = self._search(wanted)
-            if len(self._filtered) >= FILTERS:
-                del self._filtered[next(iter(self._filtered))]
-            self._filtered[key] = found
+            found = self._select(self._search(wanted), key)
+            self.memory.put(key, found, found.size + len(key[1]))
         return found
+
+    def after(self, item: str | None, limit: int) -> tuple[dict[str, Record], bool]:
+        """The next items after one, or the first, and whether there are more."""
+        if item is not None and item not in self.items:
+            raise UnknownItemError(item)
+        if self._ids is None:
+            self._ids = list(self.items)
+            self._places = {each: place for place, each in enumerate(self._ids, start=1)}
+        start = 0 if item is None else self._places[item]
+        stop = start + limit
+        return {each: self.items[each] for each in self._ids[start:stop]}, stop < len(self._ids)
+
+    def _select(self, items: EncodedItems, key: Key | None) -> Selected:
+        return Selected(items, Raw(msgspec.json.encode(items.names)), next(self._numbers), key)
 
     def _search(self, wanted: Filter) -> EncodedItems:
         positions = [
@@ -106,7 +162,8 @@ class Catalogue:
 
     def _changed(self, version: int) -> None:
         self.version = version
-        self._filtered.clear()
+        self._everything = self._ids = None
+        self.memory.forget(self.owner)
 
 
 def _fits(value: Scalar, wanted: Any) -> bool:

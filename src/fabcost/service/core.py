@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 from typing import TypeVar
@@ -15,7 +14,6 @@ from fabcost.service import looking
 from fabcost.service.clock import Clock
 from fabcost.service.errors import (
     AlreadyThereError,
-    DatabaseUnusableError,
     InvalidRequestError,
     StoreAwayError,
     UnknownModelError,
@@ -26,6 +24,8 @@ from fabcost.service.messages import ModelAnswer
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings
+from fabcost.service.reading import Reading
+from fabcost.service.remembering import CACHE_BYTES, Memory
 from fabcost.service.requests import Call, Count
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
@@ -41,28 +41,35 @@ class Core:
     ----------
     writer
         Writes and learns.
-    reader
-        A second connection, for looking.
+    reader, exporter
+        More connections, for looking and for whole logs, which keep nobody else waiting.
     models
         By name.
     clock, metrics
         Time, and what is counted.
+    cache_bytes
+        Of candidates and scenes that are remembered, over all models.
     """
 
     def __init__(
         self,
         writer: Writer,
         reader: Store,
+        exporter: Store,
         models: dict[str, Model],
         *,
         clock: Clock,
         metrics: Metrics,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
+        self.memory = Memory(cache_bytes)
+        for model in models.values():
+            model.remember_in(self.memory)
         self.metrics = metrics
         self.clock = clock
         self._writer = writer
-        self._reader = reader
-        self._reading = ThreadPoolExecutor(1, "reader")
+        self._reading = Reading(reader, "reader")
+        self._exporting = Reading(exporter, "exporter")
         self._models = models
         self._loop = asyncio.get_running_loop()
         self._own = secrets.token_hex(6)
@@ -92,6 +99,7 @@ class Core:
             self._writer.ledger.recoveries[name] = loaded.recovery
 
         def show(loaded: Loaded) -> None:
+            loaded.model.remember_in(self.memory)
             self._models[name] = loaded.model
 
         try:
@@ -100,11 +108,11 @@ class Core:
             raise InvalidRequestError(str(error)) from error
         return looking.model(loaded.model)
 
-    async def _stored(self, name: str, decision_id: str) -> StoredDecision:
+    async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
+        """What ``read``, which may take long, makes of a decision."""
         self._model(name)
         key = (name, decision_id)
-        found = await self._read(lambda store: store.find_decisions([key]))
-        return looking.found(found, key)
+        return await self._read(lambda store: read(looking.found(store.find_decisions([key]), key)))
 
     async def _count(self) -> None:
         """See to it that the counts have all decisions that were answered, if the database can."""
@@ -146,14 +154,7 @@ class Core:
         return await self._call(if_there, then, show)
 
     async def _read(self, function: Callable[[Store], T]) -> T:
-        return await self._loop.run_in_executor(self._reading, self._read_now, function)
-
-    def _read_now(self, function: Callable[[Store], T]) -> T:
-        try:
-            return function(self._reader)
-        except (StoreAwayError, DatabaseUnusableError):
-            self._reader.reopen()
-            return function(self._reader)
+        return await self._reading.ask(function)
 
 
 def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:

@@ -87,6 +87,18 @@ class AlreadyThereError(ServiceError):
         super().__init__(f"there is a model {name!r} already")
 
 
+class BusyError(ServiceError):
+    """Too much of this is under way; later it can be asked for again.
+
+    Examples
+    --------
+    >>> BusyError("8 exports are under way").code
+    'busy'
+    """
+
+    code = "busy"
+
+
 class DatabaseError(ServiceError):
     """The database does not do what is needed; ``detail`` says more, to operators only.
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
+from fabcost.features.reader import Reader
 from fabcost.inference.fabcost import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
 from fabcost.service.errors import (
+    BusyError,
     InvalidRequestError,
     LearningFailedError,
     StoreAwayError,
@@ -21,6 +25,8 @@ from fabcost.service.model_settings import ModelSettings
 from fabcost.service.requests import Feed, Write
 from fabcost.service.store.rows import DecisionRow, StoredDecision
 
+#: Logs that are exported at once; each holds a page or two in memory.
+MOST_EXPORTS = 8
 _LOOK_AGAIN_SECONDS = 0.25
 #: How long an import keeps others waiting.
 _TURN_SECONDS = 0.005
@@ -29,20 +35,43 @@ _TURN_SECONDS = 0.005
 class Exchanging(Core):
     """Exports and imports."""
 
-    async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
-        """A page of the log."""
-        self._model(name)
-        return await self._read(lambda store: store.history(name, after=after, limit=limit))
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._exports = 0
 
-    async def check_log(self, name: str, numbered: Sequence[tuple[int, LoggedImpression]]) -> None:
+    @contextmanager
+    def exporting(self) -> Iterator[None]:
+        """While a log is exported: an error if too many are already."""
+        if self._exports >= MOST_EXPORTS:
+            raise BusyError(f"{self._exports} exports of logs are under way, which is the most")
+        self._exports += 1
+        try:
+            yield
+        finally:
+            self._exports -= 1
+
+    async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
+        """A page of the log; pages of several exports are read by turns."""
+        self._model(name)
+        return await self._exporting.ask(
+            lambda store: store.history(name, after=after, limit=limit)
+        )
+
+    async def check_log(
+        self, name: str, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]
+    ) -> None:
         """An error that names a line which cannot be imported, before anything is written.
 
-        From then on the schema has every feature of the log, so that no line can be refused later.
+        ``read`` gives the lines with their numbers, as often as it is asked to.  From then on the
+        schema has every feature of the log, so that no line can be refused later.
         """
         while True:
             schema = self._model(name).schema
             reader, known = schema.reader(), len(schema.features)
-            await asyncio.to_thread(check_all, reader, numbered)
+            try:
+                await asyncio.to_thread(_check_read, reader, read)
+            except ValueError as error:
+                raise InvalidRequestError(str(error)) from error
             if schema is self._model(name).schema and known == len(schema.features):
                 schema.grow_to(reader)
                 return
@@ -96,7 +125,8 @@ class Exchanging(Core):
         while True:
             learner = await self._call_about(name, lambda _: self._copied_learner(name))
             if learner is not None:
-                return moving.to_file(model, learner)
+                schema = model.schema.to_dict()
+                return await asyncio.to_thread(moving.to_file, model.settings, schema, learner)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -114,6 +144,10 @@ class Exchanging(Core):
     def _copied_learner(self, name: str) -> FabCost | None:
         learner = self._writer.ledger.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
+
+
+def _check_read(reader: Reader, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]) -> None:
+    check_all(reader, read())
 
 
 def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:

@@ -193,12 +193,7 @@ def schema_of(settings: ModelSettings) -> Schema:
     """
     if settings.schema is None:
         return Schema.open()
-    schema = Schema.from_dict(settings.schema)
+    schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
     if schema.width == 0:
         raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-    if schema.width > settings.most_weights:
-        raise ValueError(
-            f"the schema has {schema.width} columns but the model may have "
-            f"{settings.most_weights} weights"
-        )
     return schema

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.counting import predicted
-from fabcost.service.errors import UnknownDecisionError, UnknownItemError
+from fabcost.service.errors import UnknownDecisionError
 from fabcost.service.learning import Learnt
 from fabcost.service.messages import (
     CalibrationBin,
     Contribution,
+    DecisionView,
     ExplanationAnswer,
     ItemsAnswer,
     ItemTally,
@@ -26,7 +26,7 @@ from fabcost.service.messages import (
     Weight,
 )
 from fabcost.service.model import Model
-from fabcost.service.records import impression, view
+from fabcost.service.records import Impression, view
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -39,6 +39,9 @@ from fabcost.service.widening import widened
 from fabcost.service.writer import Writer
 
 _TOP_ITEMS = 10
+#: Bytes of decisions after which a page of them ends, and how many are read in one go.
+_PAGE_BYTES = 8 * 1024 * 1024
+_ROWS_AT_ONCE = 20
 _OLDEST_TOTALS_SECONDS = 60.0
 
 
@@ -88,15 +91,7 @@ def degraded(each: Model) -> str | None:
 
 def items(catalogue: Catalogue, limit: int, after: str | None) -> ItemsAnswer:
     """A page of a catalogue, in the order of the items' first coming."""
-    if after is not None and after not in catalogue.items:
-        raise UnknownItemError(after)
-    every = iter(catalogue.items.items())
-    if after is not None:
-        for item, _ in every:
-            if item == after:
-                break
-    page = dict(islice(every, limit))
-    more = next(every, None) is not None
+    page, more = catalogue.after(after, limit)
     return ItemsAnswer(version=catalogue.version, items=page, next=list(page)[-1] if more else None)
 
 
@@ -120,9 +115,25 @@ def found(stored: Mapping[Key, StoredDecision], key: Key) -> StoredDecision:
     return stored[key]
 
 
-def explain(each: Model, stored: StoredDecision) -> ExplanationAnswer:
+def recent(
+    store: Store, name: str, limit: int, before: int | None
+) -> tuple[list[DecisionView], int | None]:
+    """The latest decisions, and where the next page begins; large ones make a page shorter."""
+    views: list[DecisionView] = []
+    size, oldest = 0, before
+    while len(views) < limit and size < _PAGE_BYTES:
+        many = min(_ROWS_AT_ONCE, limit - len(views))
+        rows = store.recent(name, limit=many, before=oldest)
+        views += map(view, rows)
+        if len(rows) < many:
+            return views, None
+        size += sum(len(row.record) for row in rows)
+        oldest = rows[-1].seq
+    return views, oldest
+
+
+def explain(each: Model, row: Impression, decision: DecisionView) -> ExplanationAnswer:
     """What each column of the chosen row adds to its score under the posterior of now."""
-    row = impression(stored.features)
     published = each.learning.published
     belief = widened(published.belief, each.schema.width, each.settings.prior_variance)
     learnt = [Learnt(row, 1)]
@@ -138,7 +149,7 @@ def explain(each: Model, stored: StoredDecision) -> ExplanationAnswer:
     ]
     contributions.sort(key=lambda one: -abs(one.contribution))
     return ExplanationAnswer(
-        decision=view(stored),
+        decision=decision,
         posterior_version=published.version,
         click_probability=float(
             np.clip(predicted(published, each.settings.prior_variance, learnt)[0], 0.0, 1.0)

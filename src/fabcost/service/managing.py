@@ -119,11 +119,17 @@ class Managing(Keyring):
 
     def _forget(self, name: str) -> None:
         """A model is deleted."""
-        self._models.pop(name, None)
+        model = self._models.pop(name, None)
+        if model is not None:
+            model.forget()
 
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""
         return looking.items(self._model(name).catalogue, limit, after)
+
+    def catalogue_version(self, name: str) -> int:
+        """Of the catalogue as it is now."""
+        return self._model(name).catalogue.version
 
     def item(self, name: str, item: str) -> Record:
         """The features of one item."""

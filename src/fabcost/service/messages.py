@@ -8,6 +8,8 @@ from msgspec import Meta, Struct
 
 from fabcost.service.model_settings import ModelSettings
 
+#: How long a server takes at most for whole models, logs and catalogues.
+TRANSFER_SECONDS = 600.0
 LONGEST_ID = 256
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 # Python's $ would let a newline follow.

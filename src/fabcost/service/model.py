@@ -16,6 +16,7 @@ from fabcost.service.learning import Learning, Published
 from fabcost.service.messages import DecisionAnswer, DecisionRequest, Record
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.records import NewRecord, encoded
+from fabcost.service.remembering import Memory
 from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.widening import widened
@@ -79,6 +80,14 @@ class Model:
         self.settings = settings
         self.edited = edited
         self._chooser = Chooser(settings)
+
+    def remember_in(self, memory: Memory) -> None:
+        """Share what is remembered of scenes with other models."""
+        self.catalogue.memory = memory
+
+    def forget(self) -> None:
+        """Remember nothing any longer."""
+        self.catalogue.memory.forget(self.catalogue.owner)
 
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""

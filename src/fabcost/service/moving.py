@@ -9,11 +9,11 @@ import msgspec
 
 from fabcost import archive
 from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.features.schema import Schema
 from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.fabcost import FabCost
 from fabcost.inference.refresh import Refresh
 from fabcost.recommender import FORMAT, Recommender
-from fabcost.service.model import Model
 from fabcost.service.model_settings import (
     LONGEST_WAIT,
     EpsilonGreedySettings,
@@ -35,24 +35,30 @@ _POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
 }
 #: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
 _SERVICE = "service"
+#: Bytes of a file's settings; some twenty times as many in memory while they are read.
+MOST_SETTINGS = 8 * 1024 * 1024
 
 
-def to_file(model: Model, learner: FabCost) -> bytes:
-    """What `Recommender.load` reads; ``learner`` is a copy and may be changed."""
-    missing = model.schema.width - learner.posterior.dimension
+def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) -> bytes:
+    """What `Recommender.load` reads.
+
+    ``grown`` is the schema of now as a document; ``learner`` is a copy and may be changed.
+    """
+    schema = Schema.from_dict(grown, most_columns=None)
+    missing = schema.width - learner.posterior.dimension
     if missing:
-        learner.grow(model.settings.prior_variance, missing)
+        learner.grow(settings.prior_variance, missing)
     recommender = Recommender(
-        model.schema,
+        schema,
         learner=learner,
-        policy=model.settings.policy.policy(),
-        prior_variance=model.settings.prior_variance,
-        seed=model.settings.seed,
-        wait=model.settings.reward_wait_seconds,
+        policy=settings.policy.policy(),
+        prior_variance=settings.prior_variance,
+        seed=settings.seed,
+        wait=settings.reward_wait_seconds,
     )
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
-    own = msgspec.structs.replace(model.settings, schema=None)
+    own = msgspec.structs.replace(settings, schema=None)
     return archive.pack(FORMAT, {**document, _SERVICE: msgspec.to_builtins(own)}, arrays)
 
 
@@ -62,11 +68,11 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     What fixes how it learns comes from the file.  Everything else is that of ``settings``, or of
     the model from which the file came, or else the recommender's policy and wait, in seconds.
     """
+    document, _ = archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
     recommender = Recommender.from_bytes(content, source="the file")
     learner = recommender.learner
     if not isinstance(learner, FabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
-    document, _ = archive.unpack(FORMAT, content, "the file")
     given = msgspec.to_builtins(settings or _settings(recommender, document))
     fixed = {
         "schema": recommender.schema.to_dict(),

@@ -13,13 +13,11 @@ from fabcost.features.items import EncodedItems
 from fabcost.features.kinds import Term
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.catalogue import Catalogue
+from fabcost.service.catalogue import Catalogue, Selected
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.messages import DecisionRequest, Record
 from fabcost.service.records import Impression, encoded
-
-#: Contexts whose rows are remembered.
-REMEMBERED = 1024
+from fabcost.service.remembering import Key, Memory
 
 _encoder = msgspec.json.Encoder()
 
@@ -34,7 +32,8 @@ class Chosen(NamedTuple):
 class Scene(NamedTuple):
     """Candidates in a context: ids and rows, and both sides as JSON.
 
-    ``items`` are the features of a catalogue, ``chosen`` what was written down before.
+    ``items`` are the features of a catalogue; with a ``key``, what is written down of a candidate
+    is remembered.
     """
 
     names: tuple[str, ...]
@@ -42,16 +41,29 @@ class Scene(NamedTuple):
     context: Raw
     candidates: Raw
     items: Mapping[str, Record] | None
-    chosen: dict[int, Chosen]
+    key: Key | None
+    memory: Memory
 
     def at(self, place: int) -> Chosen:
         """The candidate at a place, as it is written down."""
-        found = self.chosen.get(place)
+        if self.key is None:
+            return self._written(place)
+        key = (*self.key, place)
+        found: Chosen | None = self.memory.get(key)
         if found is None:
-            row = encoded(Impression.of(self.rows.row(place)))
-            features = None if self.items is None else _raw(self.items[self.names[place]])
-            found = self.chosen[place] = Chosen(row, features)
+            found = self._written(place)
+            size = len(found.row) + (0 if found.features is None else len(found.features))
+            self.memory.put(key, found, size)
         return found
+
+    def _written(self, place: int) -> Chosen:
+        row = encoded(Impression.of(self.rows.row(place)))
+        return Chosen(row, None if self.items is None else _raw(self.items[self.names[place]]))
+
+    @property
+    def size(self) -> int:
+        """Bytes of its own, without the candidates."""
+        return self.rows.own_bytes + len(self.context)
 
 
 class Scenes:
@@ -68,9 +80,6 @@ class Scenes:
     def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
         self._schema = schema
         self._catalogue = catalogue
-        self._remembered: dict[tuple[EncodedItems, int, bytes], Scene] = {}
-        self._version = catalogue.version
-        self._names: tuple[EncodedItems | None, Raw] = (None, Raw())
 
     def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         """The scene of a request, and the places that are excluded; errors change nothing."""
@@ -91,54 +100,63 @@ class Scenes:
         excluded = _excluded(read.names, request.exclude)
         self._schema.grow_to(reader)
         items = self._schema.place_items(reader, read)
-        return self._drawn(terms, items, _raw(request.context), None), excluded
+        names, context = _raw(items.names), _raw(request.context)
+        return self._drawn(terms, items, names, context, None, None), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
-        items = self._chosen_items(request)
-        excluded = _excluded(items.names, request.exclude)  # type: ignore[arg-type]
-        context = _encoder.encode(request.context)
         if request.items is not None:
-            return self._read(request, items, Raw(context)), excluded
-        if self._version != self._catalogue.version:
-            self._version = self._catalogue.version
-            self._remembered.clear()
-        scene = self._remembered.get((items, self._schema.width, context))
-        if scene is None:
-            scene = self._read(request, items, Raw(context))
-            self._remember((items, self._schema.width, context), scene)
-        return scene, excluded
+            items = self._catalogue.named(request.items)
+            excluded = _excluded(items.names, request.exclude)  # type: ignore[arg-type]
+            context = _raw(request.context)
+            return self._read(request, items, _raw(items.names), context, None), excluded
+        selected = self._catalogue.selected(request.filter)
+        excluded = _excluded(selected.items.names, request.exclude)  # type: ignore[arg-type]
+        return self._remembered(request, selected), excluded
 
-    def _read(self, request: DecisionRequest, items: EncodedItems, context: Raw) -> Scene:
+    def _remembered(self, request: DecisionRequest, selected: Selected) -> Scene:
+        context, memory = _encoder.encode(request.context), self._catalogue.memory
+        key = self._key(selected, context)
+        scene: Scene | None = memory.get(key)
+        if scene is None:
+            scene = self._read(request, selected.items, selected.names, Raw(context), key)
+            # Reading it may have grown the schema.
+            key = self._key(selected, context)
+            scene = scene._replace(key=key)
+            memory.put(key, scene, scene.size)
+        # Asked for last, the candidates stay longer than the scenes that hold them.
+        if selected.key is not None and memory.get(selected.key) is None:
+            memory.drop(key)
+        return scene
+
+    def _key(self, selected: Selected, context: bytes) -> Key:
+        return (self._catalogue.owner, selected.number, self._schema.width, context)
+
+    def _read(
+        self,
+        request: DecisionRequest,
+        items: EncodedItems,
+        names: Raw,
+        context: Raw,
+        key: Key | None,
+    ) -> Scene:
         reader: Reader = self._schema.reader()
         terms = reader.read(request.context, "context")
         self._schema.grow_to(reader)
-        return self._drawn(terms, items, context, self._catalogue.items)
+        return self._drawn(terms, items, names, context, self._catalogue.items, key)
 
     def _drawn(
         self,
         terms: list[Term],
         items: EncodedItems,
+        names: Raw,
         context: Raw,
         features: Mapping[str, Record] | None,
+        key: Key | None,
     ) -> Scene:
-        names: tuple[str, ...] = items.names  # type: ignore[assignment]
-        if self._names[0] is not items:
-            self._names = (items, _raw(names))
+        ids: tuple[str, ...] = items.names  # type: ignore[assignment]
         rows = self._schema.drawn(terms, items)
-        return Scene(names, rows, context, self._names[1], features, {})
-
-    def _remember(self, key: tuple[EncodedItems, int, bytes], scene: Scene) -> None:
-        if len(self._remembered) >= REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        self._remembered[key] = scene
-
-    def _chosen_items(self, request: DecisionRequest) -> EncodedItems:
-        if request.items is not None:
-            return self._catalogue.named(request.items)
-        if request.filter is not None:
-            return self._catalogue.matching(request.filter)
-        return self._catalogue.all()
+        return Scene(ids, rows, context, names, features, key, self._catalogue.memory)
 
 
 def _raw(value: Any) -> Raw:

@@ -154,6 +154,7 @@ async def start_service(
         lambda: store_at(settings.database),
         tell=lambda message: log.warning("database", message=message),
         backlog=settings.backlog,
+        cache_bytes=settings.cache_bytes,
         park_seconds=settings.park_seconds,
         # Well before whoever asks is told that it took too long.
         durable_within=min(2.0, settings.request_seconds / 4),

@@ -17,6 +17,7 @@ from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
 from fabcost.service.progress import Progress
+from fabcost.service.remembering import CACHE_BYTES
 from fabcost.service.requests import Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
@@ -58,6 +59,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         park_seconds: float = 120.0,
         durable_within: float = 2.0,
         progress: Progress | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
@@ -74,17 +76,20 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             tell=tell,
             backlog=backlog,
         )
-        reader = open_store()
-        await asyncio.to_thread(reader.open, take_over=False)
+        reader, exporter = open_store(), open_store()
+        for store in (reader, exporter):
+            await asyncio.to_thread(store.open, take_over=False)
         writer.start()
         return cls(
             writer=writer,
             reader=reader,
+            exporter=exporter,
             models=loaded.models,
             clock=clock,
             metrics=metrics,
             park_seconds=park_seconds,
             durable_within=durable_within,
+            cache_bytes=cache_bytes,
         )
 
     async def stop(self) -> None:
@@ -97,9 +102,9 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             await self._sweeping
         self._writer.hand_over()
         await asyncio.to_thread(self._writer.stop)
-        self._reading.shutdown()
+        self._reading.close()
+        self._exporting.close()
         self._writer.ledger.store.close()
-        self._reader.close()
 
     @property
     def ready(self) -> str | None:

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from fabcost.service.remembering import CACHE_BYTES
+
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
@@ -48,6 +50,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log_format: Literal["json", "console"] = "json"
     body_bytes: Count = 1_048_576
     import_bytes: Count = 67_108_864
+    import_lines: Count = 250_000
+    decoded_bytes: Count = 268_435_456
     candidates: Count = 1_000
     features: Count = 100
     text_length: Count = 1_000
@@ -57,6 +61,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_alive_seconds: Count = 5
     shutdown_seconds: Count = 30
     backlog: Count = 100_000
+    cache_bytes: Annotated[int, Meta(ge=0)] = CACHE_BYTES
     park_seconds: Seconds = 120.0
     create_personalizer_models: bool = True
 

@@ -12,7 +12,7 @@ from fabcost.service.messages import (
     PosteriorAnswer,
     StatsAnswer,
 )
-from fabcost.service.records import view
+from fabcost.service.records import impression, view
 
 
 class Viewing(Core):
@@ -38,18 +38,19 @@ class Viewing(Core):
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""
-        return view(await self._stored(name, decision_id))
+        return await self._stored(name, decision_id, view)
 
     async def decisions(
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins."""
         self._model(name)
-        rows = await self._read(lambda store: store.recent(name, limit=limit, before=before))
-        more = rows[-1].seq if len(rows) == limit else None
-        return [view(row) for row in rows], more
+        return await self._read(lambda store: looking.recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What speaks for the chosen item, under the posterior of now."""
         model = self._model(name)
-        return looking.explain(model, await self._stored(name, decision_id))
+        row, shown = await self._stored(
+            name, decision_id, lambda stored: (impression(stored.features), view(stored))
+        )
+        return looking.explain(model, row, shown)

@@ -13,10 +13,11 @@ from fabcost.client import NEVER, ClientError, ModelSettings, Retries
 from fabcost.client.call import Call, Reply, body
 from fabcost.client.decisions import decide, give_feedback
 from fabcost.client.exchange import Event, Lost, Pause, Send, exchange
-from fabcost.client.models import create_model, delete_item, delete_model
-from fabcost.client.transfers import import_model
+from fabcost.client.models import create_model, delete_item, delete_model, put_items
+from fabcost.client.transfers import export_log, export_model, import_log, import_model
 from fabcost.client.views import get_ready
-from fabcost.service.messages import ModelAnswer
+from fabcost.client.wire import Address
+from fabcost.service.messages import TRANSFER_SECONDS, ModelAnswer
 
 ANSWERED_LATE = Lost(sent=True, why="ReadTimeout")
 REFUSED_CONNECTION = Lost(sent=False, why="ConnectError")
@@ -257,3 +258,34 @@ def test_any_answer_that_is_not_understood_is_an_error_of_the_client(content: by
 def test_retries_that_mean_nothing_are_refused(wrong: dict[str, float], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Retries(**wrong)  # type: ignore[arg-type]
+
+
+LONG: list[Call[Any]] = [
+    import_log("news", "jsonl", b""),
+    export_log("news", "jsonl"),
+    export_model("news"),
+    *put_items("news", {"a": {"age": 3}}),
+]
+TOO_SLOW = Reply(503, {"retry-after": "1"}, b'{"error":{"code":"timeout","message":"no answer"}}')
+
+
+@pytest.mark.parametrize("call", LONG, ids=lambda call: f"{call.method} {call.path}")
+@pytest.mark.parametrize("late", [ANSWERED_LATE, TOO_SLOW], ids=["no answer", "503"])
+def test_what_takes_a_server_long_is_waited_for_and_repeated(
+    call: Call[Any], late: Reply | Lost
+) -> None:
+    """A server that has not come to the end in time has done a part, and goes on from there."""
+    answer = Reply(200, {}, b'{"imported": 3, "version": 3}')
+    played = Played(call, late, late, late, answer, slow=TRANSFER_SECONDS)
+    assert played.error is None
+    assert [step.timeout > TRANSFER_SECONDS for step in played.sent] == [True] * 4
+    assert sum(played.pauses) < USUAL.deadline
+
+
+def test_a_server_that_is_not_there_is_not_waited_for() -> None:
+    played = Played(LONG[0], *[REFUSED_CONNECTION] * 6)
+    assert played.error is not None
+    assert (played.error.code, played.now < USUAL.deadline) == ("unreachable", True)
+    given = Address("http://127.0.0.1", None).request(played.sent[0])
+    assert given["timeout"].read > TRANSFER_SECONDS
+    assert given["timeout"].connect == 10.0

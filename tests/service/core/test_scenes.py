@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.service import scenes
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionRequest, Record
+from fabcost.service.messages import DecisionRequest
 from fabcost.service.records import impression
 from fabcost.service.scenes import Scenes
 
@@ -51,16 +50,6 @@ def test_values_of_other_types_are_other_contexts() -> None:
     assert found.of(DecisionRequest(context={"new": True}))
     with pytest.raises(InvalidRequestError, match="must be True or False"):
         found.of(DecisionRequest(context={"new": 1}))
-
-
-def test_not_everything_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scenes, "REMEMBERED", 3)
-    schema = Schema.open()
-    found = Scenes(schema, Catalogue(schema, 0, {"x": {"age": 1}}))
-    for hour in range(10):
-        context: Record = {"hour": hour}
-        found.of(DecisionRequest(context=context))
-    assert len(found._remembered) == 3
 
 
 def _padded(rows: Any, width: int) -> Any:

@@ -15,6 +15,7 @@ from tests.service.http.serving import Running, running
 SMALL: dict[str, Any] = {
     "body_bytes": 2_000,
     "import_bytes": 4_000,
+    "import_lines": 5,
     "candidates": 3,
     "features": 2,
     "text_length": 10,
@@ -48,6 +49,12 @@ def code(answer: httpx.Response) -> tuple[int, str]:
     assert error["request_id"] == answer.headers["x-request-id"]
     assert error["message"]
     return answer.status_code, error["code"]
+
+
+def test_so_many_items_come_at_once(http: httpx.Client) -> None:
+    answer = http.put("/v1/models/news/items", json={"items": records(6)})
+    assert code(answer) == (422, "invalid_request")
+    assert "of length <= 5" in answer.json()["error"]["message"]
 
 
 def records(many: int, features: int = 1, text: str = "t") -> dict[str, Any]:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fabcost.service.messages import Record
+from fabcost.service.settings import Settings
 from fabcost.service.transfer.blocks import blocks, check
 from fabcost.service.transfer.formats import Format, read_impressions
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LogLine
 from fabcost.service.transfer.naming import Names
 from tests.service.transfer.logs import FORMATS, written
@@ -34,6 +37,19 @@ def test_a_large_file_goes_in_blocks(tmp_path: Path) -> None:
         assert read == [part.size for part in parts]
         found = [each for part in parts for _, each in read_impressions(part.body, form)]
         assert [each.decision_id for each in found] == [line.decision_id for line in lines]
+
+
+def test_blocks_of_large_rows_have_fewer_of_them(tmp_path: Path) -> None:
+    candidates: dict[str, Record] = {f"{k:0250d}": {} for k in range(1_000)}
+    line = LogLine(decision_id="d", candidates=candidates, item=f"{0:0250d}")
+    path = tmp_path / "log.parquet"
+    path.write_bytes(written([[line] * 100], "parquet"))
+    parts = list(blocks(path, "parquet"))
+    assert len(parts) == 2
+    assert sum(part.size for part in parts) == path.stat().st_size
+    limits = Limits.of(Settings())._replace(decoded_bytes=20_000_000)
+    for part in parts:
+        list(read_impressions(part.body, "parquet", limits=limits))
 
 
 def test_an_error_in_a_later_block_has_the_number_of_its_line(tmp_path: Path) -> None:

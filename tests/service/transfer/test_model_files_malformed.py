@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from fabcost.service.messages import DecisionRequest, FeedbackRequest
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
-from tests.inference.mutations import mutations
+from tests.inference.mutations import altered, mutations
 from tests.service.core.running import cars, serving
 from tests.service.transfer.playing import CANDIDATES, play, served
 
@@ -62,6 +64,37 @@ def test_whatever_a_file_says_it_is_refused_or_learns(tmp_path: Path) -> None:
             await service.delete_model("there")
         assert len(chosen) > refused > len(chosen) / 3
         assert await learns(service, "here", "after all") == "applied"
+
+    served(tmp_path, work)
+
+
+def test_whatever_bytes_a_file_has_it_is_refused_or_learns(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        document, arrays = await exported(service)
+        content, refused = archive.pack(FORMAT, document, arrays), 0
+        for other in islice(altered(content, np.random.default_rng(7)), 600):
+            try:
+                await service.import_model("there", other)
+            except InvalidRequestError:
+                refused += 1
+                continue
+            assert await learns(service, "there", "d") == "applied"
+            await service.delete_model("there")
+        assert refused > 400
+
+    served(tmp_path, work)
+
+
+def test_settings_that_would_fill_the_memory_are_not_read(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        document, arrays = await exported(service)
+        content = archive.pack(FORMAT, {**document, "more": 3_000_000 * [[]]}, arrays)
+        complaint = "its settings have 12,...,... bytes but may have 8,388,608"
+        tracemalloc.start()
+        with pytest.raises(InvalidRequestError, match=complaint):
+            await service.import_model("there", content)
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+        tracemalloc.stop()
 
     served(tmp_path, work)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ from fabcost.features.reader import Reader
 from fabcost.service import exchanging, transfer
 from fabcost.service.errors import InvalidRequestError, UnknownModelError
 from fabcost.service.logged import check_all, logged_row
-from fabcost.service.messages import DecisionRequest, LoggedImpression
+from fabcost.service.messages import DecisionRequest, LoggedImpression, Record
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.transfer import pages
 from fabcost.service.transfer.formats import Format, read_impressions
+from fabcost.service.transfer.lines import LogLine
 from fabcost.service.transfer.pages import PAGE
-from tests.service.transfer.logs import FORMATS
+from tests.service.transfer.logs import FORMATS, written
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
 
 
@@ -154,6 +156,24 @@ def test_an_unknown_model_is_said_to_be(tmp_path: Path) -> None:
     served(tmp_path, work)
 
 
+def test_a_log_is_learnt_in_little_more_memory_than_it_has(tmp_path: Path) -> None:
+    """Its lines are many times as large when they are decoded: a few are at a time."""
+    candidates: dict[str, Record] = {f"a{k}": {"x": 1} for k in range(1_000)}
+    line = LogLine(candidates=candidates, item="a0", value=1.0)
+    body = written([40 * [line]], "jsonl")
+
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        tracemalloc.start()
+        try:
+            assert await transfer.load(service, "here", "jsonl", body) == 40
+            assert tracemalloc.get_traced_memory()[1] < 6_000_000
+        finally:
+            tracemalloc.stop()
+
+    served(tmp_path, work)
+
+
 def test_others_are_served_while_a_log_is_read_and_learnt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,8 +186,9 @@ def test_others_are_served_while_a_log_is_read_and_learnt(
             await asyncio.sleep(0)
 
     def read(*given: Any, **options: Any) -> Any:
-        threads.append(threading.current_thread())
-        return read_impressions(*given, **options)
+        for each in read_impressions(*given, **options):
+            threads.append(threading.current_thread())
+            yield each
 
     def check(*given: Any) -> None:
         threads.append(threading.current_thread())
@@ -190,6 +211,6 @@ def test_others_are_served_while_a_log_is_read_and_learnt(
         other.cancel()
 
     served(tmp_path, work)
-    assert len(threads) == 2
+    assert len(threads) == 1 + 2 * 20
     assert threading.main_thread() not in threads
     assert len(set(at)) == 20

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
+from fabcost.service.messages import Record
 from fabcost.service.transfer import parquet
 from fabcost.service.transfer.formats import read_impressions
 from fabcost.service.transfer.lines import LogLine
@@ -41,6 +42,16 @@ def test_parquet_is_written_while_it_grows() -> None:
     file = pq.ParquetFile(io.BytesIO(b"PAR1" + b"".join(written) + pieces.end()))
     assert file.num_row_groups == 3
     assert file.metadata.num_rows == 1 + 5 * parquet.GROUP // 2
+
+
+def test_large_lines_are_written_sooner() -> None:
+    candidates: dict[str, Record] = {f"{k:0250d}": {} for k in range(1_000)}
+    line = LogLine(decision_id="d", candidates=candidates, item=f"{0:0250d}")
+    pieces = ParquetPieces()
+    written = [pieces.page([line] * 10) for _ in range(10)]
+    assert sum(len(piece) > 4 for piece in written) == 1
+    content = b"".join(written) + pieces.end()
+    assert pq.ParquetFile(io.BytesIO(content)).metadata.num_rows == 100
 
 
 @pytest.mark.parametrize("body", [b"PAR1", b""])

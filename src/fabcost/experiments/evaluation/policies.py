@@ -76,10 +76,13 @@ def evaluated(
 def _estimates(log: Log, name: str, outlook: Outlook, settings: Settings) -> dict[str, Estimate]:
     logged = (log.reward, log.propensity, outlook.target)
     model = (outlook.predicted, outlook.value)
-    level, clip = settings.level, settings.clip
+    level, clip, least = settings.level, settings.clip, settings.least_propensity
     ways: dict[str, Callable[[], Estimate]] = {
         "replay": lambda: evaluate.rejection(
-            *logged, rng=settings.stream(f"accept {name}"), level=level
+            *logged,
+            rng=settings.stream(f"accept {name}"),
+            largest_weight=None if least is None else 1.0 / least,
+            level=level,
         ),
         "ips": lambda: evaluate.ips(*logged, clip=clip, level=level),
         "snips": lambda: evaluate.snips(*logged, clip=clip, level=level),
@@ -99,7 +102,7 @@ def _learning(log: Log, target: Target, settings: Settings, advance: Advance) ->
     return evaluate.learning_replay(
         bandit,
         _rounds(log, advance),
-        least_propensity=float(log.propensity.min()),
+        least_propensity=settings.least_propensity or float(log.propensity.min()),
         rng=settings.stream(f"accept {target.name}"),
         level=settings.level,
     )

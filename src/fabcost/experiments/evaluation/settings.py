@@ -41,6 +41,9 @@ class Settings:
         Weights drawn for the probabilities of a Thompson policy.
     seed
         Of folds, draws and acceptance; what a policy gets does not depend on the others.
+    least_propensity
+        That logging can give, if it is known: with it ``replay`` is unbiased.  Without, it is that
+        of the log.
     """
 
     estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")
@@ -50,6 +53,7 @@ class Settings:
     prior_variance: float = 1.0
     draws: int = 256
     seed: int = 0
+    least_propensity: float | None = None
 
     def __post_init__(self) -> None:
         for name in self.estimators:
@@ -57,6 +61,10 @@ class Settings:
                 raise ValueError(f"estimator is {name!r} but must be one of {ESTIMATORS}")
         if not self.draws >= 1:
             raise ValueError(f"draws is {self.draws} but must be at least 1")
+        if self.least_propensity is not None and not 0.0 < self.least_propensity <= 1.0:
+            raise ValueError(
+                f"least_propensity is {self.least_propensity} but must be above 0 and at most 1"
+            )
 
     def stream(self, name: str) -> np.random.Generator:
         """The random numbers of ``name``, which no other name disturbs."""

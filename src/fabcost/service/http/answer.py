@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +18,7 @@ class Answer(NamedTuple):
     """Status, body and what differs from the headers that every answer has."""
 
     status: int
-    body: bytes | AsyncIterator[bytes]
+    body: bytes | AsyncGenerator[bytes]
     content_type: bytes = JSON
     headers: tuple[Header, ...] = ()
 

@@ -152,7 +152,7 @@ def limited(settings: Settings) -> Limited:
         ("exclude", ids, []),
     )
     bulk = Annotated[list[FeedbackRequest], Meta(min_length=1, max_length=settings.bulk_feedback)]
-    items = Annotated[dict[Id, record], Meta(min_length=1)]  # type: ignore[valid-type]
+    items = Annotated[dict[Id, record], Meta(min_length=1, max_length=settings.import_lines)]  # type: ignore[valid-type]
     return Limited(
         decision,
         record,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection, Iterable
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Collection, Iterable
 from time import perf_counter
 
 from starlette.types import Receive, Scope, Send
@@ -62,7 +63,7 @@ class Gate:
         try:
             route, answer = await self._answer(incoming, identity)
             if not _sent_whole(answer, identity, scope):
-                await _deliver(answer, of_answer(answer, identity), scope["method"], send)
+                await _deliver(answer, of_answer(answer, identity), incoming, send)
         finally:
             self.site.in_flight -= 1
         method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -117,17 +118,31 @@ def _sent_whole(answer: Answer, identity: bytes, scope: Scope) -> bool:
     return True
 
 
-async def _deliver(answer: Answer, headers: list[Header], method: str, send: Send) -> None:
-    body = answer.body
+async def _deliver(answer: Answer, headers: list[Header], incoming: Incoming, send: Send) -> None:
+    body, is_head = answer.body, incoming.scope["method"] == "HEAD"
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if not isinstance(body, bytes) and method != "HEAD":
-        async for chunk in body:
+    if isinstance(body, bytes):
+        await send({"type": "http.response.body", "body": b"" if is_head else body})
+        return
+    async with contextlib.aclosing(body):
+        if not is_head:
+            await _pass_on(body, incoming, send)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _pass_on(chunks: AsyncGenerator[bytes], incoming: Incoming, send: Send) -> None:
+    """Piece by piece, for as long as somebody is there to read them."""
+    gone = asyncio.ensure_future(incoming.disconnected())
+    try:
+        async for chunk in chunks:
+            if gone.done():
+                return
             await asyncio.wait_for(
                 send({"type": "http.response.body", "body": chunk, "more_body": True}),
                 _SECONDS_FOR_A_CHUNK,
             )
-    last = body if isinstance(body, bytes) and method != "HEAD" else b""
-    await send({"type": "http.response.body", "body": last})
+    finally:
+        gone.cancel()
 
 
 def _wrong_method(method: str, allowed: Collection[str]) -> RefusedError:

@@ -46,6 +46,11 @@ class Incoming:
         self.waits_for_body = False
         return content
 
+    async def disconnected(self) -> None:
+        """Until whoever asked has left; only when the body has come, or is not wanted."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
     async def _rest(self, content: bytearray, limit: int) -> bytes:
         more = True
         while more and len(content) <= limit:

@@ -19,8 +19,7 @@ from fabcost.service.http.incoming import (
 from fabcost.service.http.keys import ANYONE, Principal
 from fabcost.service.http.operation import Bytes, Call, Finish, Operation
 from fabcost.service.http.site import Site
-
-_TRANSFER_SECONDS = 600.0
+from fabcost.service.messages import TRANSFER_SECONDS
 
 
 class Native:
@@ -38,7 +37,7 @@ class Native:
         self.method = operation.method
         self.can_begin = operation.begin is not None
         self.route = operation.path
-        self.seconds = _TRANSFER_SECONDS if operation.transfer else site.settings.request_seconds
+        self.seconds = TRANSFER_SECONDS if operation.transfer else site.settings.request_seconds
         self._operation = operation
         self._site = site
         self._of_a_model = "{model}" in operation.path

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from fabcost.service.errors import (
     AlreadyThereError,
+    BusyError,
     DatabaseUnusableError,
     InvalidRequestError,
     LearningFailedError,
@@ -28,12 +29,15 @@ _STATUS: dict[type[ServiceError], int] = {
     UnknownItemError: 404,
     UnknownDecisionError: 404,
     AlreadyThereError: 409,
+    BusyError: 503,
     StoreAwayError: 503,
     TakenOverError: 503,
     DatabaseUnusableError: 503,
     LearningFailedError: 503,
     UnreadableModelError: 503,
 }
+
+_PASSING = (BusyError, StoreAwayError, DatabaseUnusableError)
 
 
 class Problem(Struct, frozen=True):
@@ -103,5 +107,5 @@ def refusal(error: Exception) -> RefusedError:
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), None)
     if status is None or not isinstance(error, ServiceError):
         return RefusedError(500, "internal", "something went wrong here; the log has the details")
-    retry = (RETRY_SOON,) if isinstance(error, StoreAwayError | DatabaseUnusableError) else ()
+    retry = (RETRY_SOON,) if isinstance(error, _PASSING) else ()
     return RefusedError(status, error.code, str(error), *retry)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,9 +14,10 @@ from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.lines import LineError
 from fabcost.service.transfer.naming import Names
 
-#: A body has about so many bytes, or rows of Parquet.
+#: A body has about so many bytes, or rows of Parquet; fewer if those would be larger.
 BYTES = 2 * 1024 * 1024
 ROWS = 500
+ROW_BYTES = 16 * 1024 * 1024
 
 
 class Block(NamedTuple):
@@ -99,7 +100,7 @@ def _row_blocks(path: Path) -> Iterator[Block]:
     try:
         with pq.ParquetFile(path) as file:
             before, rows, size = 0, file.metadata.num_rows, path.stat().st_size
-            for batch in file.iter_batches(ROWS):
+            for batch in _parts(file.iter_batches(ROWS)):
                 sink = io.BytesIO()
                 pq.write_table(pa.Table.from_batches([batch]), sink)
                 after = before + batch.num_rows
@@ -107,3 +108,11 @@ def _row_blocks(path: Path) -> Iterator[Block]:
                 before = after
     except pa.ArrowException as error:
         raise ValueError(f"{path} is not Parquet: {error}") from error
+
+
+def _parts(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of no more than some megabytes, as long as a row is not larger by itself."""
+    for batch in batches:
+        rows = max(1, ROW_BYTES * batch.num_rows // max(batch.nbytes, 1))
+        for start in range(0, batch.num_rows, rows):
+            yield batch.slice(start, rows)

@@ -18,6 +18,7 @@ from fabcost.service.personalizer.features import Side, flatten
 from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.service.transfer.dsjson import CONTEXT, ITEM
 from fabcost.service.transfer.jsonl import numbered
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine
 
 #: Namespaces whose names Azure made up; their features have no prefix in a Rank request.
@@ -56,7 +57,7 @@ class _Line(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Line)
 
 
-def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
+def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLine]]:
     """The decisions with the numbers of their lines from 1; other lines are passed over.
 
     Examples
@@ -71,12 +72,12 @@ def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
     >>> found.item, found.value, found.context, found.candidates["tea"], found.propensities
     ('cola', 1.0, {'context:hour': 9}, {'action:hot': True}, [0.1, 0.9])
     """
-    for number, text in numbered(body):
+    for number, text in numbered(body, limits):
         try:
             line = _decoder.decode(text)
             if line.c is not None:
                 yield number, _decision(line, line.c)
-        except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RefusedError) as error:
+        except (ValueError, OverflowError, RecursionError, RefusedError) as error:
             raise LineError(number, error) from error
 
 
@@ -102,7 +103,7 @@ def _decision(line: _Line, shared: dict[str, Any]) -> LogLine:
 
 def _context(shared: dict[str, Any], *, own: bool) -> Record:
     if own:
-        return dict(shared.get(CONTEXT) or {})
+        return _object("c.context", shared.get(CONTEXT))
     return _flat("context", shared)
 
 
@@ -114,8 +115,17 @@ def _candidates(actions: list[Any], *, own: bool) -> dict[str, Record]:
         name = _name(action, place)
         if name in found:
             raise ValueError(f"two actions are {name!r} but their ids must be distinct")
-        found[name] = dict(action.get(ITEM) or {}) if own else _flat("action", action)
+        of_item = f"item of action {place}"
+        found[name] = _object(of_item, action.get(ITEM)) if own else _flat("action", action)
     return found
+
+
+def _object(what: str, given: Any) -> Record:
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise ValueError(f"{what} is {given!r:.80} but must be an object")
+    return given
 
 
 def _name(action: dict[str, Any], place: int) -> str:

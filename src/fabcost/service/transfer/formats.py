@@ -38,7 +38,7 @@ WRITERS: dict[Format, Callable[[], Writer]] = {
     "parquet": ParquetPieces,
     "dsjson": DsJson,
 }
-_READERS: dict[Format, Callable[[bytes], Iterator[tuple[int, LogLine]]]] = {
+_READERS: dict[Format, Callable[[bytes, Limits | None], Iterator[tuple[int, LogLine]]]] = {
     "jsonl": jsonl.read,
     "parquet": parquet.read,
     "dsjson": dsjson_reader.read,
@@ -66,7 +66,7 @@ def read_impressions(
     ['a']
     """
     names = names or Names()
-    for number, line in _READERS[form](body):
+    for number, line in _READERS[form](body, limits):
         try:
             impression = impression_of(line)
             check_ids([impression.decision_id or "", *impression.candidates])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import io
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine
 
 _encoder = msgspec.json.Encoder()
@@ -30,7 +32,7 @@ class JsonLines:
         return b""
 
 
-def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
+def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLine]]:
     r"""The lines with their numbers from 1; empty ones are passed over.
 
     Examples
@@ -41,14 +43,14 @@ def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
     Traceback (most recent call last):
     fabcost.service.transfer.lines.LineError: line 1: Object missing required field `candidates`
     """
-    for number, text in numbered(body):
+    for number, text in numbered(body, limits):
         try:
             yield number, _decoder.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise LineError(number, error) from error
 
 
-def numbered(body: bytes) -> Iterator[tuple[int, bytes]]:
+def numbered(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, bytes]]:
     r"""The lines that are not blank, with their numbers from 1.
 
     Examples
@@ -56,10 +58,18 @@ def numbered(body: bytes) -> Iterator[tuple[int, bytes]]:
     >>> list(numbered(b"a\r\n \nb"))
     [(1, b'a'), (3, b'b')]
     """
-    return _not_blank(enumerate(body.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1))
-
-
-def _not_blank(lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    for number, line in lines:
-        if text := line.strip():
+    if limits is not None:
+        limits.check_lines(body.count(b"\n") + (not body.endswith(b"\n")))
+    for number, line in enumerate(io.BytesIO(body.removeprefix(b"\xef\xbb\xbf")), start=1):
+        text = line.strip()
+        if limits is not None:
+            _check_line(number, text, limits)
+        if text:
             yield number, text
+
+
+def _check_line(number: int, text: bytes, limits: Limits) -> None:
+    try:
+        limits.check_line(len(text))
+    except ValueError as error:
+        raise LineError(number, error) from error

@@ -1,4 +1,4 @@
-"""How large a line of a log may be."""
+"""How large a log and its lines may be."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from typing import NamedTuple
 from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.settings import Settings
 
+#: Lines of a log may be larger than a request: they have the features of a whole catalogue.
+_LINES_OF_A_BODY = 8
+
 
 class Limits(NamedTuple):
-    """Those of a decision that is asked for.
+    """Those of a decision that is asked for, and of all lines of a body together.
+
+    Parameters
+    ----------
+    candidates, features, text_length
+        Of a line.
+    line_bytes
+        Of a line as text: JSON is many times as large in memory.
+    lines
+        Of a body.
+    decoded_bytes
+        Of a body in Parquet when it is no longer compressed.
 
     Examples
     --------
@@ -24,12 +38,39 @@ class Limits(NamedTuple):
     candidates: int
     features: int
     text_length: int
+    line_bytes: int
+    lines: int
+    decoded_bytes: int
 
     @classmethod
     def of(cls, settings: Settings, *, catalogue: int = 0) -> Limits:
         """Those of a server, for a model of so many items, which may all compete at once."""
-        candidates = max(settings.candidates, catalogue)
-        return cls(candidates, settings.features, settings.text_length)
+        return cls(
+            candidates=max(settings.candidates, catalogue),
+            features=settings.features,
+            text_length=settings.text_length,
+            line_bytes=max(settings.body_bytes, settings.import_bytes // _LINES_OF_A_BODY),
+            lines=settings.import_lines,
+            decoded_bytes=settings.decoded_bytes,
+        )
+
+    def check_lines(self, many: int) -> None:
+        """A ValueError if a body has more lines."""
+        if many > self.lines:
+            raise ValueError(f"the log has {many:,} lines but may have {self.lines:,} at once")
+
+    def check_line(self, size: int) -> None:
+        """A ValueError if a line is longer."""
+        if size > self.line_bytes:
+            raise ValueError(f"it has {size:,} bytes but may have {self.line_bytes:,}")
+
+    def check_decoded(self, size: int) -> None:
+        """A ValueError if a file says more than it may."""
+        if size > self.decoded_bytes:
+            raise ValueError(
+                f"the log has {size:,} bytes or more when it is not compressed but may have "
+                f"{self.decoded_bytes:,} at once"
+            )
 
     def check(self, line: LoggedImpression) -> None:
         """A ValueError if the line is over a limit."""

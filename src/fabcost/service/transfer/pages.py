@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
-from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.errors import UnknownItemError
 from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.service import Service
-from fabcost.service.transfer.formats import WRITERS, Format, read_impressions
+from fabcost.service.store.rows import StoredDecision
+from fabcost.service.transfer.formats import WRITERS, Format, Writer, read_impressions
 from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import Lookup, line_of
 from fabcost.service.transfer.naming import Names
 
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
-#: Impressions that wait for the database together.
+PAGE_BYTES = 1024 * 1024
+FIRST_PAGE = 10
+#: Impressions, and candidates of theirs, that wait for the database together.
 BATCH = 500
+BATCH_RECORDS = 5_000
 
 
-async def export(service: Service, model: str, form: Format) -> AsyncIterator[bytes]:
+async def export(service: Service, model: str, form: Format) -> AsyncGenerator[bytes]:
     """The log of a model, oldest decision first, in pieces of a file.
 
     Features of candidates are those of the request.  Of the catalogue, the chosen item has those
@@ -47,15 +50,25 @@ async def export(service: Service, model: str, form: Format) -> AsyncIterator[by
     1
     """
     service.model(model)
-    writer, features, after = WRITERS[form](), _lookup(service, model), 0
-    while rows := await service.export_log(model, after=after, limit=PAGE):
-        version = service.items(model, limit=1, after=None).version
-        lines = [line_of(row, version, features) for row in rows]
-        if piece := await asyncio.to_thread(writer.page, lines):
-            yield piece
-        after = rows[-1].seq
-    if last := await asyncio.to_thread(writer.end):
-        yield last
+    with service.exporting():
+        writer, features, after, limit = WRITERS[form](), _lookup(service, model), 0, FIRST_PAGE
+        while rows := await service.export_log(model, after=after, limit=limit):
+            version = service.catalogue_version(model)
+            if piece := await asyncio.to_thread(_page, writer, rows, version, features):
+                yield piece
+            after, limit = rows[-1].seq, _next_limit(rows)
+        if last := await asyncio.to_thread(writer.end):
+            yield last
+
+
+def _page(writer: Writer, rows: Sequence[StoredDecision], version: int, features: Lookup) -> bytes:
+    return writer.page([line_of(row, version, features) for row in rows])
+
+
+def _next_limit(rows: Sequence[StoredDecision]) -> int:
+    """As many rows as have about the bytes of a page, if they are like the last ones."""
+    size = sum(len(row.record) for row in rows)
+    return max(1, min(PAGE, PAGE_BYTES * len(rows) // max(size, 1)))
 
 
 async def load(
@@ -90,21 +103,26 @@ async def load(
     """
     service.model(model)
 
-    def read() -> list[tuple[int, LoggedImpression]]:
-        return list(read_impressions(body, form, names=Names(after), limits=limits))
+    def read() -> Iterator[tuple[int, LoggedImpression]]:
+        return read_impressions(body, form, names=Names(after), limits=limits)
 
-    try:
-        numbered = await asyncio.to_thread(read)
-    except ValueError as error:
-        raise InvalidRequestError(str(error)) from error
-    await service.check_log(model, numbered)
-    new, waiting = 0, deque(impression for _, impression in numbered)
-    # A large log is let go of piece by piece: all at once would keep others waiting.
-    numbered.clear()
-    while waiting:
-        part = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
+    # Read twice: all lines at once would be many times as large as the body.
+    await service.check_log(model, read)
+    new, lines = 0, read()
+    while part := await asyncio.to_thread(_next_part, lines):
         new += await service.import_log(model, part)
     return new
+
+
+def _next_part(lines: Iterator[tuple[int, LoggedImpression]]) -> list[LoggedImpression]:
+    part: list[LoggedImpression] = []
+    records = 0
+    for _, impression in lines:
+        part.append(impression)
+        records += len(impression.candidates)
+        if len(part) == BATCH or records >= BATCH_RECORDS:
+            break
+    return part
 
 
 def _lookup(service: Service, model: str) -> Lookup:

@@ -10,11 +10,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine
+from fabcost.service.transfer.parquet_rows import rows
 
-#: Rows of a row group, which stay in memory until it is full, and rows that are read at once.
+#: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000
-BATCH = 500
+GROUP_BYTES = 16 * 1024 * 1024
 
 SCHEMA = pa.schema(
     [
@@ -46,6 +48,7 @@ SCHEMA = pa.schema(
     ]
 )
 _NAMES = {field.name for field in msgspec.structs.fields(LogLine)}
+_COLUMNS = _NAMES | {"action", "reward"}
 
 
 class ParquetPieces:
@@ -69,7 +72,8 @@ class ParquetPieces:
         """The bytes of a row group if one is full."""
         rows = [_row(line) for line in lines]
         self._batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
-        if sum(batch.num_rows for batch in self._batches) >= GROUP:
+        rows = sum(batch.num_rows for batch in self._batches)
+        if rows >= GROUP or sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
             self._write_group()
         return self._sink.taken()
 
@@ -85,7 +89,7 @@ class ParquetPieces:
         self._batches.clear()
 
 
-def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
+def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLine]]:
     """The rows with their numbers from 1.
 
     ``action`` and ``candidates`` (JSON) must be there; an outcome is ``value``, or else ``reward``.
@@ -98,10 +102,17 @@ def read(body: bytes) -> Iterator[tuple[int, LogLine]]:
     >>> [(number, line.value) for number, line in read(sink.getvalue())]
     [(1, 1.0)]
     """
-    for number, row in enumerate(_rows(body), start=1):
+    decoded = 0
+    for number, row in enumerate(rows(body, _COLUMNS, limits), start=1):
+        size = sum(len(row.get(name) or "") for name in ("context", "candidates"))
+        decoded += size
+        if limits is not None:
+            limits.check_decoded(decoded)
         try:
+            if limits is not None:
+                limits.check_line(size)
             yield number, _line(row)
-        except (ValueError, msgspec.MsgspecError) as error:
+        except (ValueError, RecursionError) as error:
             raise LineError(number, error) from error
 
 
@@ -139,19 +150,6 @@ def _row(line: LogLine) -> dict[str, Any]:
     row["context"] = msgspec.json.encode(line.context).decode()
     row["candidates"] = msgspec.json.encode(line.candidates).decode()
     return row
-
-
-def _rows(body: bytes) -> Iterator[dict[str, Any]]:
-    try:
-        with pq.ParquetFile(pa.BufferReader(body)) as file:
-            for column in ("action", "candidates"):
-                if column not in file.schema_arrow.names:
-                    has = ", ".join(file.schema_arrow.names)
-                    raise ValueError(f"there is no column {column!r}; the file has {has}")
-            for batch in file.iter_batches(BATCH):
-                yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"the file is not Parquet: {error}") from error
 
 
 def _line(row: dict[str, Any]) -> LogLine:

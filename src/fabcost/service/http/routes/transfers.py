@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -68,8 +69,9 @@ async def import_log(call: Call) -> Answer:
     return answer(Imported(many))
 
 
-async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _joined(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """The first chunk was awaited before the status was sent, so that its errors have one."""
-    yield first
-    async for chunk in rest:
-        yield chunk
+    async with contextlib.aclosing(rest):
+        yield first
+        async for chunk in rest:
+            yield chunk
