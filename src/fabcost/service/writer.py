@@ -55,7 +55,7 @@ class Writer:
     tell
         Told in words when the database goes away and comes back.
     backlog
-        Decisions kept while the database is away; those beyond are not written at all.
+        Decisions that may wait for the database unheard; those beyond are not written at all.
     """
 
     def __init__(
@@ -100,11 +100,27 @@ class Writer:
 
         While the database is away decisions are answered at once, and everything else fails.
         """
-        if self.away is not None:
-            if not isinstance(request, Write):
-                request.done.set_exception(StoreAwayError(self.away))
-                return
-            request.done.set_result(False)
+        if self.away is None:
+            self._gather(request)
+        elif isinstance(request, Write):
+            self.put_aside(request)
+        else:
+            request.done.set_exception(StoreAwayError(self.away))
+
+    def put_aside(self, write: Write) -> None:
+        """Answer a decision from memory, and write it when that is possible, if there is room."""
+        if self._backlog.admit(write):
+            self._gather(write)
+        write.done.set_result(False)
+        self._observer.backlog(self.unwritten)
+
+    def give_up(self, done: Awaiting) -> None:
+        """Answer a decision of the queue from memory: the database keeps it waiting for long."""
+        self._backlog.queued(done)
+        done.set_result(False)
+        self._observer.backlog(self.unwritten)
+
+    def _gather(self, request: Request) -> None:
         # What comes in the same turn of the loop goes together: the thread is woken once.
         if not self._gathered:
             self._loop.call_soon(self.hand_over)
@@ -132,8 +148,7 @@ class Writer:
 
     def _finish(self) -> None:
         try:
-            if self._backlog:
-                self._write_backlog()
+            self._write_backlog()
             self.ledger.close_the_books()
         except ServiceError as error:
             self._tell(f"{len(self._backlog)} decisions could not be written: {_reason(error)}")
@@ -227,6 +242,8 @@ class Writer:
 
     def _settle(self, answers: list[tuple[Awaiting, Any]]) -> None:
         self.settled += 1
+        if sum(self._backlog.heard(done) for done, _ in answers):
+            self._observer.backlog(self.unwritten)
         for done, result in answers:
             if done.done():
                 continue
@@ -248,7 +265,7 @@ class Writer:
                 answers.append((each.done, False))
             else:
                 answers.append((each.done, error))
-        self._observer.backlog(len(self._backlog))
+        self._observer.backlog(self.unwritten)
         self._answer(answers)
 
     def _go_away(self, error: ServiceError) -> None:
@@ -282,7 +299,7 @@ class Writer:
 
     def _write_backlog(self) -> None:
         self._backlog.write(self.ledger)
-        self._observer.backlog(0)
+        self._observer.backlog(self.unwritten)
 
 
 def _reason(error: ServiceError) -> str:
