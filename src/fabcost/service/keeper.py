@@ -10,9 +10,13 @@ from fabcost.service.model_settings import ModelSettings
 
 @dataclass
 class Keeper:
-    """A model's settings and learner, the lsn of its last impression and of its snapshot."""
+    """A model's settings and learner, the lsn of its last impression and of its snapshot.
+
+    ``catalogue`` is the version that the loop was told of.
+    """
 
     settings: ModelSettings
     learning: Learning
     head: int
     snapshot: int = 0
+    catalogue: int = 0

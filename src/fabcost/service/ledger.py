@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,9 +15,17 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import Key, ModelRow
+from fabcost.service.store.rows import ItemRow, Key, ModelRow
 
 _SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
+
+
+class Relisted(NamedTuple):
+    """The catalogue of a model as the database has it."""
+
+    model: str
+    version: int
+    items: list[ItemRow]
 
 
 class Ledger:
@@ -127,26 +136,29 @@ class Ledger:
             keeper.learning.wait()
             self.snapshot(model, at_least=1)
 
-    def reopen(self) -> None:
+    def reopen(self) -> list[Relisted]:
         """Connect again, and learn what a transaction committed whose end was not heard.
 
-        `TakenOverError` if the database lacks what was written; nothing is written to it then.
+        The catalogues that are not as the loop was told are returned.  `TakenOverError` if the
+        database lacks what was written; nothing is written to it then.
         """
         try:
-            self._rejoin()
+            return self._rejoin()
         except TakenOverError:
             self.store.close()
             raise
 
-    def _rejoin(self) -> None:
+    def _rejoin(self) -> list[Relisted]:
         self.store.reopen()
         self._uncounted = None
+        relisted = []
         with self.store.transaction():
             rows = self.store.models()
             for row in rows:
                 if row.model in self.keepers:
                     self._catch_up(row.model, row.head_lsn)
                     self._undo_unheard(row)
+                    relisted += self._unheard_items(row)
                 else:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
@@ -155,6 +167,15 @@ class Ledger:
             self.store.due(0.0, 1)
         for model in self.keepers.keys() - {row.model for row in rows}:
             self.forget(model)
+        for each in relisted:
+            self.keepers[each.model].catalogue = each.version
+        return relisted
+
+    def _unheard_items(self, row: ModelRow) -> list[Relisted]:
+        """Items that were put or deleted by a transaction whose end was not heard."""
+        if self.keepers[row.model].catalogue == row.catalogue_version:
+            return []
+        return [Relisted(row.model, row.catalogue_version, self.store.items(row.model))]
 
     def _undo_unheard(self, row: ModelRow) -> None:
         """Whoever asked for other settings was told that nothing was changed."""

@@ -107,7 +107,8 @@ def load(
         learning=learning,
     )
     newest = max((lsn for lsn, _ in store.snapshots(row.model)), default=0)
-    return Loaded(model, Keeper(settings, learning, row.head_lsn, newest), recovery)
+    keeper = Keeper(settings, learning, row.head_lsn, newest, row.catalogue_version)
+    return Loaded(model, keeper, recovery)
 
 
 def _provisional(settings: ModelSettings, width: int) -> FabCost:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,10 +13,15 @@ import msgspec
 from fabcost.service import looking
 from fabcost.service.core import Core
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.ledger import Relisted
 from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
+from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings, changed
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+
+#: Items that one transaction writes.
+ITEMS_AT_ONCE = 1000
 
 
 class Keyring(Core):
@@ -35,6 +43,10 @@ class Keyring(Core):
 
 class Managing(Keyring):
     """Models and catalogues: made, changed and deleted."""
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._writer.relist = self._relist
 
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
@@ -83,13 +95,23 @@ class Managing(Keyring):
         model = self._model(name)
         model.check_items(items)
         rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
-        version = model.catalogue.next_version()
-        await self._call_about(
-            name,
-            lambda store: store.put_items(name, version, rows),
-            show=lambda _: model.catalogue.put(version, items),
-        )
-        return version
+        first = max(len(rows) - 1, 0) // ITEMS_AT_ONCE * ITEMS_AT_ONCE
+
+        async def put() -> int:
+            version = model.catalogue.next_version()
+            # Others are served between the pieces; the loop sees all of them at the end.
+            for start in range(0, first, ITEMS_AT_ONCE):
+                piece = rows[start : start + ITEMS_AT_ONCE]
+                await self._call_about(name, partial(_put, name, version, piece))
+            await self._change_items(
+                name,
+                version,
+                partial(_put, name, version, rows[first:]),
+                lambda: model.catalogue.put(version, items),
+            )
+            return version
+
+        return await self._in_turn(model, put)
 
     async def delete_items(self, name: str, ids: Sequence[str]) -> int:
         """Take items out; the new version of the catalogue."""
@@ -97,13 +119,51 @@ class Managing(Keyring):
         for item in ids:
             if item not in model.catalogue.items:
                 raise UnknownItemError(item)
-        version = model.catalogue.next_version()
-        await self._call_about(
-            name,
-            lambda store: store.delete_items(name, version, ids),
-            show=lambda _: model.catalogue.remove(version, ids),
-        )
-        return version
+
+        async def delete() -> int:
+            version = model.catalogue.next_version()
+            await self._change_items(
+                name,
+                version,
+                lambda store: store.delete_items(name, version, ids),
+                lambda: model.catalogue.remove(version, ids),
+            )
+            return version
+
+        return await self._in_turn(model, delete)
+
+    async def _change_items(
+        self,
+        name: str,
+        version: int,
+        function: Callable[[Store], None],
+        show: Callable[[], object],
+    ) -> None:
+        def keep(_: None) -> None:
+            self._writer.ledger.keepers[name].catalogue = version
+
+        await self._call_about(name, function, keep, lambda _: show())
+
+    async def _in_turn(self, model: Model, change: Callable[[], Awaitable[int]]) -> int:
+        """Change a catalogue after the changes that were asked for before.
+
+        It is done also if whoever asked waits no longer.
+        """
+
+        async def changing() -> int:
+            async with model.catalogue.turn:
+                return await change()
+
+        task = asyncio.create_task(changing())
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    def _relist(self, found: Relisted) -> None:
+        """The catalogue of a model is not what this server thought."""
+        model = self._models.get(found.model)
+        if model is not None:
+            items = {each.item: json.loads(each.features) for each in found.items}
+            model.catalogue.replace(found.version, items)
 
     def _forget(self, name: str) -> None:
         """A model is deleted."""
@@ -119,6 +179,10 @@ class Managing(Keyring):
         if found is None:
             raise UnknownItemError(item)
         return found
+
+
+def _put(model: str, version: int, rows: Sequence[ItemRow], store: Store) -> None:
+    store.put_items(model, version, rows)
 
 
 def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:

@@ -19,7 +19,7 @@ from fabcost.service.errors import (
     TakenOverError,
     UnknownModelError,
 )
-from fabcost.service.ledger import Ledger
+from fabcost.service.ledger import Ledger, Relisted
 from fabcost.service.observing import Observer
 from fabcost.service.requests import (
     Activate,
@@ -68,6 +68,8 @@ class Writer:
         backlog: int,
     ) -> None:
         self.ledger = ledger
+        #: Told, in the loop, of a catalogue that is not what it was told before.
+        self.relist: Callable[[Relisted], object] = id
         self.away: str | None = None
         #: Grows whenever the database has answered.
         self.settled = 0
@@ -282,7 +284,7 @@ class Writer:
             waiting = self._drained()
             self._keep(waiting, StoreAwayError(self.away))
             try:
-                self.ledger.reopen()
+                self._show(self.ledger.reopen())
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error) if isinstance(error, ServiceError) else _UNUSABLE
@@ -290,6 +292,12 @@ class Writer:
             self._observer.store_away(False)
             self.away = None
             self._tell("the database is back")
+
+    def _show(self, relisted: list[Relisted]) -> None:
+        for each in relisted:
+            # What was answered before is shown one turn of the loop after that.
+            again = partial(self._loop.call_soon, self.relist, each)
+            self._loop.call_soon_threadsafe(again)
 
     def _drained(self) -> list[Request]:
         drained: list[Request] = []

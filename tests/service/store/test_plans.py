@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -38,11 +39,11 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
     return str(connection._open().execute(query, [None] * (2 * len(columns) + 1)).fetchall())
 
 
-def explain_alone(store: Store, name: str) -> str:
+def explain_alone(store: Store, name: str, **parameters: Any) -> str:
     assert isinstance(store, Database)
     text = statement(name, store._connection.dialect)
     how = "EXPLAIN" if store._connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
-    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", {}))
+    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", parameters))
 
 
 def test_batches_are_found_by_key(store: Store) -> None:
@@ -64,3 +65,10 @@ def test_latest_decisions_are_found_without_reading_all(store: Store, name: str)
     assert "decisions_in_order" in plan or "SEARCH d" in plan, plan
     assert not any(each in plan for each in ("Seq Scan on decisions", "SCAN d")), plan
     assert not any(each in plan for each in INDEXES), plan
+
+
+def test_items_are_put_without_a_search_for_each(store: Store) -> None:
+    columns = ("model", "item", "rank", "features")
+    plan = explain(store, "put_items", columns)
+    assert not any(each in plan for each in ("SubPlan", "SUBQUERY", "items_by_place")), plan
+    assert "items_by_place" in explain_alone(store, "last_place", model="news")

@@ -54,8 +54,9 @@ class ModelTables(Session):
     def put_items(self, model: str, version: int, items: Sequence[ItemRow]) -> None:
         """Add or replace items (a replaced item keeps its place) and set the version."""
         latest = {row.item: row.features for row in items}
-        rows = [(model, item, features) for item, features in latest.items()]
-        self._write_batch("put_items", ("model", "item", "features"), rows)
+        ((last,),) = self._run("last_place", model=model)
+        rows = [(model, item, last + k, each) for k, (item, each) in enumerate(latest.items(), 1)]
+        self._write_batch("put_items", ("model", "item", "rank", "features"), rows)
         self._write("set_catalogue_version", model=model, version=version)
 
     def delete_items(self, model: str, version: int, items: Collection[str]) -> None:
