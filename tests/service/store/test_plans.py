@@ -21,6 +21,9 @@ BATCHES = {
     "activate": KEY,
     "resolve": Resolution._fields,
     "find_feedback": KEY,
+    "feedback_statuses": (*KEY, "key"),
+    "kept_feedback": KEY,
+    "still_parked": KEY,
     "set_feedback_status": (*KEY, "key", "status"),
 }
 LATEST = ("uncounted", "mark_counted", "latest_time")
@@ -72,3 +75,11 @@ def test_items_are_put_without_a_search_for_each(store: Store) -> None:
     plan = explain(store, "put_items", columns)
     assert not any(each in plan for each in ("SubPlan", "SUBQUERY", "items_by_place")), plan
     assert "items_by_place" in explain_alone(store, "last_place", model="news")
+
+
+def test_parked_feedback_is_dropped_without_reading_what_stays(store: Store) -> None:
+    rows = [feedback_row(f"d-{n}", status="parked", received=float(n)) for n in range(4_000)]
+    with store.transaction():
+        store.insert_feedback(rows)
+    plan = explain_alone(store, "drop_parked", before=1.0)
+    assert "feedback_parked" in plan, plan

@@ -11,6 +11,7 @@ from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
     DecisionRow,
+    FeedbackKey,
     FeedbackRow,
     ItemRow,
     Key,
@@ -172,8 +173,16 @@ class Store(Protocol):
         """Give these rows their status, if they are parked."""
         ...
 
-    def drop_parked(self, before: float) -> int:
-        """Forget parked feedback that was received before; how many."""
+    def feedback_statuses(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, str]:
+        """How feedback of these keys was answered, where it is there."""
+        ...
+
+    def kept_feedback(self, keys: Collection[Key]) -> dict[Key, int]:
+        """How much feedback each decision has, `feedback_tables.KEPT_FEEDBACK` if it is more."""
+        ...
+
+    def drop_parked(self, before: float) -> set[Key]:
+        """Forget parked feedback that was received before; the decisions with none left."""
         ...
 
     def parked(self) -> set[Key]:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 #: A decision by its model and its id.
 Key = tuple[str, str]
+#: Feedback by its model, its decision and its own key.
+FeedbackKey = tuple[str, str, str]
 
 
 class ModelRow(NamedTuple):

@@ -1,0 +1,3 @@
+SET LOCAL statement_timeout = 0;
+
+CREATE INDEX feedback_parked ON feedback (received) WHERE status = 'parked';

@@ -1,0 +1,1 @@
+CREATE INDEX feedback_parked ON feedback (received) WHERE status = 'parked';
