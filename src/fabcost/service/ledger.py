@@ -15,7 +15,7 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import ItemRow, Key, ModelRow
+from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
 
 _SNAPSHOT_EVERY, _SNAPSHOT_SHARE = 1000, 0.25
 
@@ -26,6 +26,13 @@ class Relisted(NamedTuple):
     model: str
     version: int
     items: list[ItemRow]
+
+
+class Deleted(NamedTuple):
+    """A piece of a model, and where to go on if more is left."""
+
+    model: str
+    rest: Deletion | None
 
 
 class Ledger:
@@ -46,6 +53,8 @@ class Ledger:
         self.keepers = keepers
         self.recoveries = recoveries
         self._parked: set[Key] = store.parked()
+        #: Models that callers have no longer, and of which something is left in the database.
+        self.deletions = {model: Deletion(model) for model in store.deleted_models()}
         # None if they must be read from the database.
         self._uncounted: Counts | None = None
 
@@ -60,6 +69,26 @@ class Ledger:
         self.recoveries.pop(model, None)
         if self._uncounted is not None:
             self._uncounted.forget(model)
+
+    def delete(self, model: str) -> Deleted:
+        """Mark a model as deleted, and delete the first of its rows."""
+        self.store.mark_deleted(model)
+        return Deleted(model, self.store.delete_piece(Deletion(model)))
+
+    def delete_more(self) -> Deleted | None:
+        """Delete some more rows of a model that was deleted, if there is one."""
+        for model, deletion in self.deletions.items():
+            return Deleted(model, self.store.delete_piece(deletion))
+        return None
+
+    def deleted(self, piece: Deleted | None) -> None:
+        """A piece is durable."""
+        if piece is None:
+            return
+        self.forget(piece.model)
+        self.deletions.pop(piece.model, None)
+        if piece.rest is not None:
+            self.deletions[piece.model] = piece.rest
 
     def appended(self, group: Sequence[Request]) -> bool:
         """Write decisions by a single statement, if there is nothing else and all are new.
@@ -163,6 +192,7 @@ class Ledger:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
             self._parked = self.store.parked()
+            self.deletions = {model: Deletion(model) for model in self.store.deleted_models()}
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
         for model in self.keepers.keys() - {row.model for row in rows}:

@@ -13,7 +13,7 @@ import msgspec
 from fabcost.service import looking
 from fabcost.service.core import Core
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
-from fabcost.service.ledger import Relisted
+from fabcost.service.ledger import Deleted, Relisted
 from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings, changed
@@ -77,18 +77,21 @@ class Managing(Keyring):
         return looking.model(model)
 
     async def delete_model(self, name: str) -> None:
-        """Forget a model, its catalogue and its log, and revoke its API keys."""
+        """Forget a model, its catalogue and its log, and revoke its API keys.
+
+        If that is much, it is gone for callers at once, and its rows one piece after another.
+        """
         self._model(name)
         now = self.clock.now()
 
-        def write(store: Store) -> None:
-            store.delete_model(name)
+        ledger = self._writer.ledger
+
+        def write(store: Store) -> Deleted:
             store.revoke_keys_of(name, now)
+            return ledger.delete(name)
 
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
-        await self._call(
-            write, lambda _: self._writer.ledger.forget(name), lambda _: self._forget(name)
-        )
+        await self._call(write, ledger.deleted, lambda _: self._forget(name))
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""

@@ -160,6 +160,9 @@ class Resolver:
     def expire(self, request: Expire) -> None:
         """Resolve what has waited long enough: by feedback so far, or as the default reward."""
         due = self._store.due(request.now, EXPIRED_AT_ONCE)
+        # Of a model that is being deleted: they must not stand in the way of the others.
+        gone = [_key_of(each) for each in due if each.model not in self._keepers]
+        self._store.delete_decisions(gone)
         due = [each for each in due if each.model in self._keepers]
         values: dict[Key, list[float]] = {}
         for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:
@@ -168,7 +171,7 @@ class Resolver:
         for each in due:
             self._expire(each, request.now, values.get(_key_of(each), []))
         self.result.expired += len(due)
-        self.result.answers.append((request.done, len(due)))
+        self.result.answers.append((request.done, len(due) + len(gone)))
         self._apply()
         if self._parked:
             self.result.unparked |= self._store.drop_parked(request.unpark)

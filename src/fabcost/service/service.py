@@ -10,11 +10,11 @@ from typing import Any
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
-from fabcost.service.ledger import Ledger
+from fabcost.service.ledger import Deleted, Ledger
 from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
-from fabcost.service.requests import Expire
+from fabcost.service.requests import Call, Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
@@ -41,6 +41,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         self._park_seconds = park_seconds
         self._stopped = False
         self._expiring = False
+        self._deleting = False
         self._sweeping = asyncio.create_task(self._sweep())
 
     @classmethod
@@ -120,6 +121,22 @@ class Service(Managing, Deciding, Viewing, Exchanging):
                 self.metrics.store_away(stalled or self._writer.away is not None)
             if self._writer.away is None and not self._expiring:
                 self._expire()
+            if self._writer.away is None and not self._deleting and self._writer.ledger.deletions:
+                self._delete_more()
+
+    def _delete_more(self) -> None:
+        self._deleting, ledger = True, self._writer.ledger
+        done: asyncio.Future[Deleted | None] = self._loop.create_future()
+        done.add_done_callback(self._deleted)
+        self._writer.submit(Call(lambda _: ledger.delete_more(), done, ledger.deleted))
+
+    def _deleted(self, done: asyncio.Future[Deleted | None]) -> None:
+        """Go on at once if there is more: others were served meanwhile."""
+        self._deleting = False
+        if done.cancelled() or done.exception() is not None or self._stopped:
+            return
+        if self._writer.ledger.deletions and self._writer.away is None:
+            self._delete_more()
 
     def _expire(self) -> None:
         self._expiring, now = True, self.clock.now()

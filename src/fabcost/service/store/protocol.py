@@ -11,6 +11,7 @@ from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
     DecisionRow,
+    Deletion,
     FeedbackKey,
     FeedbackRow,
     ItemRow,
@@ -78,7 +79,19 @@ class Store(Protocol):
         ...
 
     def delete_model(self, model: str) -> None:
-        """Forget a model and everything that belongs to it."""
+        """Forget a model and everything that belongs to it, at once."""
+        ...
+
+    def mark_deleted(self, model: str) -> None:
+        """Have a model no longer; its rows are left to `delete_piece`."""
+        ...
+
+    def deleted_models(self) -> list[str]:
+        """Models that are marked, and of which something is left."""
+        ...
+
+    def delete_piece(self, deletion: Deletion) -> Deletion | None:
+        """Delete some rows of a marked model; where to go on, if more are left."""
         ...
 
     def advance(self, model: str, *, head: int, to: int) -> None:
@@ -145,6 +158,10 @@ class Store(Protocol):
 
     def due(self, now: float, limit: int) -> list[StoredDecision]:
         """Unresolved decisions whose deadline is at or before ``now``, the earliest first."""
+        ...
+
+    def delete_decisions(self, keys: Collection[Key]) -> None:
+        """Delete decisions of a model that is no more."""
         ...
 
     def pending(self, model: str) -> int:

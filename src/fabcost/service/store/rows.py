@@ -21,6 +21,14 @@ class ModelRow(NamedTuple):
     catalogue_version: int
 
 
+class Deletion(NamedTuple):
+    """How far the rows of a model are deleted: up to a key of one of the tables."""
+
+    model: str
+    table: int = 0
+    after: str | float | None = None
+
+
 class ItemRow(NamedTuple):
     """An item of a catalogue: its features as JSON."""
 

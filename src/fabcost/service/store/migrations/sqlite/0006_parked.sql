@@ -1,1 +1,0 @@
-CREATE INDEX feedback_parked ON feedback (received) WHERE status = 'parked';
