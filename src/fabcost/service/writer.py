@@ -73,9 +73,11 @@ class Writer:
         self.away: str | None = None
         #: Grows whenever the database has answered.
         self.settled = 0
+        #: Requests so far.
+        self.submitted = 0
         self._loop = loop
         self._observer = observer
-        self._tell = partial(_tell_quietly, tell)
+        self._tell = partial(tell_quietly, tell)
         self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._gathered: list[Request] = []
         self._backlog = Backlog(backlog, self._tell)
@@ -123,6 +125,7 @@ class Writer:
         self._observer.backlog(self.unwritten)
 
     def _gather(self, request: Request) -> None:
+        self.submitted += 1
         # What comes in the same turn of the loop goes together: the thread is woken once.
         if not self._gathered:
             self._loop.call_soon(self.hand_over)
@@ -315,7 +318,7 @@ def _reason(error: ServiceError) -> str:
     return getattr(error, "detail", "") or str(error)
 
 
-def _tell_quietly(tell: Callable[[str], object], message: str) -> None:
+def tell_quietly(tell: Callable[[str], object], message: str) -> None:
     """Telling may fail, as on a disk that is full; writing goes on."""
     with contextlib.suppress(Exception):
         tell(message)

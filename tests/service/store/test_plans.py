@@ -70,6 +70,15 @@ def test_latest_decisions_are_found_without_reading_all(store: Store, name: str)
     assert not any(each in plan for each in INDEXES), plan
 
 
+@pytest.mark.parametrize("table", ["feedback", "decisions", "tallies", "items", "counts"])
+def test_rows_of_a_model_are_deleted_by_their_keys(store: Store, table: str) -> None:
+    after = 0.0 if table == "counts" else ""
+    plan = explain_alone(store, f"delete_some_{table}", model="news", after=after, limit=9)
+    assert "Seq Scan" not in plan, plan
+    assert f"SCAN {table}" not in plan, plan
+    assert "TEMP B-TREE" not in plan, plan
+
+
 def test_items_are_put_without_a_search_for_each(store: Store) -> None:
     columns = ("model", "item", "rank", "features")
     plan = explain(store, "put_items", columns)

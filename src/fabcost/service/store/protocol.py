@@ -60,6 +60,14 @@ class Store(Protocol):
         """The latest time that was written, 0.0 for a new database."""
         ...
 
+    def waits_after(self, moment: float) -> bool:
+        """Whether something that came after waits: a decision for its end, or early feedback."""
+        ...
+
+    def reset_time(self, moment: float) -> None:
+        """Take a moment for the latest time that was written."""
+        ...
+
     # Models
 
     def models(self) -> list[ModelRow]:
