@@ -114,7 +114,7 @@ class Managing(Keyring):
             )
             return version
 
-        return await self._in_turn(model, put)
+        return await self._in_turn(model, put, in_pieces=first > 0)
 
     async def delete_items(self, name: str, ids: Sequence[str]) -> int:
         """Take items out; the new version of the catalogue."""
@@ -133,7 +133,7 @@ class Managing(Keyring):
             )
             return version
 
-        return await self._in_turn(model, delete)
+        return await self._in_turn(model, delete, in_pieces=False)
 
     async def _change_items(
         self,
@@ -147,15 +147,23 @@ class Managing(Keyring):
 
         await self._call_about(name, function, keep, lambda _: show())
 
-    async def _in_turn(self, model: Model, change: Callable[[], Awaitable[int]]) -> int:
-        """Change a catalogue after the changes that were asked for before.
+    async def _in_turn(
+        self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool
+    ) -> int:
+        """Change a catalogue, not between the pieces of another change.
 
-        It is done also if whoever asked waits no longer.
+        Once begun it is done, also if whoever asked waits no longer.
         """
+        turn = model.catalogue.turn
+        if not in_pieces and not turn.locked():
+            return await change()
+        await turn.acquire()
 
         async def changing() -> int:
-            async with model.catalogue.turn:
+            try:
                 return await change()
+            finally:
+                turn.release()
 
         task = asyncio.create_task(changing())
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
