@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
@@ -71,6 +72,8 @@ class Catalogue:
         self._everything: Selected | None = None
         self._ids: list[str] | None = None
         self._places: dict[str, int] = {}
+        #: Changes are written one after another: a large one takes several transactions.
+        self.turn = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self.items)
@@ -94,6 +97,12 @@ class Catalogue:
         if self._encoded is not None:
             kept = [k for k, item in enumerate(self._encoded.names) if item in self.items]
             self._encoded = self._encoded.at(kept) if kept else None
+        self._changed(version)
+
+    def replace(self, version: int, items: Mapping[str, Record]) -> None:
+        """Have these items and no others."""
+        self.items, self._unread, self._encoded = dict(items), dict(items), None
+        self._newest = max(self._newest, version)
         self._changed(version)
 
     def all(self) -> EncodedItems:

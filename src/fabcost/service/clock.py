@@ -12,7 +12,7 @@ class Clock:
     """Seconds since 1970 by the system's clock, but for when that is set back.
 
     Then time goes on from where it was at the pace of the monotonic clock until the system's
-    clock has caught up: deadlines come neither early nor in a different order.
+    clock has caught up, or `come_back`: deadlines come neither early nor in a different order.
 
     Examples
     --------
@@ -21,8 +21,11 @@ class Clock:
     >>> clock.now()
     1000.0
     >>> wall[0], steady[0] = 400.0, 5.0
+    >>> clock.now(), clock.ahead
+    (1005.0, 605.0)
+    >>> clock.come_back()
     >>> clock.now()
-    1005.0
+    400.0
     """
 
     def __init__(self, *, wall: Read = time.time, steady: Read = time.monotonic) -> None:
@@ -40,6 +43,15 @@ class Clock:
         self._latest = wall if wall >= self._latest else going_on
         self._at = at
         return self._latest
+
+    @property
+    def ahead(self) -> float:
+        """Seconds by which this is later than the system's clock."""
+        return max(self.now() - self._wall(), 0.0)
+
+    def come_back(self) -> None:
+        """Show the system's time again: nothing waits for a later one."""
+        self._latest = self._wall()
 
     def not_before(self, moment: float) -> None:
         """Go on from ``moment``, which was written by a server before, if it is later."""

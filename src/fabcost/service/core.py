@@ -32,6 +32,7 @@ from fabcost.service.store.rows import StoredDecision
 from fabcost.service.writer import Writer
 
 T = TypeVar("T")
+_LOOK_AGAIN_SECONDS = 0.05
 
 
 class Core:
@@ -89,6 +90,7 @@ class Core:
     async def _create(self, name: str, settings: ModelSettings, base: bytes | None) -> ModelAnswer:
         if name in self._models:
             raise AlreadyThereError(name)
+        await self._rows_gone(name)
         now = self.clock.now()
 
         def write(store: Store) -> Loaded:
@@ -107,6 +109,13 @@ class Core:
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return looking.model(loaded.model)
+
+    async def _rows_gone(self, name: str) -> None:
+        """Wait for the rows of a deleted model of that name: they must not become the new one's."""
+        while name in self._writer.ledger.deletions:
+            if self._writer.away is not None:
+                raise StoreAwayError(self._writer.away)
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""

@@ -65,9 +65,11 @@ class Deciding(Core):
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
         self._waiting.append(pending)
-        self._writer.submit(Write(made.row, model.new_steps(), made.entropy, pending))
-        if self._stalled and not pending.done():
-            pending.set_result(False)
+        write = Write(made.row, model.new_steps(), made.entropy, pending)
+        if self._stalled:
+            self._writer.put_aside(write)
+        else:
+            self._writer.submit(write)
 
     async def feedback(
         self, name: str, requests: Sequence[FeedbackRequest]
@@ -100,7 +102,7 @@ class Deciding(Core):
             pending = self._waiting.popleft()
             if not pending.done():
                 self._given_up_at = self._writer.settled
-                pending.set_result(False)
+                self._writer.give_up(pending)
 
     @property
     def _stalled(self) -> bool:

@@ -10,8 +10,12 @@ from fabcost.service.model_settings import ModelSettings
 
 @dataclass
 class Keeper:
-    """A model's settings and learner, and the lsn of its last impression."""
+    """A model's settings and learner, and the lsn of its last impression.
+
+    ``catalogue`` is the version that the loop was told of.
+    """
 
     settings: ModelSettings
     learning: Learning
     head: int
+    catalogue: int = 0

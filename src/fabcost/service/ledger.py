@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,10 +15,25 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import Key, ModelRow
+from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
 
 #: What all refreshes in the background together may still take when the server stops.
 _REFRESHES_END_SECONDS = 1.0
+
+
+class Relisted(NamedTuple):
+    """The catalogue of a model as the database has it."""
+
+    model: str
+    version: int
+    items: list[ItemRow]
+
+
+class Deleted(NamedTuple):
+    """A piece of a model, and where to go on if more is left."""
+
+    model: str
+    rest: Deletion | None
 
 
 class Ledger:
@@ -45,6 +61,8 @@ class Ledger:
         self.recoveries = recoveries
         self.unreadable = unreadable
         self._parked: set[Key] = store.parked()
+        #: Models that callers have no longer, and of which something is left in the database.
+        self.deletions = {model: Deletion(model) for model in store.deleted_models()}
         # None if they must be read from the database.
         self._uncounted: Counts | None = None
 
@@ -60,6 +78,26 @@ class Ledger:
         self.unreadable.pop(model, None)
         if self._uncounted is not None:
             self._uncounted.forget(model)
+
+    def delete(self, model: str) -> Deleted:
+        """Mark a model as deleted, and delete the first of its rows."""
+        self.store.mark_deleted(model)
+        return Deleted(model, self.store.delete_piece(Deletion(model)))
+
+    def delete_more(self) -> Deleted | None:
+        """Delete some more rows of a model that was deleted, if there is one."""
+        for model, deletion in self.deletions.items():
+            return Deleted(model, self.store.delete_piece(deletion))
+        return None
+
+    def deleted(self, piece: Deleted | None) -> None:
+        """A piece is durable."""
+        if piece is None:
+            return
+        self.forget(piece.model)
+        self.deletions.pop(piece.model, None)
+        if piece.rest is not None:
+            self.deletions[piece.model] = piece.rest
 
     def appended(self, group: Sequence[Request]) -> bool:
         """Write decisions by a single statement, if there is nothing else and all are new.
@@ -132,35 +170,48 @@ class Ledger:
             keeper.learning.stop(max(0.0, latest - time.monotonic()))
             self.snapshot(model)
 
-    def reopen(self) -> None:
+    def reopen(self) -> list[Relisted]:
         """Connect again, and learn what a transaction committed whose end was not heard.
 
-        `TakenOverError` if the database lacks what was written; nothing is written to it then.
+        The catalogues that are not as the loop was told are returned.  `TakenOverError` if the
+        database lacks what was written; nothing is written to it then.
         """
         try:
-            self._rejoin()
+            return self._rejoin()
         except TakenOverError:
             self.store.close()
             raise
 
-    def _rejoin(self) -> None:
+    def _rejoin(self) -> list[Relisted]:
         self.store.reopen()
         self._uncounted = None
+        relisted = []
         with self.store.transaction():
             rows = self.store.models()
             for row in rows:
                 if row.model in self.keepers:
                     self._catch_up(row.model, row.head_lsn)
                     self._undo_unheard(row)
+                    relisted += self._unheard_items(row)
                 elif row.model not in self.unreadable:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
             self._parked = self.store.parked()
+            self.deletions = {model: Deletion(model) for model in self.store.deleted_models()}
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
         there = {row.model for row in rows}
         for model in (self.keepers.keys() | self.unreadable.keys()) - there:
             self.forget(model)
+        for each in relisted:
+            self.keepers[each.model].catalogue = each.version
+        return relisted
+
+    def _unheard_items(self, row: ModelRow) -> list[Relisted]:
+        """Items that were put or deleted by a transaction whose end was not heard."""
+        if self.keepers[row.model].catalogue == row.catalogue_version:
+            return []
+        return [Relisted(row.model, row.catalogue_version, self.store.items(row.model))]
 
     def _undo_unheard(self, row: ModelRow) -> None:
         """Whoever asked for other settings was told that nothing was changed."""

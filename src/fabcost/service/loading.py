@@ -133,7 +133,8 @@ def load(
         catalogue=Catalogue(schema, row.catalogue_version, items),
         learning=learning,
     )
-    return Loaded(model, Keeper(settings, learning, row.head_lsn), recovery)
+    keeper = Keeper(settings, learning, row.head_lsn, row.catalogue_version)
+    return Loaded(model, keeper, recovery)
 
 
 def _recovered(

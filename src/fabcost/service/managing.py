@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -10,10 +13,15 @@ import msgspec
 from fabcost.service import looking
 from fabcost.service.core import Core
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.ledger import Deleted, Relisted
 from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
+from fabcost.service.model import Model
 from fabcost.service.model_settings import ModelSettings, changed
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+
+#: Items that one transaction writes.
+ITEMS_AT_ONCE = 1000
 
 
 class Keyring(Core):
@@ -47,6 +55,10 @@ class Keyring(Core):
 class Managing(Keyring):
     """Models and catalogues: made, changed and deleted."""
 
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._writer.relist = self._relist
+
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
         return [looking.model(each) for _, each in sorted(self._models.items())]
@@ -76,32 +88,45 @@ class Managing(Keyring):
         return looking.model(model)
 
     async def delete_model(self, name: str) -> None:
-        """Forget a model, its catalogue and its log, and revoke its API keys."""
+        """Forget a model, its catalogue and its log, and revoke its API keys.
+
+        If that is much, it is gone for callers at once, and its rows one piece after another.
+        """
         if name not in self._writer.ledger.unreadable:
             self._model(name)
         now = self.clock.now()
 
-        def write(store: Store) -> None:
-            store.delete_model(name)
+        ledger = self._writer.ledger
+
+        def write(store: Store) -> Deleted:
             store.revoke_keys_of(name, now)
+            return ledger.delete(name)
 
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
-        await self._call(
-            write, lambda _: self._writer.ledger.forget(name), lambda _: self._forget(name)
-        )
+        await self._call(write, ledger.deleted, lambda _: self._forget(name))
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""
         model = self._model(name)
         model.check_items(items)
         rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
-        version = model.catalogue.next_version()
-        await self._call_about(
-            name,
-            lambda store: store.put_items(name, version, rows),
-            show=lambda _: model.catalogue.put(version, items),
-        )
-        return version
+        first = max(len(rows) - 1, 0) // ITEMS_AT_ONCE * ITEMS_AT_ONCE
+
+        async def put() -> int:
+            version = model.catalogue.next_version()
+            # Others are served between the pieces; the loop sees all of them at the end.
+            for start in range(0, first, ITEMS_AT_ONCE):
+                piece = rows[start : start + ITEMS_AT_ONCE]
+                await self._call_about(name, partial(_put, name, version, piece))
+            await self._change_items(
+                name,
+                version,
+                partial(_put, name, version, rows[first:]),
+                lambda: model.catalogue.put(version, items),
+            )
+            return version
+
+        return await self._in_turn(model, put, in_pieces=first > 0)
 
     async def delete_items(self, name: str, ids: Sequence[str]) -> int:
         """Take items out; the new version of the catalogue."""
@@ -109,13 +134,59 @@ class Managing(Keyring):
         for item in ids:
             if item not in model.catalogue.items:
                 raise UnknownItemError(item)
-        version = model.catalogue.next_version()
-        await self._call_about(
-            name,
-            lambda store: store.delete_items(name, version, ids),
-            show=lambda _: model.catalogue.remove(version, ids),
-        )
-        return version
+
+        async def delete() -> int:
+            version = model.catalogue.next_version()
+            await self._change_items(
+                name,
+                version,
+                lambda store: store.delete_items(name, version, ids),
+                lambda: model.catalogue.remove(version, ids),
+            )
+            return version
+
+        return await self._in_turn(model, delete, in_pieces=False)
+
+    async def _change_items(
+        self,
+        name: str,
+        version: int,
+        function: Callable[[Store], None],
+        show: Callable[[], object],
+    ) -> None:
+        def keep(_: None) -> None:
+            self._writer.ledger.keepers[name].catalogue = version
+
+        await self._call_about(name, function, keep, lambda _: show())
+
+    async def _in_turn(
+        self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool
+    ) -> int:
+        """Change a catalogue, not between the pieces of another change.
+
+        Once begun it is done, also if whoever asked waits no longer.
+        """
+        turn = model.catalogue.turn
+        if not in_pieces and not turn.locked():
+            return await change()
+        await turn.acquire()
+
+        async def changing() -> int:
+            try:
+                return await change()
+            finally:
+                turn.release()
+
+        task = asyncio.create_task(changing())
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(task)
+
+    def _relist(self, found: Relisted) -> None:
+        """The catalogue of a model is not what this server thought."""
+        model = self._models.get(found.model)
+        if model is not None:
+            items = {each.item: json.loads(each.features) for each in found.items}
+            model.catalogue.replace(found.version, items)
 
     def _forget(self, name: str) -> None:
         """A model is deleted."""
@@ -137,6 +208,10 @@ class Managing(Keyring):
         if found is None:
             raise UnknownItemError(item)
         return found
+
+
+def _put(model: str, version: int, rows: Sequence[ItemRow], store: Store) -> None:
+    store.put_items(model, version, rows)
 
 
 def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:

@@ -65,6 +65,9 @@ class Metrics:
         self._lag = gauge("learner_lag", "Impressions resolved but not in the posterior.", "model")
         self._away = gauge("store_away", "1 while the database cannot be written.")
         self._backlog = gauge("backlog", "Decisions in memory that wait for the database.")
+        self._clock_ahead = gauge(
+            "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
+        )
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
 
@@ -116,6 +119,10 @@ class Metrics:
     def backlog(self, count: int) -> None:
         """Say how many decisions wait in memory for the database."""
         self._backlog.set(count)
+
+    def clock_ahead(self, seconds: float) -> None:
+        """Say by how much time is ahead of the system's clock."""
+        self._clock_ahead.set(seconds)
 
     def requested(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request by the template of its route and the class of its status, as ``2xx``."""

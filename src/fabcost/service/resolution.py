@@ -13,11 +13,13 @@ from fabcost.service.learning import Learnt
 from fabcost.service.model_settings import Aggregation
 from fabcost.service.outcomes import Outcomes
 from fabcost.service.requests import Activate, Expire, Feed, Write
+from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import FeedbackRow, Key, StoredDecision
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
+_CHANGED_NOTHING = ("duplicate", "late")
 _AGGREGATE: dict[Aggregation, Callable[[Sequence[float]], float]] = {
     "earliest": lambda values: values[0],
     "sum": lambda values: float(sum(values)),
@@ -120,9 +122,8 @@ class Resolver:
         """Turn feedback into impressions, at most one for each decision."""
         keys = {each.key for each in feeds}
         known = self._store.find_decisions(keys)
-        found = self._store.find_feedback(keys)
-        before = {(row.model, row.decision, row.key): row.status for row in found}
-        earlier = _first_recorded(found)
+        before = self._store.feedback_statuses([(*each.key, each.repeat_key) for each in feeds])
+        earlier = _first_recorded(self._store.find_feedback(self._about_to_be_resolved(known)))
         rows = []
         for each in feeds:
             same = (*each.key, each.repeat_key)
@@ -134,8 +135,27 @@ class Resolver:
             self.result.statuses.append((each.key[0], status))
             self.result.answers.append((each.done, status))
         if rows:
-            self._store.insert_feedback(rows)
+            self._store.insert_feedback(self._worth_keeping(rows))
         self._apply()
+
+    def _about_to_be_resolved(self, known: Mapping[Key, StoredDecision]) -> list[Key]:
+        """Decisions that the next feedback resolves, once each: reading all theirs costs little."""
+        return [
+            key
+            for key, each in known.items()
+            if each.resolved is None and not self._waits_for_more(each)
+        ]
+
+    def _worth_keeping(self, rows: Sequence[FeedbackRow]) -> list[FeedbackRow]:
+        """Without what changed nothing on decisions that have much feedback already."""
+        idle = {(row.model, row.decision) for row in rows if row.status in _CHANGED_NOTHING}
+        kept, worth = self._store.kept_feedback(idle), []
+        for row in rows:
+            key = (row.model, row.decision)
+            if row.status not in _CHANGED_NOTHING or kept[key] < KEPT_FEEDBACK:
+                worth.append(row)
+                kept[key] = kept.get(key, 0) + 1
+        return worth
 
     def expire(self, request: Expire, *, without: Collection[str] = ()) -> None:
         """Resolve what has waited long enough: by feedback so far, or as the default reward.
@@ -143,6 +163,9 @@ class Resolver:
         Decisions of the models ``without`` are left as they are.
         """
         due = self._store.due(request.now, EXPIRED_AT_ONCE, without=without)
+        # Of a model that is being deleted: they must not stand in the way of the others.
+        gone = [_key_of(each) for each in due if each.model not in self._keepers]
+        self._store.delete_decisions(gone)
         due = [each for each in due if each.model in self._keepers]
         values: dict[Key, list[float]] = {}
         for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:
@@ -151,10 +174,10 @@ class Resolver:
         for each in due:
             self._expire(each, request.now, values.get(_key_of(each), []))
         self.result.expired += len(due)
-        self.result.answers.append((request.done, len(due)))
+        self.result.answers.append((request.done, len(due) + len(gone)))
         self._apply()
-        if self._parked and self._store.drop_parked(request.unpark):
-            self.result.unparked |= self._parked - self._store.parked()
+        if self._parked:
+            self.result.unparked |= self._store.drop_parked(request.unpark)
 
     def finish(self) -> Result:
         """Compare and swap the heads, and add up the counts."""

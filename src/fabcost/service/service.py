@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fabcost.service import looking
@@ -12,19 +13,25 @@ from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
-from fabcost.service.ledger import Ledger
+from fabcost.service.ledger import Deleted, Ledger
 from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
 from fabcost.service.progress import Progress
 from fabcost.service.remembering import CACHE_BYTES
-from fabcost.service.requests import Expire
+from fabcost.service.requests import Call, Expire
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
-from fabcost.service.writer import Writer
+from fabcost.service.writer import Writer, tell_quietly
 
 _SWEEP_SECONDS = 0.25
+# A clock that is slewed is behind by very little.
+_TOLERATED_SECONDS, _WORTH_TELLING_SECONDS = 1.0, 60.0
+_AHEAD = (
+    "the system's clock is {:.0f} s behind the latest time that was written: it was wrong then, or "
+    "is wrong now; times go on from that one until no decision made since waits for its deadline"
+)
 
 
 class Service(Managing, Deciding, Viewing, Exchanging):
@@ -36,15 +43,21 @@ class Service(Managing, Deciding, Viewing, Exchanging):
     ----------
     park_seconds
         How long feedback waits for a decision that is not there yet.
+    tell
+        Told in words of what an operator should know.
     **parts
         Of `fabcost.service.deciding.Deciding`.
     """
 
-    def __init__(self, *, park_seconds: float, **parts: Any) -> None:
+    def __init__(self, *, park_seconds: float, tell: Callable[[str], object], **parts: Any) -> None:
         super().__init__(**parts)
         self._park_seconds = park_seconds
         self._stopped = False
         self._expiring = False
+        self._deleting = False
+        self._tell = tell
+        self._ahead = 0.0
+        self._returning = False
         self._sweeping = asyncio.create_task(self._sweep())
 
     @classmethod
@@ -88,6 +101,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             clock=clock,
             metrics=metrics,
             park_seconds=park_seconds,
+            tell=partial(tell_quietly, tell),
             durable_within=durable_within,
             cache_bytes=cache_bytes,
         )
@@ -139,6 +153,55 @@ class Service(Managing, Deciding, Viewing, Exchanging):
                 self.metrics.store_away(stalled or self._writer.away is not None)
             if self._writer.away is None and not self._expiring:
                 self._expire()
+            if self._writer.away is None and not self._deleting and self._writer.ledger.deletions:
+                self._delete_more()
+            self._mind_the_clock()
+
+    def _mind_the_clock(self) -> None:
+        """Warn of a clock that was set back, and follow it when no deadline is moved by that."""
+        ahead, before = self.clock.ahead, self._ahead
+        self._ahead = ahead
+        self.metrics.clock_ahead(ahead)
+        if ahead > _WORTH_TELLING_SECONDS >= before:
+            self._tell(_AHEAD.format(ahead))
+        if ahead > _TOLERATED_SECONDS and self._writer.away is None and not self._returning:
+            self._return(self.clock.now() - ahead)
+
+    def _return(self, moment: float) -> None:
+        self._returning, ledger = True, self._writer.ledger
+
+        def is_safe(store: Store) -> bool:
+            if ledger.has_uncounted or store.waits_after(moment):
+                return False
+            store.reset_time(moment)
+            return True
+
+        done: asyncio.Future[bool] = self._loop.create_future()
+        self._writer.submit(Call(is_safe, done))
+        done.add_done_callback(partial(self._returned, self._writer.submitted))
+
+    def _returned(self, submitted: int, done: asyncio.Future[bool]) -> None:
+        self._returning = False
+        if done.cancelled() or done.exception() is not None or not done.result():
+            return
+        # Whatever came meanwhile has a time that is ahead, and may wait for a later one.
+        if self._writer.submitted == submitted:
+            self.clock.come_back()
+            self._tell("times are those of the system's clock again")
+
+    def _delete_more(self) -> None:
+        self._deleting, ledger = True, self._writer.ledger
+        done: asyncio.Future[Deleted | None] = self._loop.create_future()
+        done.add_done_callback(self._deleted)
+        self._writer.submit(Call(lambda _: ledger.delete_more(), done, ledger.deleted))
+
+    def _deleted(self, done: asyncio.Future[Deleted | None]) -> None:
+        """Go on at once if there is more: others were served meanwhile."""
+        self._deleting = False
+        if done.cancelled() or done.exception() is not None or self._stopped:
+            return
+        if self._writer.ledger.deletions and self._writer.away is None:
+            self._delete_more()
 
     def _expire(self) -> None:
         self._expiring, now = True, self.clock.now()

@@ -19,7 +19,7 @@ from fabcost.service.errors import (
     TakenOverError,
     UnknownModelError,
 )
-from fabcost.service.ledger import Ledger
+from fabcost.service.ledger import Ledger, Relisted
 from fabcost.service.observing import Observer
 from fabcost.service.requests import (
     Activate,
@@ -55,7 +55,7 @@ class Writer:
     tell
         Told in words when the database goes away and comes back.
     backlog
-        Decisions kept while the database is away; those beyond are not written at all.
+        Decisions that may wait for the database unheard; those beyond are not written at all.
     """
 
     def __init__(
@@ -68,12 +68,16 @@ class Writer:
         backlog: int,
     ) -> None:
         self.ledger = ledger
+        #: Told, in the loop, of a catalogue that is not what it was told before.
+        self.relist: Callable[[Relisted], object] = id
         self.away: str | None = None
         #: Grows whenever the database has answered.
         self.settled = 0
+        #: Requests so far.
+        self.submitted = 0
         self._loop = loop
         self._observer = observer
-        self._tell = partial(_tell_quietly, tell)
+        self._tell = partial(tell_quietly, tell)
         self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._gathered: list[Request] = []
         self._backlog = Backlog(backlog, self._tell)
@@ -100,11 +104,28 @@ class Writer:
 
         While the database is away decisions are answered at once, and everything else fails.
         """
-        if self.away is not None:
-            if not isinstance(request, Write):
-                request.done.set_exception(StoreAwayError(self.away))
-                return
-            request.done.set_result(False)
+        if self.away is None:
+            self._gather(request)
+        elif isinstance(request, Write):
+            self.put_aside(request)
+        else:
+            request.done.set_exception(StoreAwayError(self.away))
+
+    def put_aside(self, write: Write) -> None:
+        """Answer a decision from memory, and write it when that is possible, if there is room."""
+        if self._backlog.admit(write):
+            self._gather(write)
+        write.done.set_result(False)
+        self._observer.backlog(self.unwritten)
+
+    def give_up(self, done: Awaiting) -> None:
+        """Answer a decision of the queue from memory: the database keeps it waiting for long."""
+        self._backlog.queued(done)
+        done.set_result(False)
+        self._observer.backlog(self.unwritten)
+
+    def _gather(self, request: Request) -> None:
+        self.submitted += 1
         # What comes in the same turn of the loop goes together: the thread is woken once.
         if not self._gathered:
             self._loop.call_soon(self.hand_over)
@@ -132,8 +153,7 @@ class Writer:
 
     def _finish(self) -> None:
         try:
-            if self._backlog:
-                self._write_backlog()
+            self._write_backlog()
             self.ledger.close_the_books()
         except ServiceError as error:
             self._tell(f"{len(self._backlog)} decisions could not be written: {_reason(error)}")
@@ -228,6 +248,8 @@ class Writer:
 
     def _settle(self, answers: list[tuple[Awaiting, Any]]) -> None:
         self.settled += 1
+        if sum(self._backlog.heard(done) for done, _ in answers):
+            self._observer.backlog(self.unwritten)
         for done, result in answers:
             if done.done():
                 continue
@@ -249,7 +271,7 @@ class Writer:
                 answers.append((each.done, False))
             else:
                 answers.append((each.done, error))
-        self._observer.backlog(len(self._backlog))
+        self._observer.backlog(self.unwritten)
         self._answer(answers)
 
     def _go_away(self, error: ServiceError) -> None:
@@ -266,7 +288,7 @@ class Writer:
             waiting = self._drained()
             self._keep(waiting, StoreAwayError(self.away))
             try:
-                self.ledger.reopen()
+                self._show(self.ledger.reopen())
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error) if isinstance(error, ServiceError) else _UNUSABLE
@@ -274,6 +296,12 @@ class Writer:
             self._observer.store_away(False)
             self.away = None
             self._tell("the database is back")
+
+    def _show(self, relisted: list[Relisted]) -> None:
+        for each in relisted:
+            # What was answered before is shown one turn of the loop after that.
+            again = partial(self._loop.call_soon, self.relist, each)
+            self._loop.call_soon_threadsafe(again)
 
     def _drained(self) -> list[Request]:
         drained: list[Request] = []
@@ -283,7 +311,7 @@ class Writer:
 
     def _write_backlog(self) -> None:
         self._backlog.write(self.ledger)
-        self._observer.backlog(0)
+        self._observer.backlog(self.unwritten)
 
 
 def _reason(error: ServiceError) -> str:
@@ -291,7 +319,7 @@ def _reason(error: ServiceError) -> str:
     return getattr(error, "detail", "") or str(error)
 
 
-def _tell_quietly(tell: Callable[[str], object], message: str) -> None:
+def tell_quietly(tell: Callable[[str], object], message: str) -> None:
     """Telling may fail, as on a disk that is full; writing goes on."""
     with contextlib.suppress(Exception):
         tell(message)

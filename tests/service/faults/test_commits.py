@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from fabcost.service.errors import StoreAwayError, UnknownModelError
+from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.messages import Record
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from tests.service.core.running import ITEMS, cars, serving, shown, told, until
@@ -185,6 +187,54 @@ def test_changed_model(postgres: PostgresServer, postgres_address: str, moment: 
     run(postgres, postgres_address, scenario)
 
 
+def items_of(service: Service) -> list[str]:
+    return list(service._models["cars"].catalogue.items)
+
+
+async def has_items_of(service: Service, database: str) -> bool:
+    """Whether the catalogue in memory is that of the database."""
+    with reading(database) as store:
+        rows = store.items("cars")
+    return items_of(service) == [row.item for row in rows]
+
+
+@AT_EACH_MOMENT
+def test_deleted_item(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
+    async def scenario(service: Service, between: Wire) -> None:
+        between.break_when(moment)
+        with pytest.raises(StoreAwayError):
+            await service.delete_items("cars", ["ad-3"])
+        await is_back(service)
+        await until(lambda: has_items_of(service, postgres_address))
+        assert ("ad-3" in items_of(service)) == (moment == "writing")
+
+    run(postgres, postgres_address, scenario)
+
+
+@AT_EACH_MOMENT
+def test_bulk_of_items(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
+    many: dict[str, Record] = {f"bulk-{k}": {"age": k % 5} for k in range(8 * ITEMS_AT_ONCE)}
+
+    async def scenario(service: Service, between: Wire) -> None:
+        version = service.items("cars", limit=1).version
+        putting = asyncio.create_task(service.put_items("cars", many))
+        await until(lambda: has_version_after(version, postgres_address))
+        between.break_when(moment)
+        with pytest.raises(StoreAwayError):
+            await putting
+        await is_back(service)
+        await until(lambda: has_items_of(service, postgres_address))
+        await service.put_items("cars", many)
+        assert len(service._models["cars"].catalogue) == len(ITEMS) + len(many)
+
+    run(postgres, postgres_address, scenario)
+
+
+async def has_version_after(version: int, database: str) -> bool:
+    with reading(database) as store:
+        return any(row.catalogue_version > version for row in store.models())
+
+
 @AT_EACH_MOMENT
 def test_items(postgres: PostgresServer, postgres_address: str, moment: Moment) -> None:
     async def scenario(service: Service, between: Wire) -> None:
@@ -192,6 +242,8 @@ def test_items(postgres: PostgresServer, postgres_address: str, moment: Moment) 
         with pytest.raises(StoreAwayError):
             await service.put_items("cars", {"ad-new": {"make": "vw", "age": 1}})
         await is_back(service)
+        await until(lambda: has_items_of(service, postgres_address))
+        assert ("ad-new" in items_of(service)) == (moment == "committing")
         await service.put_items("cars", {"ad-new": {"make": "vw", "age": 1}})
         assert await shown(service, "a", items=["ad-new"]) == "ad-new"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import CalibrationRow, CountRow, TallyRow
 from tests.service.store.rows import feedback_row, key_row
@@ -51,9 +52,32 @@ class TestFeedback:
                 [feedback_row(f"d-{n}", status="parked", received=float(n)) for n in range(4)]
             )
             store.insert_feedback([feedback_row("applied", received=0.0)])
-            assert store.drop_parked(2.0) == 2
+            assert store.drop_parked(2.0) == {("news", "d-0"), ("news", "d-1")}
         assert store.parked() == {("news", "d-2"), ("news", "d-3")}
         assert store.feedback_counts("news") == {"applied": 1, "parked": 2}
+
+    def test_parked_that_is_left_is_not_dropped(self, store: Store) -> None:
+        early = feedback_row("d", status="parked", received=1.0)
+        with store.transaction():
+            store.insert_feedback([early, early._replace(key="later", received=5.0)])
+            assert store.drop_parked(2.0) == set()
+            assert store.drop_parked(6.0) == {("news", "d")}
+        assert store.parked() == set()
+
+    def test_statuses_are_found_by_key(self, store: Store) -> None:
+        with store.transaction():
+            store.insert_feedback([feedback_row(key=key, status=f"is {key}") for key in "abc"])
+        asked = [("news", "d-1", "b"), ("news", "d-1", "x"), ("shop", "d-1", "a")]
+        assert store.feedback_statuses(asked) == {("news", "d-1", "b"): "is b"}
+
+    def test_how_much_is_kept_is_counted_so_far(self, store: Store) -> None:
+        many = KEPT_FEEDBACK + 5
+        with store.transaction():
+            store.insert_feedback([feedback_row("few", key=key) for key in "ab"])
+            store.insert_feedback([feedback_row("many", key=str(k)) for k in range(many)])
+        asked = [("news", "few"), ("news", "many"), ("news", "none")]
+        counted = store.kept_feedback(asked)
+        assert [counted[key] for key in asked] == [2, KEPT_FEEDBACK, 0]
 
 
 class TestCounts:

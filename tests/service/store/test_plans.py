@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,9 @@ BATCHES = {
     "activate": KEY,
     "resolve": Resolution._fields,
     "find_feedback": KEY,
+    "feedback_statuses": (*KEY, "key"),
+    "kept_feedback": KEY,
+    "still_parked": KEY,
     "set_feedback_status": (*KEY, "key", "status"),
 }
 LATEST = ("uncounted", "mark_counted", "latest_time")
@@ -38,11 +42,11 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
     return str(connection._open().execute(query, [None] * (2 * len(columns) + 1)).fetchall())
 
 
-def explain_alone(store: Store, name: str) -> str:
+def explain_alone(store: Store, name: str, **parameters: Any) -> str:
     assert isinstance(store, Database)
     text = statement(name, store._connection.dialect)
     how = "EXPLAIN" if store._connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
-    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", {}))
+    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", parameters))
 
 
 def test_batches_are_found_by_key(store: Store) -> None:
@@ -64,3 +68,27 @@ def test_latest_decisions_are_found_without_reading_all(store: Store, name: str)
     assert "decisions_in_order" in plan or "SEARCH d" in plan, plan
     assert not any(each in plan for each in ("Seq Scan on decisions", "SCAN d")), plan
     assert not any(each in plan for each in INDEXES), plan
+
+
+@pytest.mark.parametrize("table", ["feedback", "decisions", "tallies", "items", "counts"])
+def test_rows_of_a_model_are_deleted_by_their_keys(store: Store, table: str) -> None:
+    after = 0.0 if table == "counts" else ""
+    plan = explain_alone(store, f"delete_some_{table}", model="news", after=after, limit=9)
+    assert "Seq Scan" not in plan, plan
+    assert f"SCAN {table}" not in plan, plan
+    assert "TEMP B-TREE" not in plan, plan
+
+
+def test_items_are_put_without_a_search_for_each(store: Store) -> None:
+    columns = ("model", "item", "rank", "features")
+    plan = explain(store, "put_items", columns)
+    assert not any(each in plan for each in ("SubPlan", "SUBQUERY", "items_by_place")), plan
+    assert "items_by_place" in explain_alone(store, "last_place", model="news")
+
+
+def test_parked_feedback_is_dropped_without_reading_what_stays(store: Store) -> None:
+    rows = [feedback_row(f"d-{n}", status="parked", received=float(n)) for n in range(4_000)]
+    with store.transaction():
+        store.insert_feedback(rows)
+    plan = explain_alone(store, "drop_parked", before=1.0)
+    assert "feedback_parked" in plan, plan

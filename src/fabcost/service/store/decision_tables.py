@@ -64,6 +64,10 @@ class DecisionTables(Session):
         names = json.dumps(sorted(without))
         return _stored(self._run("due", now=now, limit=limit, without=names))
 
+    def delete_decisions(self, keys: Collection[Key]) -> None:
+        """Delete decisions of a model that is no more."""
+        self._write_batch("delete_decisions", KEY, list(keys))
+
     def pending(self, model: str) -> int:
         """How many decisions are unresolved."""
         ((count,),) = self._run("pending", model=model)

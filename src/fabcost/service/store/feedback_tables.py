@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from fabcost.service.store.decision_tables import KEY
-from fabcost.service.store.rows import CalibrationRow, CountRow, FeedbackRow, Key, TallyRow
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    FeedbackKey,
+    FeedbackRow,
+    Key,
+    TallyRow,
+)
 from fabcost.service.store.session import Session
+
+#: Feedback of one decision that is kept although it changes nothing.
+KEPT_FEEDBACK = 100
 
 
 class FeedbackTables(Session):
@@ -27,9 +37,21 @@ class FeedbackTables(Session):
         settled = [(row.model, row.decision, row.key, row.status) for row in rows]
         self._write_batch("set_feedback_status", (*KEY, "key", "status"), settled)
 
-    def drop_parked(self, before: float) -> int:
-        """Forget parked feedback that was received before; how many."""
-        return len(self._write("drop_parked", before=before))
+    def feedback_statuses(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, str]:
+        """How feedback of these keys was answered, where it is there."""
+        rows = self._run_batch("feedback_statuses", (*KEY, "key"), list(dict.fromkeys(keys)))
+        return {(model, decision, key): status for model, decision, key, status in rows}
+
+    def kept_feedback(self, keys: Collection[Key]) -> dict[Key, int]:
+        """How much feedback each decision has, `KEPT_FEEDBACK` if it is more."""
+        rows = self._run_batch("kept_feedback", KEY, list(dict.fromkeys(keys)))
+        return {(model, decision): int(count) for model, decision, count in rows}
+
+    def drop_parked(self, before: float) -> set[Key]:
+        """Forget parked feedback that was received before; the decisions with none left."""
+        rows = self._write("drop_parked", before=before)
+        dropped: set[Key] = {(model, decision) for model, decision in rows}
+        return dropped.difference(self._run_batch("still_parked", KEY, list(dropped)))
 
     def parked(self) -> set[Key]:
         """The decisions for which feedback is parked."""

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 from fabcost.service.errors import AlreadyThereError, TakenOverError, UnknownModelError
-from fabcost.service.store.rows import ItemRow, ModelRow
+from fabcost.service.store.rows import Deletion, ItemRow, ModelRow
 from fabcost.service.store.session import Session
+
+#: Rows that one transaction deletes, or a few more.
+ROWS_AT_ONCE = 1000
+# Each with the least key there is.
+_LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
+    ("feedback", ""),
+    ("decisions", ""),
+    ("tallies", ""),
+    ("items", ""),
+    ("counts", -math.inf),
+)
 
 
 class ModelTables(Session):
@@ -34,8 +46,37 @@ class ModelTables(Session):
             raise UnknownModelError(model)
 
     def delete_model(self, model: str) -> None:
-        """Forget a model and everything that belongs to it."""
+        """Forget a model and everything that belongs to it, at once."""
         self._write("delete_model", model=model)
+
+    def mark_deleted(self, model: str) -> None:
+        """Have a model no longer; its rows are left to `delete_piece`."""
+        self._write("mark_deleted", model=model)
+
+    def deleted_models(self) -> list[str]:
+        """Models that are marked, and of which something is left."""
+        return [model for (model,) in self._run("deleted_models")]
+
+    def delete_piece(self, deletion: Deletion) -> Deletion | None:
+        """Delete about `ROWS_AT_ONCE` rows of a marked model; where to go on, if more are left."""
+        rows = 0
+        while rows < ROWS_AT_ONCE:
+            if deletion.table == len(_LARGE_TABLES):
+                self.delete_model(deletion.model)
+                return None
+            deletion, some = self._delete_some(deletion)
+            rows += some
+        return deletion
+
+    def _delete_some(self, deletion: Deletion) -> tuple[Deletion, int]:
+        model, table, after = deletion
+        name, first = _LARGE_TABLES[table]
+        after = first if after is None else after
+        # What PostgreSQL has deleted it reads again until it is vacuumed: so go on after it.
+        rows = self._write(f"delete_some_{name}", model=model, after=after, limit=ROWS_AT_ONCE)
+        if len(rows) < ROWS_AT_ONCE:
+            return Deletion(model, table + 1), len(rows)
+        return Deletion(model, table, max(key for (key,) in rows)), len(rows)
 
     def advance(self, model: str, *, head: int, to: int) -> None:
         """Compare and swap ``head_lsn``; `TakenOverError` if it is not ``head``."""
@@ -54,8 +95,9 @@ class ModelTables(Session):
     def put_items(self, model: str, version: int, items: Sequence[ItemRow]) -> None:
         """Add or replace items (a replaced item keeps its place) and set the version."""
         latest = {row.item: row.features for row in items}
-        rows = [(model, item, features) for item, features in latest.items()]
-        self._write_batch("put_items", ("model", "item", "features"), rows)
+        ((last,),) = self._run("last_place", model=model)
+        rows = [(model, item, last + k, each) for k, (item, each) in enumerate(latest.items(), 1)]
+        self._write_batch("put_items", ("model", "item", "rank", "features"), rows)
         self._write("set_catalogue_version", model=model, version=version)
 
     def delete_items(self, model: str, version: int, items: Collection[str]) -> None:

@@ -43,7 +43,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _SECRETS = ("password", "sslpassword")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
 _SUMS = ("value", "log_loss", "entropy", "predicted")
-_INTEGERS = ("seq", "label", "lsn", "bin", "decisions", "impressions", "clicks")
+_INTEGERS = ("seq", "rank", "label", "lsn", "bin", "decisions", "impressions", "clicks")
 _TYPES = {
     **dict.fromkeys(_TIMES + _SUMS, "double precision"),
     **dict.fromkeys(_INTEGERS, "bigint"),

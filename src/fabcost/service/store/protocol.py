@@ -11,6 +11,8 @@ from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
     DecisionRow,
+    Deletion,
+    FeedbackKey,
     FeedbackRow,
     ItemRow,
     Key,
@@ -66,6 +68,14 @@ class Store(Protocol):
         """The latest time that was written, 0.0 for a new database."""
         ...
 
+    def waits_after(self, moment: float) -> bool:
+        """Whether something that came after waits: a decision for its end, or early feedback."""
+        ...
+
+    def reset_time(self, moment: float) -> None:
+        """Take a moment for the latest time that was written."""
+        ...
+
     # Models
 
     def models(self) -> list[ModelRow]:
@@ -85,7 +95,19 @@ class Store(Protocol):
         ...
 
     def delete_model(self, model: str) -> None:
-        """Forget a model and everything that belongs to it."""
+        """Forget a model and everything that belongs to it, at once."""
+        ...
+
+    def mark_deleted(self, model: str) -> None:
+        """Have a model no longer; its rows are left to `delete_piece`."""
+        ...
+
+    def deleted_models(self) -> list[str]:
+        """Models that are marked, and of which something is left."""
+        ...
+
+    def delete_piece(self, deletion: Deletion) -> Deletion | None:
+        """Delete some rows of a marked model; where to go on, if more are left."""
         ...
 
     def advance(self, model: str, *, head: int, to: int) -> None:
@@ -157,6 +179,10 @@ class Store(Protocol):
         """
         ...
 
+    def delete_decisions(self, keys: Collection[Key]) -> None:
+        """Delete decisions of a model that is no more."""
+        ...
+
     def pending(self, model: str) -> int:
         """How many decisions are unresolved."""
         ...
@@ -183,8 +209,16 @@ class Store(Protocol):
         """Give these rows their status, if they are parked."""
         ...
 
-    def drop_parked(self, before: float) -> int:
-        """Forget parked feedback that was received before; how many."""
+    def feedback_statuses(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, str]:
+        """How feedback of these keys was answered, where it is there."""
+        ...
+
+    def kept_feedback(self, keys: Collection[Key]) -> dict[Key, int]:
+        """How much feedback each decision has, `feedback_tables.KEPT_FEEDBACK` if it is more."""
+        ...
+
+    def drop_parked(self, before: float) -> set[Key]:
+        """Forget parked feedback that was received before; the decisions with none left."""
         ...
 
     def parked(self) -> set[Key]:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 #: A decision by its model and its id.
 Key = tuple[str, str]
+#: Feedback by its model, its decision and its own key.
+FeedbackKey = tuple[str, str, str]
 
 
 class ModelRow(NamedTuple):
@@ -17,6 +19,14 @@ class ModelRow(NamedTuple):
     edited: float
     head_lsn: int
     catalogue_version: int
+
+
+class Deletion(NamedTuple):
+    """How far the rows of a model are deleted: up to a key of one of the tables."""
+
+    model: str
+    table: int = 0
+    after: str | float | None = None
 
 
 class ItemRow(NamedTuple):

@@ -116,6 +116,15 @@ class Session:
         ((latest,),) = self._run("latest_time")
         return float(latest)
 
+    def waits_after(self, moment: float) -> bool:
+        """Whether something that came after waits: a decision for its end, or early feedback."""
+        return bool(self._run("waits_after", moment=moment))
+
+    def reset_time(self, moment: float) -> None:
+        """Take a moment for the latest time that was written."""
+        self._write("reset_time", moment=moment)
+        self._latest = moment
+
     @contextmanager
     def _begun(self) -> Iterator[None]:
         if self._writing:

@@ -39,7 +39,7 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     Examples
     --------
     >>> [migration.version for migration in migrations("postgres")]
-    [1, 2, 3, 4, 5]
+    [1, 2, 3, 4, 5, 6]
     """
     found = sorted(
         (each for each in (_FOLDER / "migrations" / dialect).iterdir()), key=lambda each: each.name

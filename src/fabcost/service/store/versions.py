@@ -26,7 +26,7 @@ def migrate(connection: Connection) -> None:
     ...     migrate(connection)
     ...     connection.run("SELECT version FROM schema_version", {})
     ...     connection.disconnect()
-    [(5,)]
+    [(6,)]
     """
     known = migrations(connection.dialect)
     while _version(connection) != len(known):

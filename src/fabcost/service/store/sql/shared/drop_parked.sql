@@ -1,1 +1,1 @@
-DELETE FROM feedback WHERE status = 'parked' AND received < :before RETURNING seq
+DELETE FROM feedback WHERE status = 'parked' AND received < :before RETURNING model, decision

@@ -1,1 +1,4 @@
-SELECT model, settings, created, edited, head_lsn, catalogue_version FROM models ORDER BY model
+SELECT model, settings, created, edited, head_lsn, catalogue_version
+FROM models
+WHERE deleted = 0
+ORDER BY model

@@ -1,0 +1,1 @@
+DELETE FROM decisions WHERE (model, decision) IN (SELECT model, decision FROM batch)

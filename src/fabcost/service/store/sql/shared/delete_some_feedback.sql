@@ -1,0 +1,10 @@
+DELETE FROM feedback
+WHERE
+    model = :model
+    AND decision >= :after
+    AND decision <= (
+        SELECT MAX(decision) FROM (
+            SELECT decision FROM feedback WHERE model = :model AND decision >= :after ORDER BY decision LIMIT :limit
+        ) AS piece
+    )
+RETURNING decision

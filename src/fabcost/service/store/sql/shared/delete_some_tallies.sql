@@ -1,0 +1,10 @@
+DELETE FROM tallies
+WHERE
+    model = :model
+    AND item >= :after
+    AND item <= (
+        SELECT MAX(item) FROM (
+            SELECT item FROM tallies WHERE model = :model AND item >= :after ORDER BY item LIMIT :limit
+        ) AS piece
+    )
+RETURNING item

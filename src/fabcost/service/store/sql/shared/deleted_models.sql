@@ -1,0 +1,1 @@
+SELECT model FROM models WHERE deleted <> 0 ORDER BY model

@@ -1,0 +1,1 @@
+UPDATE models SET deleted = 1 WHERE model = :model

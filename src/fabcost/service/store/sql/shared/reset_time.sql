@@ -1,0 +1,1 @@
+UPDATE server SET latest = :moment
