@@ -224,6 +224,7 @@ class FabCost:
             "unconverged": self.unconverged,
             "next": self._next,
             "slot": self._history.slot,
+            "arithmetic": kernels.ARITHMETIC,
         }
         arrays = {
             "prior_mean": self.prior.mean,

@@ -46,6 +46,7 @@ from fabcost.kernels.products import (
 )
 
 __all__ = [
+    "ARITHMETIC",
     "absorb",
     "adf_pass",
     "all_within",
@@ -78,5 +79,9 @@ __all__ = [
     "times",
     "times_own_transpose",
 ]
+
+#: Raised whenever the same input gets other bits: what was computed before is not gone on with
+#: where the bits are promised, but computed again.
+ARITHMETIC = 1
 
 announce_slow_compilation(__name__)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from fabcost import archive
+from fabcost import archive, kernels
 from fabcost.gaussian import Gaussian
 from fabcost.inference.fabcost import FabCost
 from fabcost.service.learning import Learnt, dense, learn
@@ -123,9 +124,11 @@ class Recovery:
         return fresh(self._settings, self._width)
 
     def _restored(self, content: bytes) -> FabCost:
+        kind = FORMAT if self._base is None else archive.LEARNER
+        settings, arrays = archive.unpack(kind, content, "the snapshot")
+        _check_arithmetic(settings)
         if self._base is not None:
-            return archive.from_bytes(content, source="the snapshot")
-        settings, arrays = archive.unpack(FORMAT, content, "the snapshot")
+            return FabCost.restored(settings, arrays)
         kept, seen = arrays["site_precision"].size, settings["seen"]
         window = settings["window"] or max(seen, 1)
         arrays["X"] = np.zeros((kept, arrays["mean"].size))
@@ -139,6 +142,16 @@ class Recovery:
         if slot != seen:
             raise ValueError(f"it has seen {seen} impressions but the log has {slot}")
         return FabCost.restored(settings, arrays)
+
+
+def _check_arithmetic(settings: dict[str, Any]) -> None:
+    """A ValueError for what another version computed: it has not the bits that the log has now."""
+    found = settings.get("arithmetic", 0)
+    if found != kernels.ARITHMETIC:
+        raise ValueError(
+            f"its arithmetic is {found} but this version's is {kernels.ARITHMETIC}: "
+            "the log is learnt again"
+        )
 
 
 def _chunks(rows: Iterable[AppliedRow]) -> Iterable[list[Learnt]]:
