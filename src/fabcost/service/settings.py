@@ -24,7 +24,7 @@ _SHOWN = (
     "application_name|channel_binding|client_encoding|connect_timeout|dbname|host|hostaddr|options|"
     "passfile|port|service|sslcert|sslkey|sslmode|sslrootcert|target_session_attrs|user"
 )
-_KEYWORDS = re.compile(rf"\s*(?:{_SHOWN})\s*=|(?:.*\s)?(?:ssl)?password\s*=", re.DOTALL)
+_KEYWORDS = re.compile(rf"\s*(?:{_SHOWN})\s*=|\s*(?:\w+\s*=.*\s)?(?:ssl)?password\s*=", re.DOTALL)
 _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTALL)
 
 Count = Annotated[int, Meta(ge=1)]

@@ -75,7 +75,9 @@ class TestAddress:
         assert "hunter2" not in caught.value.detail
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize("name", ["a=b.db", "./host=x", "me@home.db", "C:me.db", "hostname=x"])
+    @pytest.mark.parametrize(
+        "name", ["a=b.db", "./host=x", "me@home.db", "C:me.db", "hostname=x", "my password=x"]
+    )
     def test_other_names_are_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
