@@ -33,8 +33,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels before there are workers, which would all do so at once."""
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        # Workers have all processors busy without threads of their own.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         sys.stderr.write("the kernels, compiled once for this machine: ")
         sys.stderr.flush()
         started = time.monotonic()
