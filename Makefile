@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := bench nuts reports service
+LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
 FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 
@@ -47,11 +49,9 @@ format: setup  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
-  --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
-
 lock: setup  ## Pin the newest versions that fit pyproject.toml
 	$(LOCK) requirements.lock pyproject.toml --group dev $(foreach e,$(EXTRAS),--extra $(e))
+	@# The image builds its wheel, too.
 	echo hatchling | $(LOCK) requirements-service.lock --constraint requirements.lock \
 	  pyproject.toml --extra service -
 

@@ -24,8 +24,10 @@ WARM_UP = "import asyncio; from fabcost.service import server; asyncio.run(serve
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers() -> int | None:
     """One more than there are processors: while tests wait for servers, others run."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (given or 1) + 1
 
@@ -33,8 +35,6 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels before there are workers, which would all do so at once."""
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        # Workers have all processors busy without threads of their own.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         sys.stderr.write("the kernels, compiled once for this machine: ")
         sys.stderr.flush()
         started = time.monotonic()

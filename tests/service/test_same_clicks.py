@@ -15,7 +15,7 @@ from fabcost.service.model_settings import ModelSettings
 from fabcost.service.settings import Settings
 from tests.service.http.serving import running
 
-VISITORS = 1_000
+VISITORS = 500
 SEED = 3
 
 

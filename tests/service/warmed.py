@@ -6,6 +6,7 @@ A kernel is missed if the session has to compile it, or to load it, for the type
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 import tempfile
@@ -40,17 +41,14 @@ MODELS = {
 }
 
 
-def kernels() -> dict[str, int]:
-    """For how many types each compiled function of the package is there."""
-    modules = [
-        module for name, module in sys.modules.items() if name.partition(".")[0] == "fabcost"
-    ]
-    found = [each for module in modules for each in vars(module).values()]
-    return {
-        f"{each.py_func.__module__}.{each.py_func.__name__}": len(each.overloads)
-        for each in found
-        if isinstance(each, Dispatcher)
-    }
+def kernels() -> dict[Dispatcher, int]:
+    """For how many types each compiled function of the package is there, wherever it is kept."""
+    found = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
+    return {each: len(each.overloads) for each in found if name_of(each).startswith("fabcost.")}
+
+
+def name_of(kernel: Dispatcher) -> str:
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
 
 
 async def serve(folder: Path) -> None:
@@ -111,6 +109,6 @@ if __name__ == "__main__":
     warm = kernels()
     session()
     after = kernels()
-    missed = [name for name in after if after[name] > warm.get(name, 0)]
+    missed = [name_of(each) for each in after if after[each] > warm.get(each, 0)]
     used = sum(map(bool, after.values()))
     sys.stdout.write(json.dumps({"used": used, "missed": missed}))
