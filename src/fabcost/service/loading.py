@@ -105,7 +105,12 @@ def load(
     """
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
-    recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
+    width = schema.width
+    schema.regrow(json.loads(step) for step in store.steps(row.model))
+    schema.limit_columns(settings.most_weights)
+    items = {item.item: json.loads(item.features) for item in store.items(row.model)}
+    catalogue = Catalogue(schema, row.catalogue_version, items)
+    recovery = Recovery(store, row.model, settings, width=width, complain=tell)
     begun = partial(
         Learning,
         prior_variance=settings.prior_variance,
@@ -117,19 +122,16 @@ def load(
         if not or_provisional:
             raise
         tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
-        learning = begun(_provisional(settings, schema.width), row.head_lsn)
+        learning = begun(_provisional(settings, width), row.head_lsn)
         learning.failure = error
     metrics.applied(row.model, row.head_lsn)
-    schema.regrow(json.loads(step) for step in store.steps(row.model))
-    schema.limit_columns(settings.most_weights)
-    items = {item.item: json.loads(item.features) for item in store.items(row.model)}
     model = Model(
         row.model,
         settings,
         created=row.created,
         edited=row.edited,
         schema=schema,
-        catalogue=Catalogue(schema, row.catalogue_version, items),
+        catalogue=catalogue,
         learning=learning,
     )
     return Loaded(model, Keeper(settings, learning, row.head_lsn), recovery)
