@@ -28,6 +28,8 @@ from fabcost.service.store.rows import ModelRow
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
+#: Impressions that may wait in memory for a refresh while the log is read.
+_MOST_BEHIND = 20_000
 
 
 @dataclass(frozen=True)
@@ -103,34 +105,33 @@ def load(
     """
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
-    recovery = Recovery(store, row.model, settings, width=schema.width, complain=tell)
-    saving, failure = None, None
+    width = schema.width
+    schema.regrow(json.loads(step) for step in store.steps(row.model))
+    schema.limit_columns(settings.most_weights)
+    items = {item.item: json.loads(item.features) for item in store.items(row.model)}
+    catalogue = Catalogue(schema, row.catalogue_version, items)
+    recovery = Recovery(store, row.model, settings, width=width, complain=tell)
+    begun = partial(
+        Learning,
+        prior_variance=settings.prior_variance,
+        refreshed=partial(metrics.refreshed, row.model),
+    )
     try:
-        learner, saving = _recovered(store, recovery, row, progress or Progress())
+        learning = _recovered(store, row, recovery, begun, progress or Progress())
     except _UNREADABLE as error:
         if not or_provisional:
             raise
         tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
-        learner, failure = _provisional(settings, schema.width), error
-    learning = Learning(
-        learner,
-        row.head_lsn,
-        prior_variance=settings.prior_variance,
-        refreshed=partial(metrics.refreshed, row.model),
-        saving=saving,
-    )
-    learning.failure = failure
+        learning = begun(_provisional(settings, width), row.head_lsn)
+        learning.failure = error
     metrics.applied(row.model, row.head_lsn)
-    schema.regrow(json.loads(step) for step in store.steps(row.model))
-    schema.limit_columns(settings.most_weights)
-    items = {item.item: json.loads(item.features) for item in store.items(row.model)}
     model = Model(
         row.model,
         settings,
         created=row.created,
         edited=row.edited,
         schema=schema,
-        catalogue=Catalogue(schema, row.catalogue_version, items),
+        catalogue=catalogue,
         learning=learning,
     )
     keeper = Keeper(settings, learning, row.head_lsn, row.catalogue_version)
@@ -138,23 +139,32 @@ def load(
 
 
 def _recovered(
-    store: Store, recovery: Recovery, row: ModelRow, progress: Progress
-) -> tuple[FabCost, Saving]:
-    """The learner after its log, written down on the way, and in the end if that was long."""
+    store: Store,
+    row: ModelRow,
+    recovery: Recovery,
+    begun: Callable[..., Learning],
+    progress: Progress,
+) -> Learning:
+    """Learning as after the log: long refreshes go on in the background, as they did before.
+
+    The learner is written down on the way, and in the end if that was long.
+    """
     learner, newest = recovery.newest(row.head_lsn)
     saving = Saving(recovery.snapshot, newest)
+    learning = begun(learner, newest, saving=saving)
     progress.replay(after=newest, to=row.head_lsn)
-
-    def learnt(lsn: int, seconds: float) -> None:
-        saving.learnt(learner, lsn, seconds=seconds)
+    for some in recovery.chunks(newest, row.head_lsn):
+        learning.apply(some)
+        if learning.lag > _MOST_BEHIND:
+            learning.wait()
+        if learning.failure is not None:
+            raise learning.failure
         saving.write(store, row.model)
-        progress.learnt(lsn)
-
-    recovery.replay(learner, after=newest, to=row.head_lsn, learnt=learnt)
-    if saving.lsn > newest:
-        saving.pack(learner, row.head_lsn)
+        progress.learnt(learning.lsn)
+    if saving.lsn > newest and learning.learner is not None:
+        saving.pack(learning.learner, learning.lsn)
         saving.write(store, row.model)
-    return learner, saving
+    return learning
 
 
 def _provisional(settings: ModelSettings, width: int) -> FabCost:

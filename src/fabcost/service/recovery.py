@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -99,20 +98,18 @@ class Recovery:
                     self._complain(f"snapshot {lsn} of model {self._model!r} is left out: {error}")
         return self._first(), 0
 
-    def replay(
-        self, learner: FabCost, *, after: int, to: int, learnt: Callable[[int, float], object] = max
-    ) -> None:
-        """Learn impressions of the log; ``learnt`` is told up to which, and the seconds it took."""
-        for chunk in _chunks(self._store.log(self._model, after=after, to=to)):
-            started = time.monotonic()
-            learn(learner, chunk, self._settings.prior_variance)
-            after += len(chunk)
-            learnt(after, time.monotonic() - started)
+    def replay(self, learner: FabCost, *, after: int, to: int) -> None:
+        """Learn impressions of the log."""
+        for some in self.chunks(after, to):
+            learn(learner, some, self._settings.prior_variance)
 
     def impressions(self, after: int, to: int) -> list[Learnt]:
         """Impressions of the log."""
-        rows = self._store.log(self._model, after=after, to=to)
-        return [each for chunk in _chunks(rows) for each in chunk]
+        return list(chain.from_iterable(self.chunks(after, to)))
+
+    def chunks(self, after: int, to: int) -> Iterable[list[Learnt]]:
+        """Impressions of the log, some at a time."""
+        return _chunks(self._store.log(self._model, after=after, to=to))
 
     def snapshot(self, learner: FabCost) -> bytes:
         """What `learner` reads again; an imported model's has all rows."""
@@ -134,7 +131,7 @@ class Recovery:
         arrays["X"] = np.zeros((kept, arrays["mean"].size))
         arrays["y"] = np.zeros(kept)
         slot = seen - kept
-        for chunk in _chunks(self._store.log(self._model, after=slot, to=seen)):
+        for chunk in self.chunks(slot, seen):
             slots = np.arange(slot, slot + len(chunk)) % window
             arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
             arrays["y"][slots] = [each.label for each in chunk]

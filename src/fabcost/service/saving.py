@@ -12,8 +12,8 @@ from fabcost.service.store.protocol import Store
 
 #: A snapshot is due after so many impressions, or this share of the log if that is more …
 _IMPRESSIONS, _SHARE = 1000, 0.25
-#: … or when learning since the last one took so long, or so many times as long as packing it.
-SECONDS, _TIMES_PACKING = 5.0, 20.0
+#: … or when learning since the last one took so long, or so many times as long as saving it.
+SECONDS, _TIMES_SAVING = 5.0, 20.0
 
 
 class Saved(NamedTuple):
@@ -65,8 +65,10 @@ class Saving:
         saved = self._waiting
         if saved is None:
             return
+        started = time.monotonic()
         with store.transaction():
             store.put_snapshot(model, saved.lsn, time.time(), saved.content)
+        self._cost(time.monotonic() - started)
         with self._lock:
             if self._waiting is saved:
                 self._waiting = None
@@ -87,4 +89,8 @@ class Saving:
         with self._lock:
             self._waiting = saved
         self.lsn, self._seconds = lsn, 0.0
-        self._longest = max(SECONDS, _TIMES_PACKING * (time.monotonic() - started))
+        self._longest = SECONDS
+        self._cost(time.monotonic() - started)
+
+    def _cost(self, seconds: float) -> None:
+        self._longest = max(self._longest, _TIMES_SAVING * seconds)

@@ -138,6 +138,12 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         reasons = {name: looking.degraded(each) for name, each in self._models.items()}
         return unreadable | {name: why for name, why in reasons.items() if why is not None}
 
+    def measure(self) -> None:
+        """Bring the gauges up to date that change without a request."""
+        self.metrics.degraded(self.degraded)
+        for name, each in self._models.items():
+            self.metrics.lagged(name, each.learning.lag)
+
     def _forget(self, name: str) -> None:
         super()._forget(name)
         self._totals.pop(name, None)

@@ -123,7 +123,7 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     inline: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saving_module, "SECONDS", 0.0)
-    monkeypatch.setattr(saving_module, "_TIMES_PACKING", 0.0)
+    monkeypatch.setattr(saving_module, "_TIMES_SAVING", 0.0)
     impressions = stream(60, growing=True, seed=4)
     packed: list[bytes] = []
 

@@ -79,6 +79,13 @@ async def is_refreshing(service: Service) -> bool:
     return (await service.stats(MODEL)).refreshing
 
 
+async def until_settled(service: Service) -> None:
+    async def is_settled() -> bool:
+        return not await is_refreshing(service)
+
+    await until(is_settled)
+
+
 def snapshots_of(database: Path) -> list[int]:
     """From a connection of its own, as another program sees them."""
     with sqlite3.connect(database) as connection:
@@ -131,6 +138,7 @@ def test_a_snapshot_of_a_busy_learner_goes_on_with_the_same_bits(
                 gate.let_through(1000)
             # As after a kill: what the first server has not written is lost with it.
             async with serving(str(database)) as following:
+                await until_settled(following)
                 posterior = following.posterior(MODEL)
                 return posterior.impressions, posterior.digest
 
@@ -138,7 +146,7 @@ def test_a_snapshot_of_a_busy_learner_goes_on_with_the_same_bits(
 
 
 def test_a_long_recovery_is_not_done_twice(tmp_path: Path, gate: Gate) -> None:
-    """Snapshots that cannot be read are those of no impression; what is replayed is kept."""
+    """What is replayed since snapshots cannot be read is kept, without any traffic."""
     database = tmp_path / "bandit.db"
     gate.let_through(1000)
 
@@ -146,19 +154,21 @@ def test_a_long_recovery_is_not_done_twice(tmp_path: Path, gate: Gate) -> None:
         async with serving(str(database)) as service:
             await make(service)
             await import_log(service, 0, 1250)
-
-            async def is_settled() -> bool:
-                return not await is_refreshing(service)
-
-            await until(is_settled)
+            await until_settled(service)
         with sqlite3.connect(database) as connection:
-            spoilt = connection.execute("UPDATE snapshots SET content = x'00'").rowcount
-        assert spoilt > 0
+            assert connection.execute("UPDATE snapshots SET content = x'00'").rowcount > 0
         complaints: list[str] = []
         async with serving(str(database), tell=complaints.append):
-            assert len(complaints) == spoilt
-            async with serving(str(database), tell=complaints.append):
-                assert len(complaints) == spoilt
+            assert complaints
+            await until(replaced, 10.0)
+        complaints.clear()
+        async with serving(str(database), tell=complaints.append):
+            assert complaints == []
+
+    async def replaced() -> bool:
+        with sqlite3.connect(database) as connection:
+            spoilt = "SELECT COUNT(*) FROM snapshots WHERE content = x'00'"
+            return bool(connection.execute(spoilt).fetchone() == (0,))
 
     asyncio.run(main())
 
@@ -180,6 +190,24 @@ def test_a_stop_does_not_wait_for_a_refresh(tmp_path: Path, gate: Gate) -> None:
 
     asyncio.run(main())
     assert rebuilt_digest(str(database), MODEL)[0] == 150
+
+
+def test_the_lag_is_told_as_it_is(tmp_path: Path, gate: Gate) -> None:
+    """Also when nothing comes any more."""
+    lag = f'fabcost_learner_lag{{model="{MODEL}"}} '
+
+    async def main() -> None:
+        async with serving(str(tmp_path / "bandit.db")) as service:
+            await make(service)
+            await import_log(service, 0, 150)
+            service.measure()
+            assert f"{lag}51.0" in service.metrics.render().decode()
+            gate.let_through(1000)
+            await until_settled(service)
+            service.measure()
+            assert f"{lag}0.0" in service.metrics.render().decode()
+
+    asyncio.run(main())
 
 
 def long_refresh() -> dict[str, Any]:

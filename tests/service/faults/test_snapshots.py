@@ -62,9 +62,12 @@ def spoil(address: str, kind: str, count: int) -> None:
     store.open(take_over=True)
     numbers = store.snapshot_numbers(MODEL)
     assert numbers == [45, 25]
+    contents = {lsn: store.snapshot(MODEL, lsn) for lsn in numbers}
     with store.transaction():
-        for lsn in numbers[:count]:
-            store.put_snapshot(MODEL, lsn, 0.0, SPOILT[kind](store.snapshot(MODEL, lsn)))
+        for place, lsn in enumerate(sorted(numbers), start=1):
+            is_spoilt = place > len(numbers) - count
+            content = SPOILT[kind](contents[lsn]) if is_spoilt else contents[lsn]
+            store.put_snapshot(MODEL, lsn, 0.0, content)
     store.close()
 
 

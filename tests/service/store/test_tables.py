@@ -254,3 +254,12 @@ class TestLog:
             (2, b"\x02\x00\xff"),
         ]
         assert store.snapshot("shop", 1) == b""
+
+    def test_later_snapshots_go(self, store: Store) -> None:
+        """They could not be read, or the learner would not have gone on from an earlier one."""
+        with store.transaction():
+            for lsn in (1, 8, 9, 3):
+                store.put_snapshot("news", lsn, 1.0, b"state")
+        assert store.snapshot_numbers("news") == [3]
+        with pytest.raises(KeyError):
+            store.snapshot("news", 9)

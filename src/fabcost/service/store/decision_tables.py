@@ -89,9 +89,10 @@ class DecisionTables(Session):
             after = rows[-1][0]
 
     def put_snapshot(self, model: str, lsn: int, made: float, content: bytes) -> None:
-        """Keep a learner's state; only the two newest of a model stay."""
+        """Keep a learner's state; of the model's others only the one before stays."""
         self._write("put_snapshot", model=model, lsn=lsn, made=made, content=content)
-        self._write("drop_old_snapshots", model=model)
+        # Later ones could not be read: the learner would have gone on from there.
+        self._write("drop_old_snapshots", model=model, lsn=lsn)
 
     def snapshot_numbers(self, model: str) -> list[int]:
         """The lsns of the snapshots, newest first."""

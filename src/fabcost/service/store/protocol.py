@@ -232,7 +232,7 @@ class Store(Protocol):
         ...
 
     def put_snapshot(self, model: str, lsn: int, made: float, content: bytes) -> None:
-        """Keep a learner's state; only the two newest of a model stay."""
+        """Keep a learner's state; of the model's others only the one before stays."""
         ...
 
     def snapshot_numbers(self, model: str) -> list[int]:

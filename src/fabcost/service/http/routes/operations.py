@@ -31,7 +31,7 @@ async def get_metrics(call: Call) -> Answer:
     """Counters and gauges in the text format of Prometheus."""
     metrics = call.site.service.metrics
     metrics.in_flight(call.site.in_flight)
-    metrics.degraded(call.site.service.degraded)
+    call.site.service.measure()
     return Answer(200, metrics.render(), CONTENT_TYPE.encode())
 
 

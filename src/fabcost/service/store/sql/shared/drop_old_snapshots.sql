@@ -1,4 +1,6 @@
 DELETE FROM snapshots
 WHERE
     model = :model
-    AND lsn NOT IN (SELECT lsn FROM snapshots WHERE model = :model ORDER BY lsn DESC LIMIT 2)
+    AND lsn NOT IN (
+        SELECT lsn FROM snapshots WHERE model = :model AND lsn <= :lsn ORDER BY lsn DESC LIMIT 2
+    )
