@@ -20,6 +20,7 @@ from fabcost.service.errors import (
     StoreAwayError,
     UnknownModelError,
 )
+from fabcost.service.listing import in_full
 from fabcost.service.loading import Loaded, make
 from fabcost.service.messages import ModelAnswer
 from fabcost.service.metrics import Metrics
@@ -110,8 +111,11 @@ class Core:
     async def _stored(self, name: str, decision_id: str) -> StoredDecision:
         self._model(name)
         key = (name, decision_id)
-        found = await self._read(lambda store: store.find_decisions([key]))
-        return looking.found(found, key)
+
+        def find(store: Store) -> StoredDecision:
+            return in_full(store, [looking.found(store.find_decisions([key]), key)])[0]
+
+        return await self._read(find)
 
     async def _count(self) -> None:
         """See to it that the counts have all decisions that were answered, if the database can."""

@@ -14,6 +14,7 @@ from fabcost.service.errors import (
     StoreAwayError,
     UnknownModelError,
 )
+from fabcost.service.listing import in_full
 from fabcost.service.logged import check_all, logged_row
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
 from fabcost.service.model import Model
@@ -32,7 +33,9 @@ class Exchanging(Core):
     async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
         """A page of the log."""
         self._model(name)
-        return await self._read(lambda store: store.history(name, after=after, limit=limit))
+        return await self._read(
+            lambda store: in_full(store, store.history(name, after=after, limit=limit))
+        )
 
     async def check_log(self, name: str, numbered: Sequence[tuple[int, LoggedImpression]]) -> None:
         """An error that names a line which cannot be imported, before anything is written.

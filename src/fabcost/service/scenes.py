@@ -15,6 +15,7 @@ from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.errors import InvalidRequestError
+from fabcost.service.listing import listing
 from fabcost.service.messages import DecisionRequest, Record
 from fabcost.service.records import Impression, encoded
 
@@ -34,7 +35,8 @@ class Chosen(NamedTuple):
 class Scene(NamedTuple):
     """Candidates in a context: ids and rows, and both sides as JSON.
 
-    ``items`` are the features of a catalogue, ``chosen`` what was written down before.
+    ``items`` are the features of a catalogue, ``chosen`` what was written down before, ``listed``
+    stands for ``candidates`` that are not named.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,7 @@ class Scene(NamedTuple):
     candidates: Raw
     items: Mapping[str, Record] | None
     chosen: dict[int, Chosen]
+    listed: str | None
 
     def at(self, place: int) -> Chosen:
         """The candidate at a place, as it is written down."""
@@ -70,7 +73,7 @@ class Scenes:
         self._catalogue = catalogue
         self._remembered: dict[tuple[EncodedItems, int, bytes], Scene] = {}
         self._version = catalogue.version
-        self._names: tuple[EncodedItems | None, Raw] = (None, Raw())
+        self._names: tuple[EncodedItems | None, Raw, str | None] = (None, Raw(), None)
 
     def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         """The scene of a request, and the places that are excluded; errors change nothing."""
@@ -113,7 +116,8 @@ class Scenes:
         reader: Reader = self._schema.reader()
         terms = reader.read(request.context, "context")
         self._schema.grow_to(reader)
-        return self._drawn(terms, items, context, self._catalogue.items)
+        in_order = request.items is None
+        return self._drawn(terms, items, context, self._catalogue.items, in_order=in_order)
 
     def _drawn(
         self,
@@ -121,12 +125,15 @@ class Scenes:
         items: EncodedItems,
         context: Raw,
         features: Mapping[str, Record] | None,
+        *,
+        in_order: bool = False,
     ) -> Scene:
         names: tuple[str, ...] = items.names  # type: ignore[assignment]
         if self._names[0] is not items:
-            self._names = (items, _raw(names))
+            listed = listing(names, features) if features is not None and in_order else None
+            self._names = (items, _raw(() if listed else names), listed)
         rows = self._schema.drawn(terms, items)
-        return Scene(names, rows, context, self._names[1], features, {})
+        return Scene(names, rows, context, self._names[1], features, {}, self._names[2])
 
     def _remember(self, key: tuple[EncodedItems, int, bytes], scene: Scene) -> None:
         if len(self._remembered) >= REMEMBERED:

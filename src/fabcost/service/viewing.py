@@ -6,6 +6,7 @@ from typing import Any
 
 from fabcost.service import looking
 from fabcost.service.core import Core
+from fabcost.service.listing import in_full
 from fabcost.service.messages import (
     DecisionView,
     ExplanationAnswer,
@@ -45,7 +46,9 @@ class Viewing(Core):
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins."""
         self._model(name)
-        rows = await self._read(lambda store: store.recent(name, limit=limit, before=before))
+        rows = await self._read(
+            lambda store: in_full(store, store.recent(name, limit=limit, before=before))
+        )
         more = rows[-1].seq if len(rows) == limit else None
         return [view(row) for row in rows], more
 
