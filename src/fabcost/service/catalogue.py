@@ -13,6 +13,7 @@ from msgspec import Raw
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.service.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.listing import listing
 from fabcost.service.messages import Between, Filter, Record, Scalar
 from fabcost.service.remembering import Key, Memory, new_owner
 
@@ -22,7 +23,8 @@ _BYTES_OF_A_PLACE = 8
 class Selected(NamedTuple):
     """Items to choose from, their ids as JSON, a number of their own, and where they are kept.
 
-    Those of the whole catalogue stay as long as it does, and have no key.
+    ``listed`` stands for the ids if they are many.  Those of the whole catalogue stay as long as
+    it does, and have no key.
 
     Examples
     --------
@@ -32,13 +34,15 @@ class Selected(NamedTuple):
 
     items: EncodedItems
     names: Raw
+    listed: str | None
     number: int
     key: Key | None
 
     @property
     def size(self) -> int:
         """Bytes; ids are those of the catalogue."""
-        return self.items.parts.nbytes + _BYTES_OF_A_PLACE * len(self.items) + len(self.names)
+        written = len(self.names) + len(self.listed or "")
+        return self.items.parts.nbytes + _BYTES_OF_A_PLACE * len(self.items) + written
 
 
 class Catalogue:
@@ -157,7 +161,9 @@ class Catalogue:
         return {each: self.items[each] for each in self._ids[start:stop]}, stop < len(self._ids)
 
     def _select(self, items: EncodedItems, key: Key | None) -> Selected:
-        return Selected(items, Raw(msgspec.json.encode(items.names)), next(self._numbers), key)
+        listed = listing(items.names, self.items)  # type: ignore[arg-type]
+        names = Raw(msgspec.json.encode(() if listed else items.names))
+        return Selected(items, names, listed, next(self._numbers), key)
 
     def _search(self, wanted: Filter) -> EncodedItems:
         positions = [

@@ -19,6 +19,7 @@ from fabcost.service.errors import (
     UnknownModelError,
     UnreadableModelError,
 )
+from fabcost.service.listing import in_full
 from fabcost.service.loading import Loaded, make
 from fabcost.service.messages import ModelAnswer
 from fabcost.service.metrics import Metrics
@@ -121,7 +122,11 @@ class Core:
         """What ``read``, which may take long, makes of a decision."""
         self._model(name)
         key = (name, decision_id)
-        return await self._read(lambda store: read(looking.found(store.find_decisions([key]), key)))
+
+        def find(store: Store) -> T:
+            return read(in_full(store, [looking.found(store.find_decisions([key]), key)])[0])
+
+        return await self._read(find)
 
     async def _count(self) -> None:
         """See to it that the counts have all decisions that were answered, if the database can."""

@@ -18,6 +18,7 @@ from fabcost.service.errors import (
     StoreAwayError,
     UnknownModelError,
 )
+from fabcost.service.listing import in_full
 from fabcost.service.logged import check_all, logged_row
 from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
 from fabcost.service.model import Model
@@ -54,7 +55,7 @@ class Exchanging(Core):
         """A page of the log; pages of several exports are read by turns."""
         self._model(name)
         return await self._exporting.ask(
-            lambda store: store.history(name, after=after, limit=limit)
+            lambda store: in_full(store, store.history(name, after=after, limit=limit))
         )
 
     async def check_log(

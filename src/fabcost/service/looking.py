@@ -12,6 +12,7 @@ from fabcost.service.catalogue import Catalogue
 from fabcost.service.counting import predicted
 from fabcost.service.errors import UnknownDecisionError
 from fabcost.service.learning import Learnt
+from fabcost.service.listing import in_full
 from fabcost.service.messages import (
     CalibrationBin,
     Contribution,
@@ -123,7 +124,7 @@ def recent(
     size, oldest = 0, before
     while len(views) < limit and size < _PAGE_BYTES:
         many = min(_ROWS_AT_ONCE, limit - len(views))
-        rows = store.recent(name, limit=many, before=oldest)
+        rows = in_full(store, store.recent(name, limit=many, before=oldest))
         views += map(view, rows)
         if len(rows) < many:
             return views, None

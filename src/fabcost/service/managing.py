@@ -114,16 +114,17 @@ class Managing(Keyring):
 
         async def put() -> int:
             version = model.catalogue.next_version()
-            # Others are served between the pieces; the loop sees all of them at the end.
-            for start in range(0, first, ITEMS_AT_ONCE):
-                piece = rows[start : start + ITEMS_AT_ONCE]
-                await self._call_about(name, partial(_put, name, version, piece))
-            await self._change_items(
-                name,
-                version,
-                partial(_put, name, version, rows[first:]),
-                lambda: model.catalogue.put(version, items),
-            )
+            show = partial(model.catalogue.put, version, items)
+            try:
+                # Others are served between the pieces; the loop sees all of them at the end.
+                for start in range(0, first, ITEMS_AT_ONCE):
+                    piece = rows[start : start + ITEMS_AT_ONCE]
+                    await self._call_about(name, partial(_put, name, version, piece))
+                last = partial(_put, name, version, rows[first:])
+                await self._change_items(name, version, last, show)
+            except ValueError:
+                await self._look_again(name, version)
+                raise
             return version
 
         return await self._in_turn(model, put, in_pieces=first > 0)
@@ -158,6 +159,16 @@ class Managing(Keyring):
             self._writer.ledger.keepers[name].catalogue = version
 
         await self._call_about(name, function, keep, lambda _: show())
+
+    async def _look_again(self, name: str, version: int) -> None:
+        """Show the items that the database has: it took some pieces and refused another."""
+        found: list[Relisted] = []
+
+        def look(store: Store) -> None:
+            found.append(Relisted(name, version, store.items(name)))
+            store.put_items(name, version, [])
+
+        await self._change_items(name, version, look, lambda: self._relist(found[0]))
 
     async def _in_turn(
         self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool

@@ -15,7 +15,7 @@ from fabcost.service.errors import InvalidRequestError
 from fabcost.service.learning import Learning, Published
 from fabcost.service.messages import DecisionAnswer, DecisionRequest, Record
 from fabcost.service.model_settings import ModelSettings
-from fabcost.service.records import NewRecord, encoded
+from fabcost.service.records import NewRecord, Shares, encoded
 from fabcost.service.remembering import Memory
 from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
@@ -164,6 +164,7 @@ class Model:
         now: float,
     ) -> DecisionRow:
         mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
+        few = None if shares is None else Shares.of(shares)
         would = None if chosen.choice is None else scene.names[chosen.choice.index]
         record = NewRecord(
             context=scene.context,
@@ -173,10 +174,12 @@ class Model:
             features=request.candidates,
             item_features=served.features,
             catalogue_version=self.catalogue.version if request.candidates is None else 0,
-            all_propensities=None if shares is None else shares.tolist(),
+            all_propensities=None if shares is None or few is not None else shares.tolist(),
             would_choose=would if chosen.arm == "baseline" else None,
             excluded=[scene.names[place] for place in excluded],
             deferred=request.deferred,
+            listed=scene.listed,
+            shares=few,
         )
         return DecisionRow(
             model=self.name,

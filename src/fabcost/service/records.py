@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
+from fabcost.service import packing
 from fabcost.service.messages import DecisionAnswer, DecisionView, Record
 from fabcost.service.model_settings import Mode
 from fabcost.service.store.rows import StoredDecision
+
+#: Fewer candidates are written one by one.
+MANY = 100
+
+
+class Shares(Struct, frozen=True, array_like=True):
+    """Propensities that take few values, as those of many candidates do: most are as likely.
+
+    ``places`` has for each candidate which of the numbers is its own, packed.
+
+    Examples
+    --------
+    >>> given = np.repeat([0.0, 0.01, 0.25], [500, 25, 3])
+    >>> shares = Shares.of(given)
+    >>> shares.numbers, shares.all() == given.tolist(), Shares.of(given[:9])
+    ([0.0, 0.01, 0.25], True, None)
+    """
+
+    many: int
+    numbers: list[float]
+    places: str
+
+    @classmethod
+    def of(cls, propensities: FloatArray) -> Shares | None:
+        """Those of all candidates; None if it is not worth it."""
+        if len(propensities) < MANY:
+            return None
+        # Most are the least, and need not be sorted.
+        least = propensities.min()
+        others = np.flatnonzero(propensities != least)
+        numbers, inverse = np.unique(propensities[others], return_inverse=True)
+        if 2 * len(numbers) > len(propensities):
+            return None
+        places = np.zeros(len(propensities), dtype=_index(len(numbers) + 1))
+        places[others] = inverse + 1
+        return cls(len(propensities), [float(least), *numbers.tolist()], packing.pack(places))
+
+    def all(self) -> list[float]:
+        """One for each candidate."""
+        places = packing.unpack(self.places, _index(len(self.numbers)))
+        every: list[float] = np.array(self.numbers)[places].tolist()
+        return every
+
+
+def _index(count: int) -> np.dtype[Any]:
+    return np.min_scalar_type(count - 1).newbyteorder("<")
 
 
 class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,6 +79,11 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         What the bandit would have chosen, where the baseline was served.
     excluded
         Candidates that could not be chosen.
+    listed
+        In place of ``candidates``: which of the items that the catalogue had in its version; see
+        `fabcost.service.listing`.
+    shares
+        In place of ``all_propensities``, if they are many of few values.
     """
 
     context: Record
@@ -43,6 +97,8 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     would_choose: str | None = None
     excluded: list[str] = []
     deferred: bool = False
+    listed: str | None = None
+    shares: Shares | None = None
 
 
 class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,6 +121,8 @@ class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     would_choose: str | None = None
     excluded: list[str] = []
     deferred: bool = False
+    listed: str | None = None
+    shares: Shares | None = None
 
 
 class Impression(Struct, frozen=True, array_like=True):
@@ -119,8 +177,11 @@ def impression(features: str) -> Impression:
 
 
 def record(text: str) -> DecisionRecord:
-    """The record that `encoded` wrote."""
-    return _records.decode(text)
+    """The record that `encoded` wrote, with all propensities."""
+    made = _records.decode(text)
+    if made.shares is None:
+        return made
+    return msgspec.structs.replace(made, all_propensities=made.shares.all(), shares=None)
 
 
 def view(stored: StoredDecision) -> DecisionView:

@@ -33,7 +33,7 @@ class Scene(NamedTuple):
     """Candidates in a context: ids and rows, and both sides as JSON.
 
     ``items`` are the features of a catalogue; with a ``key``, what is written down of a candidate
-    is remembered.
+    is remembered; ``listed`` stands for ``candidates`` that are not named.
     """
 
     names: tuple[str, ...]
@@ -43,6 +43,7 @@ class Scene(NamedTuple):
     items: Mapping[str, Record] | None
     key: Key | None
     memory: Memory
+    listed: str | None = None
 
     def at(self, place: int) -> Chosen:
         """The candidate at a place, as it is written down."""
@@ -122,7 +123,7 @@ class Scenes:
             scene = self._read(request, selected.items, selected.names, Raw(context), key)
             # Reading it may have grown the schema.
             key = self._key(selected, context)
-            scene = scene._replace(key=key)
+            scene = scene._replace(key=key, listed=selected.listed)
             memory.put(key, scene, scene.size)
         # Asked for last, the candidates stay longer than the scenes that hold them.
         if selected.key is not None and memory.get(selected.key) is None:

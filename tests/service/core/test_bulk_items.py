@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from fabcost.service.managing import ITEMS_AT_ONCE
 from fabcost.service.messages import DecisionRequest
 from fabcost.service.model_settings import ModelSettings
@@ -70,5 +72,19 @@ def test_puts_and_deletions_at_once_end_in_what_the_database_has(store_address: 
             assert memory == in_database(store_address, "vans")
             assert dict(memory)["bulk-4"] == {"age": 9}
             assert "bulk-3" not in dict(memory)
+
+    asyncio.run(main())
+
+
+def test_after_a_refusal_memory_has_what_the_database_has(store_address: str) -> None:
+    async def main() -> None:
+        async with serving(store_address) as service:
+            await vans(service)
+            with pytest.raises(ValueError, match="NUL"):
+                await service.put_items("vans", {**adverts(MANY, 1), "with\0": {}})
+            assert in_memory(service, "vans") == in_database(store_address, "vans")
+            version = await service.put_items("vans", adverts(2, 2))
+            assert service.items("vans", limit=1).version == version
+            assert in_memory(service, "vans") == in_database(store_address, "vans")
 
     asyncio.run(main())

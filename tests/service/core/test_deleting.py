@@ -30,6 +30,8 @@ def fill(store: Store) -> None:
     store.mark_counted()
     store.insert_feedback([feedback_row(name, model="vans") for name in names])
     store.put_items("vans", 1, [ItemRow(name, "{}") for name in names])
+    store.delete_items("vans", 2, names[: ROWS_AT_ONCE + 100])
+    store.put_items("vans", 3, [ItemRow(name, "{}") for name in names])
 
 
 def left_of(address: str, model: str = "vans") -> dict[str, int]:
@@ -38,6 +40,7 @@ def left_of(address: str, model: str = "vans") -> dict[str, int]:
             "decisions": store.pending(model),
             "feedback": sum(store.feedback_counts(model).values()),
             "items": len(store.items(model)),
+            "past items": len(store.listed_items(model, 1)),
         }
 
 

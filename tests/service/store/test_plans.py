@@ -24,6 +24,7 @@ BATCHES = {
     "feedback_statuses": (*KEY, "key"),
     "kept_feedback": KEY,
     "still_parked": KEY,
+    "delete_decisions": KEY,
     "set_feedback_status": (*KEY, "key", "status"),
 }
 LATEST = ("uncounted", "mark_counted", "latest_time")
@@ -70,9 +71,11 @@ def test_latest_decisions_are_found_without_reading_all(store: Store, name: str)
     assert not any(each in plan for each in INDEXES), plan
 
 
-@pytest.mark.parametrize("table", ["feedback", "decisions", "tallies", "items", "counts"])
+@pytest.mark.parametrize(
+    "table", ["feedback", "decisions", "tallies", "items", "past_items", "counts"]
+)
 def test_rows_of_a_model_are_deleted_by_their_keys(store: Store, table: str) -> None:
-    after = 0.0 if table == "counts" else ""
+    after = {"counts": 0.0, "past_items": 0}.get(table, "")
     plan = explain_alone(store, f"delete_some_{table}", model="news", after=after, limit=9)
     assert "Seq Scan" not in plan, plan
     assert f"SCAN {table}" not in plan, plan
@@ -80,7 +83,7 @@ def test_rows_of_a_model_are_deleted_by_their_keys(store: Store, table: str) -> 
 
 
 def test_items_are_put_without_a_search_for_each(store: Store) -> None:
-    columns = ("model", "item", "rank", "features")
+    columns = ("model", "item", "rank", "features", "since")
     plan = explain(store, "put_items", columns)
     assert not any(each in plan for each in ("SubPlan", "SUBQUERY", "items_by_place")), plan
     assert "items_by_place" in explain_alone(store, "last_place", model="news")

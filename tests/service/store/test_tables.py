@@ -110,6 +110,17 @@ class TestCatalogues:
         assert [row.item for row in store.items("news")] == ["b", "a"]
         assert [row.item for row in store.items("shop")] == ["a"]
 
+    def test_what_each_version_had_stays_known(self, store: Store) -> None:
+        with store.transaction():
+            store.put_items("news", 1, [ItemRow(name, "{}") for name in "abc"])
+            store.delete_items("news", 2, ["c"])
+            store.put_items("news", 3, [ItemRow("d", "{}"), ItemRow("a", "other")])
+            store.delete_items("news", 5, ["a", "d"])
+            store.put_items("news", 6, [ItemRow("c", "{}"), ItemRow("a", "{}")])
+            store.delete_items("news", 7, ["c"])
+        had = ["".join(store.listed_items("news", version)) for version in range(8)]
+        assert had == ["", "abc", "ab", "abd", "abd", "b", "bca", "ba"]
+
     def test_many_items_at_once(self, store: Store) -> None:
         items = [ItemRow(f"item {number}", str(number)) for number in range(2_500)]
         with store.transaction():

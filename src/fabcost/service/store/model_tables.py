@@ -17,6 +17,7 @@ _LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
     ("decisions", ""),
     ("tallies", ""),
     ("items", ""),
+    ("past_items", -1),
     ("counts", -math.inf),
 )
 
@@ -96,12 +97,17 @@ class ModelTables(Session):
         """Add or replace items (a replaced item keeps its place) and set the version."""
         latest = {row.item: row.features for row in items}
         ((last,),) = self._run("last_place", model=model)
-        rows = [(model, item, last + k, each) for k, (item, each) in enumerate(latest.items(), 1)]
-        self._write_batch("put_items", ("model", "item", "rank", "features"), rows)
+        rows = [
+            (model, item, last + k, features, version)
+            for k, (item, features) in enumerate(latest.items(), 1)
+        ]
+        self._write_batch("put_items", ("model", "item", "rank", "features", "since"), rows)
         self._write("set_catalogue_version", model=model, version=version)
 
     def delete_items(self, model: str, version: int, items: Collection[str]) -> None:
-        """Remove items and set the version."""
+        """Remove items and set the version; which versions had them stays known."""
+        past = [(model, item, version) for item in items]
+        self._write_batch("keep_past_items", ("model", "item", "until"), past)
         rows = [(model, item) for item in items]
         self._write_batch("delete_items", ("model", "item"), rows)
         self._write("set_catalogue_version", model=model, version=version)
@@ -109,3 +115,7 @@ class ModelTables(Session):
     def items(self, model: str) -> list[ItemRow]:
         """All items in the order of their first coming."""
         return [ItemRow(*row) for row in self._run("items", model=model)]
+
+    def listed_items(self, model: str, version: int) -> list[str]:
+        """The ids that a version of the catalogue had, in the order of their first coming."""
+        return [item for (item,) in self._run("listed_items", model=model, version=version)]

@@ -43,10 +43,11 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _SECRETS = ("password", "sslpassword")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
 _SUMS = ("value", "log_loss", "entropy", "predicted")
-_INTEGERS = ("seq", "rank", "label", "lsn", "bin", "decisions", "impressions", "clicks")
+_INTEGERS = ("seq", "rank", "since", "until", "label", "lsn", "bin")
+_COUNTS = ("decisions", "impressions", "clicks")
 _TYPES = {
     **dict.fromkeys(_TIMES + _SUMS, "double precision"),
-    **dict.fromkeys(_INTEGERS, "bigint"),
+    **dict.fromkeys(_INTEGERS + _COUNTS, "bigint"),
     **dict.fromkeys(("active", "learns"), "boolean"),
 }
 

@@ -131,11 +131,18 @@ class Store(Protocol):
         ...
 
     def delete_items(self, model: str, version: int, items: Collection[str]) -> None:
-        """Remove items and set the version."""
+        """Remove items and set the version; which versions had them stays known."""
         ...
 
     def items(self, model: str) -> list[ItemRow]:
         """All items in the order of their first coming."""
+        ...
+
+    def listed_items(self, model: str, version: int) -> list[str]:
+        """The ids that a version of the catalogue had, in the order of their first coming.
+
+        Of versions before the database had version 6 nothing is known.
+        """
         ...
 
     # Decisions
