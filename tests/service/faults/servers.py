@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -22,19 +23,38 @@ LONGEST_WAIT = 120.0
 PATIENCE = 60.0
 
 
+class Starter(Protocol):
+    """Whoever starts servers, and hears of their end."""
+
+    def start(self, database: str) -> Child:
+        """A server that has begun to start."""
+        ...
+
+    def wait(self, pid: int) -> int:
+        """The exit status of one that ends."""
+        ...
+
+
+def own_environment() -> dict[str, str]:
+    """No setting of a server comes from whoever starts it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")}
+
+
+def serving_flags(database: str) -> list[str]:
+    settings = {"port": 0, "log_level": "warning", "keep_alive_seconds": 60}
+    return ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
+
+
 class Nursery:
     """The process that forks servers, each with a log of its own in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._started = 0
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
-        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", nursery.__name__],
             cwd=ROOT,
-            env=environment,
+            env=own_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -47,9 +67,7 @@ class Nursery:
         """A server that has begun to start, as another user if one is given."""
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
-        settings = {"port": 0, "log_level": "warning", "keep_alive_seconds": 60}
-        flags = ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
-        pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
+        pid = int(self._ask({"start": serving_flags(database), "log": str(log), "user": user}))
         return Child(self, pid, log)
 
     def wait(self, pid: int) -> int:
@@ -73,10 +91,43 @@ class Nursery:
         return self._process.stdout.readline().strip()
 
 
-class Child:
-    """A server of a nursery."""
+class Processes:
+    """Starts servers that share nothing but the kernels compiled into ``cache``."""
 
-    def __init__(self, parent: Nursery, pid: int, log: Path) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache)}
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._started = 0
+
+    def start(self, database: str) -> Child:
+        """A server that has begun to start."""
+        self._started += 1
+        log = self._folder / f"process-{self._started}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "fabcost", "serve", *serving_flags(database)],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+        self._running[process.pid] = process
+        return Child(self, process.pid, log)
+
+    def wait(self, pid: int) -> int:
+        return self._running.pop(pid).wait(LONGEST_WAIT)
+
+    def close(self) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait(LONGEST_WAIT)
+
+
+class Child:
+    """A server of a nursery, or a process of its own."""
+
+    def __init__(self, parent: Starter, pid: int, log: Path) -> None:
         self.pid = pid
         self._parent = parent
         self._log = log
