@@ -21,11 +21,11 @@ ABOUT = (
     "and say what became of them, and while something else is under way. “In flight” are the kills "
     "at which that something was asked for and not answered yet. For a refresh, the server had "
     "just said that it was running; for a stop, SIGTERM had come and the process had not ended; "
-    "for a start, which follows a kill under visits that is counted with it, nobody had been told "
-    "where it listens; for a migration, the database was found at an older version. An old "
-    "database is all that a round left, in the tables of an earlier version. A server with an "
-    "empty compile cache is a process of its own; it is killed while it compiles and afterwards, "
-    "and the next one goes on with the cache as it is.",
+    "for a start, which follows a kill under visits that is counted with it, the server was not "
+    "ready; for a migration, the database was found at an older version. An old database is all "
+    "that a round left, in the tables of an earlier version. A server with an empty compile cache "
+    "is a process of its own; it is killed while it compiles and afterwards, and the next one goes "
+    "on with the cache as it is.",
     "After each kill another server starts, and everything that was ever acknowledged about that "
     "database is looked for: decisions as they were answered, feedback as its status says, items "
     "(those of one request all or none), imported lines with their values, models made and "

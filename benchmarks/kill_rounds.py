@@ -15,7 +15,15 @@ import httpx
 import numpy as np
 from tests.service.faults.ledger import wait_until_resolved
 from tests.service.faults.promises import Broken
-from tests.service.faults.servers import LONGEST_WAIT, PATIENCE, Child, Nursery
+from tests.service.faults.servers import (
+    LONGEST_WAIT,
+    PATIENCE,
+    Child,
+    Nursery,
+    address_when_ready,
+    holds,
+    is_ready,
+)
 from tests.service.faults.visitors import MODEL, Visitors, make_model
 
 from benchmarks.kill_book import Book, Checked, Checker
@@ -145,7 +153,7 @@ class Round:
 
     async def _start(self, database: str) -> str:
         self._server = self._nursery.start(database)
-        return await asyncio.to_thread(self._server.address)
+        return await asyncio.to_thread(address_when_ready, self._server)
 
     def _end(self, number: int = signal.SIGKILL) -> int:
         server, self._server = self._server, None
@@ -210,7 +218,7 @@ class Round:
         """Recovering what the kill before has left."""
         self._server = server = self._nursery.start(database)
         await asyncio.sleep(self._windows.pause(START, self._rng))
-        served = "listening on " in server.logged()
+        served = "listening on " in server.logged() and holds(lambda: is_ready(server.address()))
         self._killed(START, self._end(), in_flight=not served)
         self._windows.learn(START, too_late=served)
 

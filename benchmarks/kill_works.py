@@ -201,9 +201,13 @@ class Refreshing(Work):
         self._reached, self._lines = self._reached + len(self._lines), None
         with self.flight():
             self.in_flight = False
-            while (await http.get(f"/models/{WIDE}/stats")).json()["refreshing"]:
+            while await self._is_refreshing(http):
                 self.in_flight = True
                 await asyncio.sleep(_POLL_SECONDS)
+
+    async def _is_refreshing(self, http: httpx.AsyncClient) -> bool:
+        answer = await http.get(f"/models/{WIDE}/stats")
+        return self.is_answered(answer, 200) and bool(answer.json()["refreshing"])
 
 
 async def prepare(http: httpx.AsyncClient, work: Work) -> None:

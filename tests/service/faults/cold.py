@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import wait_until_resolved
-from tests.service.faults.servers import Child, Processes, wait_for
+from tests.service.faults.servers import Child, Processes, address_when_ready, wait_for
 from tests.service.faults.visitors import Told, Visitors, make_model
 
 #: Code for any processor of this kind, as nobody would compile it for the one that is here.
@@ -36,7 +36,7 @@ async def die_often(
     """So many killed servers, one after the other; the one that is left."""
     rng = np.random.default_rng(seed)
     server = processes.start(database)
-    make_model(await asyncio.to_thread(server.address))
+    make_model(await asyncio.to_thread(address_when_ready, server))
     visiting = asyncio.create_task(visitors.come())
     for _ in range(kills):
         await live_and_die(server, visitors, rng)

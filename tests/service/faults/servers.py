@@ -176,6 +176,13 @@ def is_ready(address: str) -> bool:
     return httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 200
 
 
+def address_when_ready(server: Child) -> str:
+    """Where it listens, as soon as it serves everything."""
+    address = server.address()
+    wait_for(lambda: is_ready(address), told=server.logged)
+    return address
+
+
 def store_away(address: str) -> bool:
     """What the metrics say."""
     lines = httpx.get(f"{address}/metrics", timeout=PATIENCE).text.splitlines()
