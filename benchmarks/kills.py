@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -120,6 +121,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no new round after these")
     parser.add_argument("--docs", action="store_true", help="write docs/kills.md")
     given = parser.parse_args()
+    # Servers and databases are left behind by nobody who is asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
         study = measure(given.kills, given.minutes, progress)
