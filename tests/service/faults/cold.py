@@ -11,7 +11,13 @@ import numpy as np
 
 from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import wait_until_resolved
-from tests.service.faults.servers import Child, Processes, address_when_ready, wait_for
+from tests.service.faults.servers import (
+    LONGEST_COMPILING,
+    Child,
+    Processes,
+    address_when_ready,
+    wait_for,
+)
 from tests.service.faults.visitors import Told, Visitors, make_model
 
 #: Code for any processor of this kind, as nobody would compile it for the one that is here.
@@ -26,7 +32,7 @@ def kernels(cache: Path) -> int:
 
 def die_compiling(server: Child, cache: Path) -> None:
     """Killed when some kernels are compiled, and others are not."""
-    wait_for(lambda: kernels(cache), told=server.logged)
+    wait_for(lambda: kernels(cache), LONGEST_COMPILING, told=server.logged)
     assert server.end() == -signal.SIGKILL
 
 
