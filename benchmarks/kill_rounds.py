@@ -179,8 +179,10 @@ class Round:
             await self._kill_starting(database)
 
     def _killed(self, scene: str, status: int, *, in_flight: bool) -> bool:
-        """Count a kill, if the server had not ended by itself."""
+        """Count a kill, if the server had not ended by itself: only one that stops may have."""
         if status != -signal.SIGKILL:
+            if (scene, status) != (STOP, 0):
+                self._book.wrong.append(f"{scene}: a server ended by itself, with status {status}")
             return False
         tally = self._count(scene)
         tally.kills += 1
