@@ -42,7 +42,7 @@ layers: setup  ## Which module may import which
 	$(BIN)/lint-imports
 
 benchmarks: setup  ## Every measurement that the documentation quotes
-	for name in inference accuracy peers full_replay catalogue clicks replays service; do \
+	for name in inference accuracy peers full_replay catalogue clicks replays service kills; do \
 	  $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 format: setup  ## Rewrite the sources in the house style

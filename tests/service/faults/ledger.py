@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import httpx
 import msgspec
 
 from fabcost.service.learning import Published
 from fabcost.service.loading import schema_of
-from fabcost.service.messages import DecisionAnswer
 from fabcost.service.model_settings import ModelSettings
-from fabcost.service.records import record
 from fabcost.service.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
-from fabcost.service.store.rows import ModelRow, StoredDecision
-from tests.service.faults.servers import PATIENCE, wait_for
-from tests.service.faults.visitors import MODEL, Said, Told
+from fabcost.service.store.rows import ModelRow
+from tests.service.faults.promises import broken, broken_decisions
+from tests.service.faults.servers import PATIENCE, ROOT, own_environment, wait_for
+from tests.service.faults.visitors import MODEL, Told
 
 
 @contextmanager
@@ -36,27 +37,45 @@ def model_row(store: Store, model: str = MODEL) -> ModelRow:
     return next(row for row in store.models() if row.model == model)
 
 
-def rebuilt_digest(database: str, model: str = MODEL) -> tuple[int, str]:
-    """How many impressions the log has, and the bits of a learner that read them all, unstopped."""
+def rebuilt_digest(database: str, model: str = MODEL, *, to: int | None = None) -> tuple[int, str]:
+    """How many impressions the log has, and the bits of a learner that read them all, unstopped.
+
+    Or as many of them as are asked for.
+    """
     with reading(database) as store:
         row = model_row(store, model)
         settings = msgspec.json.decode(row.settings, type=ModelSettings)
-        width = schema_of(settings).width
-        recovery = Recovery(store, model, settings, width=width)
-        learner = recovery.learner(row.head_lsn, from_snapshot=False)
-        return row.head_lsn, Published(row.head_lsn, 0, learner.posterior).digest
+        recovery = Recovery(store, model, settings, width=schema_of(settings).width)
+        head = row.head_lsn if to is None else to
+        learner = recovery.learner(head, from_snapshot=False)
+        return head, Published(head, 0, learner.posterior).digest
+
+
+def rebuilt_elsewhere(
+    database: str, model: str = MODEL, *, variables: dict[str, str]
+) -> tuple[int, str]:
+    """The same by a process of its own, with these variables in its environment."""
+    command = [sys.executable, "-m", "tests.service.faults.rebuilding", database, model]
+    environment = {**own_environment(), **variables}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    impressions, digest = json.loads(ran.stdout)
+    return impressions, digest
 
 
 def served_digest(address: str, model: str = MODEL) -> tuple[int, str]:
     """The same as a server has it, when no refresh is running."""
+    found: list[tuple[int, str]] = []
 
     def settled() -> bool:
         stats = httpx.get(f"{address}/v1/models/{model}/stats", timeout=PATIENCE).json()
-        return not stats["refreshing"]
+        posterior = httpx.get(f"{address}/v1/models/{model}/posterior", timeout=PATIENCE).json()
+        found[:] = [(posterior["impressions"], posterior["digest"])]
+        # No refresh can have begun in between: impressions would have come.
+        is_same = posterior["posterior_version"] == stats["posterior_version"]
+        return is_same and not stats["refreshing"]
 
     wait_for(settled)
-    posterior = httpx.get(f"{address}/v1/models/{model}/posterior", timeout=PATIENCE).json()
-    return posterior["impressions"], posterior["digest"]
+    return found[0]
 
 
 def check_posterior(address: str, database: str, model: str = MODEL) -> None:
@@ -70,37 +89,12 @@ def check_log(database: str, told: Told, *, of_memory: bool = False) -> None:
     Decisions that were answered from memory must be there only ``of_memory``: if no server died.
     """
     with reading(database) as store:
-        stored = {row.decision: row for row in store.history(MODEL, after=0, limit=10**6)}
+        rows = store.history(MODEL, after=0, limit=10**6)
         head = model_row(store).head_lsn
-    assert not told.wrong
-    assert stored.keys() <= told.asked
-    numbers = sorted(row.lsn for row in stored.values() if row.lsn is not None)
-    assert numbers == list(range(1, head + 1))
-    assert head == len(stored), "some decisions are no impressions"
-    for decision, answer in told.decisions.items():
-        if answer["durable"] or of_memory:
-            check_decision(stored[decision], answer)
-    for (decision, key), said in told.feedback.items():
-        if said.status != "parked" or decision in stored:
-            check_feedback(stored[decision], key, said)
-
-
-def check_decision(row: StoredDecision, answer: dict[str, Any]) -> None:
-    told = msgspec.convert({**answer, "durable": True}, DecisionAnswer)
-    assert record(row.record).answer == told
-    assert (row.item, row.deadline) == (told.item, told.deadline)
-
-
-def check_feedback(row: StoredDecision, key: str, said: Said) -> None:
-    """What became of the decision is what its feedback was told."""
-    assert row.label == (1 if row.value else -1)
-    if said.status in ("applied", "parked"):
-        assert (row.outcome, row.value) == ("feedback", said.value), (row, key, said)
-    elif said.status == "duplicate":
-        assert row.outcome == "feedback", (row, key, said)
-    else:
-        assert said.status == "late", (row, key, said)
-        assert row.outcome == "feedback" or (row.outcome, row.value) == ("expired", 0.0), (row, key)
+    assert list(broken(rows, head, told)) == []
+    assert head == len(rows), "some decisions are no impressions"
+    if of_memory:
+        assert list(broken_decisions({row.decision: row for row in rows}, told.decisions)) == []
 
 
 def wait_until_resolved(address: str) -> None:

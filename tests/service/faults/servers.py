@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -18,8 +19,32 @@ from tests.service.faults import nursery
 
 ROOT = Path(__file__).parents[3]
 LONGEST_WAIT = 120.0
+#: Compiling takes a dozen seconds of a processor that others may want too.
+LONGEST_COMPILING = 600.0
 #: Seconds within which a busy server answers.
 PATIENCE = 60.0
+
+
+class Starter(Protocol):
+    """Whoever starts servers, and hears of their end."""
+
+    def start(self, database: str) -> Child:
+        """A server that has begun to start."""
+        ...
+
+    def wait(self, pid: int) -> int:
+        """The exit status of one that ends."""
+        ...
+
+
+def own_environment() -> dict[str, str]:
+    """No setting of a server comes from whoever starts it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")}
+
+
+def serving_flags(database: str, *, port: int = 0) -> list[str]:
+    settings = {"port": port, "log_level": "warning", "keep_alive_seconds": 60}
+    return ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
 
 
 class Nursery:
@@ -28,13 +53,10 @@ class Nursery:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._started = 0
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
-        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", nursery.__name__],
             cwd=ROOT,
-            env=environment,
+            env=own_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -47,8 +69,7 @@ class Nursery:
         """A server that has begun to start, as another user if one is given."""
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
-        settings = {"port": port, "log_level": "warning", "keep_alive_seconds": 60}
-        flags = ["--database", database, *(f"--set={name}={settings[name]}" for name in settings)]
+        flags = serving_flags(database, port=port)
         pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
         return Child(self, pid, log)
 
@@ -73,11 +94,47 @@ class Nursery:
         return self._process.stdout.readline().strip()
 
 
-class Child:
-    """A server of a nursery."""
+class Processes:
+    """Starts servers that share nothing but the kernels compiled into ``cache``."""
 
-    def __init__(self, parent: Nursery, pid: int, log: Path) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache)}
+        self._running: dict[int, subprocess.Popen[bytes]] = {}
+        self._started = 0
+
+    def start(self, database: str) -> Child:
+        """A server that has begun to start."""
+        self._started += 1
+        log = self._folder / f"process-{self._started}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "fabcost", "serve", *serving_flags(database)],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+            )
+        self._running[process.pid] = process
+        return Child(self, process.pid, log, patience=LONGEST_COMPILING)
+
+    def wait(self, pid: int) -> int:
+        return self._running.pop(pid).wait(LONGEST_WAIT)
+
+    def close(self) -> None:
+        for process in self._running.values():
+            process.kill()
+            process.wait(LONGEST_WAIT)
+
+
+class Child:
+    """A server of a nursery, or a process of its own."""
+
+    def __init__(
+        self, parent: Starter, pid: int, log: Path, *, patience: float = LONGEST_WAIT
+    ) -> None:
         self.pid = pid
+        self._patience = patience
         self._parent = parent
         self._log = log
 
@@ -86,7 +143,7 @@ class Child:
 
     def address(self) -> str:
         """Where it listens, as soon as it does."""
-        wait_for(lambda: "listening on " in self.logged(), told=self.logged)
+        wait_for(lambda: "listening on " in self.logged(), self._patience, told=self.logged)
         return self.logged().partition("listening on ")[2].split()[0]
 
     def end(self, number: int = signal.SIGKILL) -> int:
@@ -105,9 +162,14 @@ def nursery_in(folder: Path) -> Iterator[Nursery]:
         made.close()
 
 
-def wait_for(condition: Callable[[], object], *, told: Callable[[], object] = str) -> None:
+def wait_for(
+    condition: Callable[[], object],
+    seconds: float = LONGEST_WAIT,
+    *,
+    told: Callable[[], object] = str,
+) -> None:
     """Until it holds; a failure says what ``told`` knows."""
-    until = time.monotonic() + LONGEST_WAIT
+    until = time.monotonic() + seconds
     while not holds(condition):
         assert time.monotonic() < until, told()
         time.sleep(0.01)
@@ -123,6 +185,13 @@ def holds(condition: Callable[[], object]) -> bool:
 
 def is_ready(address: str) -> bool:
     return httpx.get(f"{address}/readyz", timeout=PATIENCE).status_code == 200
+
+
+def address_when_ready(server: Child) -> str:
+    """Where it listens, as soon as it serves everything."""
+    address = server.address()
+    wait_for(lambda: is_ready(address), told=server.logged)
+    return address
 
 
 def store_away(address: str) -> bool:

@@ -7,6 +7,7 @@ import signal
 
 import numpy as np
 
+from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
 from tests.service.faults.servers import Child, Nursery
 from tests.service.faults.visitors import Told, Visitors, make_model
@@ -15,17 +16,6 @@ SEED = 20
 KILLS = 30
 #: Every so often a server is stopped in good order, so that there are snapshots to start from.
 STOPPED_AFTER = 7
-
-
-async def live_and_die(server: Child, visitors: Visitors, rng: np.random.Generator) -> None:
-    """Most are killed while they serve, some while they start."""
-    if rng.random() < 0.2:
-        await asyncio.sleep(rng.uniform(0.0, 0.15))
-    else:
-        visitors.address = await asyncio.to_thread(server.address)
-        await visitors.told.wait_for_answers(int(rng.integers(1, 80)))
-        await asyncio.sleep(rng.uniform(0.0, 0.01))
-    assert server.end() == -signal.SIGKILL
 
 
 async def live_and_stop(server: Child, visitors: Visitors) -> None:
@@ -43,9 +33,7 @@ async def kill_often(nursery: Nursery, database: str, visitors: Visitors) -> Chi
         if kill % STOPPED_AFTER == STOPPED_AFTER - 1:
             await live_and_stop(nursery.start(database), visitors)
     last = nursery.start(database)
-    visitors.address = last.address()
-    await visitors.told.wait_for_answers(100)
-    visitors.leave()
+    await live_on(last, visitors)
     await visiting
     return last
 

@@ -59,6 +59,10 @@ class Told:
     def statuses(self) -> Counter[str]:
         return Counter(said.status for said in self.feedback.values())
 
+    def totals(self) -> Counter[str]:
+        """How many promises there are."""
+        return Counter({"decisions": self.durable()[True], "feedback": len(self.feedback)})
+
     def durable(self) -> Counter[bool]:
         return Counter(bool(answer["durable"]) for answer in self.decisions.values())
 

@@ -33,8 +33,8 @@ def connect(address: str) -> Connection:
     return connection
 
 
-def make_version(address: str, version: int) -> None:
-    """A database as a program of that version made it, of epoch 7, with what version 1 can hold."""
+def make_tables(address: str, version: int) -> None:
+    """An empty database as a program of that version made it."""
     connection = connect(address)
     for name in ("create_version", "insert_version"):
         connection.run(statement(name, connection.dialect), {})
@@ -42,6 +42,13 @@ def make_version(address: str, version: int) -> None:
         for each in migration.statements:
             connection.run(each, {})
     connection.run("UPDATE schema_version SET version = :version", {"version": version})
+    connection.disconnect()
+
+
+def make_version(address: str, version: int) -> None:
+    """A database of that version and of epoch 7, with what version 1 can hold."""
+    make_tables(address, version)
+    connection = connect(address)
     for each in FILL_VERSION_1.split(";"):
         connection.run(each, {})
     connection.disconnect()
