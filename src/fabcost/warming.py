@@ -8,7 +8,7 @@ import numpy as np
 
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.learner import LinearGaussian
-from fabcost.bandit.policy import Greedy
+from fabcost.bandit.policy import BayesianUCB, Greedy
 from fabcost.bandit.pool import Pool
 from fabcost.bandit.shortlist import Shortlist
 from fabcost.features.schema import Schema
@@ -43,11 +43,13 @@ def warm_up() -> None:
 
 
 def _learn(rows: FloatArray) -> None:
+    _ = Gaussian(np.zeros(3), np.eye(3)).covariance
     for moments in get_args(Moments):
         learner = FabCost(_PRIOR, refresh=Refresh.at(2), moments=moments)
         learner.observe_many(rows, _LABELS)
         learner.grow(1.0)
         learner.posterior.predict(np.eye(4), moments=moments)
+        learner.posterior.sample(np.random.default_rng(0), 2)
         adf.fit(_PRIOR, rows, _LABELS, moments=moments)
         ep.fit(_PRIOR, rows, _LABELS, moments=moments)
     laplace.fit(_PRIOR, rows, _LABELS)
@@ -56,7 +58,7 @@ def _learn(rows: FloatArray) -> None:
 
 
 def _choose(rows: FloatArray) -> None:
-    for policy in (None, Greedy()):
+    for policy in (None, Greedy(), BayesianUCB()):
         bandit = Bandit(FabCost(_PRIOR), policy=policy, seed=0)
         bandit.choose(rows)
         bandit.choose(rows, draws=8, floor=0.1, exclude=[1])
