@@ -120,6 +120,19 @@ def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
         raise ValueError(f"{name} must contain numbers only: {error}") from error
 
 
+def read_only(array: FloatArray) -> FloatArray:
+    """A view that cannot be written: a kernel is compiled for one kind of array, not for both.
+
+    Examples
+    --------
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def _check_magnitude(values: FloatArray, name: str) -> None:
     if kernels.all_within(values.ravel(), LARGEST_FEATURE):
         return

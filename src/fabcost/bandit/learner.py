@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import as_label, as_row
+from fabcost.impressions import as_label, as_row, read_only
 from fabcost.inference import laplace
 from fabcost.inference.history import History
 from fabcost.inference.refresh import Refresh
@@ -146,5 +146,10 @@ class LinearGaussian:
         row, label = as_row(x, self._belief.mean.size), as_label(y)
         clicked = 1.0 if label > 0 else 0.0
         kernels.absorb(
-            *self._belief, row[None, :], self._precision, clicked * self._precision, 0, 1
+            *self._belief,
+            read_only(row[None, :]),
+            self._precision,
+            clicked * self._precision,
+            0,
+            1,
         )

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import as_impressions
+from fabcost.impressions import as_impressions, read_only
 from fabcost.inference.sites import Carried
 from fabcost.tilted import Moments, is_exact
 
@@ -44,5 +44,5 @@ def fit(
     belief = Carried.of(prior)
     unkept = np.empty(0)
     exact = is_exact(moments)
-    kernels.adf_pass(*belief, rows, labels, unkept, unkept, 0, labels.size, exact)
+    kernels.adf_pass(*belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact)
     return belief.gaussian()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions
+from fabcost.impressions import FloatArray, as_impressions, read_only
 from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
 
@@ -152,8 +152,9 @@ def sweep(
     """
     check_stopping(tolerance, max_sweeps)
     previous, skipped = math.inf, 0
+    rows = read_only(X)
     for sweeps in range(1, max_sweeps + 1):
-        left_out, log_factors, change = kernels.ep_sweep(*belief, X, y, *sites, exact)
+        left_out, log_factors, change = kernels.ep_sweep(*belief, rows, y, *sites, exact)
         skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
         if remaining <= tolerance or sweeps == max_sweeps:

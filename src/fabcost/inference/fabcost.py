@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_label, as_row
+from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, ConvergenceWarning, Swept, sweep
 from fabcost.inference.history import History
@@ -196,7 +196,8 @@ class FabCost:
             )
 
     def _filter(self, X: FloatArray, y: FloatArray, sites: Sites, start: int, stop: int) -> None:
-        self.skipped += kernels.adf_pass(*self._belief, X, y, *sites, start, stop, self._exact)
+        rows, exact = read_only(X), self._exact
+        self.skipped += kernels.adf_pass(*self._belief, rows, y, *sites, start, stop, exact)
         self.seen += stop - start
         self._posterior = None
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_row
+from fabcost.impressions import FloatArray, as_impressions, as_row, read_only
 from fabcost.inference.sites import Carried, Sites, product
 from fabcost.logistic import log_posterior, quadratic_sites
 
@@ -154,7 +154,7 @@ def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussia
     # Halving alone needs 200 steps where the variance is 1e40.
     eta = brentq(slope, float(centre), float(far), xtol=1e-14, maxiter=1000)
     carried = Carried.of(belief)
-    kernels.absorb(*carried, row, *quadratic_sites(np.array([eta]), label), 0, 1)
+    kernels.absorb(*carried, read_only(row), *quadratic_sites(np.array([eta]), label), 0, 1)
     return carried.gaussian()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 
 LANE = 8  # float64 numbers in the widest vector register
 _ROWS_AT_ONCE = 8192
@@ -68,7 +68,7 @@ def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
     if at_once is not None:
         return at_once
     carried = Carried.of(prior)
-    kernels.absorb(*carried, X, *sites, 0, X.shape[0])
+    kernels.absorb(*carried, read_only(X), *sites, 0, X.shape[0])
     return carried.gaussian()
 
 
