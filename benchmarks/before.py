@@ -53,7 +53,7 @@ def pieces() -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     for weights in WEIGHTS:
         rng = np.random.default_rng(weights)
-        rows = max(60, 60_000 // weights**2 * 10)
+        rows = max(400, 60_000 // weights**2 * 10)
         X = rng.standard_normal((rows, weights))
         X[:, 0] = 1.0
         y = rng.random(rows) < 0.05
