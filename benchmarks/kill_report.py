@@ -29,10 +29,11 @@ ABOUT = (
     "After each kill another server starts, and everything that was ever acknowledged about that "
     "database is looked for: decisions as they were answered, feedback as its status says, items "
     "(those of one request by pieces, in their order), imported lines with their values, models "
-    "made and deleted. The numbers of the log have no gaps, the counts of decisions are those of the log, "
-    "and a line that is sent again is new only if it was not there. The columns count what was "
-    "acknowledged since the look before. Digests are of all models, each beside one that another "
-    "process learnt from the beginning of the log; for servers that compile for themselves, one "
+    "made and deleted. The numbers of the log have no gaps, the counts of decisions are those of "
+    "the log, and a line that is sent again is new only if it was not there. The columns count "
+    "what was acknowledged since the look before. Digests are of all models, each beside one that "
+    "another process learnt from the beginning of the log; for servers that compile for "
+    "themselves, one "
     "that compiled for itself too, on x86-64 for a generic processor.",
 )
 NOTHING = "Nothing acknowledged was lost, nothing was there twice, and all bits are the same."

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.gaussian import Gaussian
+from fabcost.gaussian import LANE, Gaussian
 from fabcost.impressions import LARGEST_FEATURE, FloatArray, as_rows
 from fabcost.inference.refresh import Refresh
-from fabcost.inference.sites import LANE, Carried
+from fabcost.inference.sites import Carried
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fabcost import kernels
-from fabcost.gaussian import Gaussian
+from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, read_only
 
-LANE = 8  # float64 numbers in the widest vector register
 _ROWS_AT_ONCE = 8192
 _WORST_CONDITION = 1e10
 
@@ -37,20 +36,13 @@ class Carried(NamedTuple):
     def of(cls, belief: Gaussian) -> Carried:
         """A copy of ``belief`` whose root is padded to whole vector registers."""
         weights = belief.dimension
-        root = _at_a_line(weights, -(-weights // LANE) * LANE)
+        root = at_a_line(weights, -(-weights // LANE) * LANE)
         root[:, :weights] = belief.root
         return cls(belief.mean.copy(), root)
 
     def gaussian(self) -> Gaussian:
         """The belief as a value."""
         return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size])
-
-
-def _at_a_line(rows: int, columns: int) -> FloatArray:
-    """Zeros whose rows begin at a line of the processor's cache, so that no lanes cross two."""
-    spare = np.zeros(rows * columns + LANE)
-    start = -(spare.ctypes.data // spare.itemsize) % LANE
-    return spare[start : start + rows * columns].reshape(rows, columns)
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
