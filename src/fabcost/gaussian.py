@@ -100,8 +100,10 @@ class Gaussian:
         return belief
 
     @classmethod
-    def from_kernel(cls, mean: FloatArray, root: FloatArray) -> Gaussian:
+    def from_kernel(cls, mean: FloatArray, root: FloatArray, *, keep: bool = False) -> Gaussian:
         """Like `from_root`, but unchecked: for arrays that the kernels made.
+
+        They are copied, or kept if nobody will write to them.
 
         Examples
         --------
@@ -109,7 +111,10 @@ class Gaussian:
         array([1.])
         """
         belief = cls.__new__(cls)
-        belief._freeze(mean.copy(), _copied(root))
+        if keep and root.flags.c_contiguous:
+            belief._freeze(mean, root)
+        else:
+            belief._freeze(mean.copy(), _copied(root))
         return belief
 
     def _freeze(self, mean: FloatArray, root: FloatArray) -> None:

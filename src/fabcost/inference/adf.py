@@ -45,4 +45,4 @@ def fit(
     unkept = np.empty(0)
     exact = is_exact(moments)
     kernels.adf_pass(*belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact)
-    return belief.gaussian()
+    return belief.gaussian(keep=True)

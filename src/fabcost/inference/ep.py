@@ -123,7 +123,7 @@ def fit(
         tolerance=tolerance,
         max_sweeps=max_sweeps,
     )
-    posterior = belief.gaussian()
+    posterior = belief.gaussian(keep=True)
     evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites)
     return EPResult(posterior, sites, swept.sweeps, swept.converged, evidence, swept.skipped)
 

@@ -40,9 +40,9 @@ class Carried(NamedTuple):
         root[:, :weights] = belief.root
         return cls(belief.mean.copy(), root)
 
-    def gaussian(self) -> Gaussian:
-        """The belief as a value."""
-        return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size])
+    def gaussian(self, *, keep: bool = False) -> Gaussian:
+        """The belief as a value; if it is the last one, with the arrays themselves."""
+        return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size], keep=keep)
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
@@ -61,7 +61,7 @@ def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
         return at_once
     carried = Carried.of(prior)
     kernels.absorb(*carried, read_only(X), *sites, 0, X.shape[0])
-    return carried.gaussian()
+    return carried.gaussian(keep=True)
 
 
 def _product_at_once(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | None:
