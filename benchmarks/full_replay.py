@@ -20,7 +20,7 @@ from benchmarks.timing import as_text
 from benchmarks.workloads import PRIOR_VARIANCE, Workload, cold_start
 from fabcost import FabCost, Thompson
 from fabcost.bandit.replay import Replay, replay
-from fabcost.experiments.reproduction import authors
+from fabcost.paper.errata import authors
 
 ROWS, QUICK_ROWS = 678_446, 40_000
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.01, 0.001)

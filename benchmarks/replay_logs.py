@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from fabcost.experiments.public_logs import LOGS
+from benchmarks.public_logs import LOGS
 
 __all__ = ["LOGS", "data_directory"]
 

@@ -10,9 +10,9 @@ from benchmarks.claims import Claim
 from benchmarks.timing import as_text, in_turn, median
 from benchmarks.workloads import PRIOR_VARIANCE, Sizes, Workload
 from fabcost import Gaussian, kernels
-from fabcost.experiments.reproduction import authors
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.sites import Carried
+from fabcost.paper.errata import authors
 
 _AUTHORS_SWEEPS = 2
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fabcost.experiments.reproduction import cost_timing
 from fabcost.impressions import FloatArray
+from fabcost.paper.cost import timing
 
 Action = Callable[[], object]
 
 
 def in_turn(*actions: Action, repeats: int) -> FloatArray:
     """Seconds of each action (columns) in each round (rows), the actions taking turns."""
-    return cost_timing.in_turn(actions, repeats=repeats)
+    return timing.in_turn(actions, repeats=repeats)
 
 
 def median(values: FloatArray) -> float:

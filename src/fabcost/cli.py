@@ -65,7 +65,7 @@ def tour(
     draws: Annotated[int, typer.Option(min=100, help="Reference draws of each chain.")] = 2000,
 ) -> None:
     """How accurate each method is on cold-start data, as a table and a picture."""
-    from fabcost.experiments import tour
+    from fabcost.paper.tour import tour
 
     tour.run(out, seed=seed, draws=draws, console=Console())
 
@@ -206,14 +206,14 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay`."""
     from rich.progress import Progress
 
-    from fabcost.experiments.reproduction import data_file
+    from fabcost.paper.data import file
 
     try:
-        data_file.check_new(out, force=force)
-        impressions = data_file.simulate(design, rows, seed)
+        file.check_new(out, force=force)
+        impressions = file.simulate(design, rows, seed)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
-            data_file.write(
+            file.write(
                 impressions,
                 out,
                 design=design,
@@ -240,7 +240,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.experiments.reproduction import extras, scales
+    from fabcost.paper.engine import extras, scales
 
     try:
         extras.require()
@@ -249,7 +249,7 @@ def reproduce(
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
     try:
-        from fabcost.experiments.reproduction import run
+        from fabcost.paper.engine import run
 
         run.reproduce(size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console())
     except (KeyboardInterrupt, BrokenProcessPool) as error:

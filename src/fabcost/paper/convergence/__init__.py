@@ -1,0 +1,1 @@
+"""The paper's figure of errors as the data grow."""

@@ -1,0 +1,1 @@
+"""What inference costs, beside what the paper says of it."""

@@ -1,0 +1,1 @@
+"""The errata of the paper, each at work on a small example."""

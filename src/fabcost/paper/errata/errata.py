@@ -1,0 +1,249 @@
+"""The errata of the paper and of the notebooks published with it: one list for page and report.
+
+``python -m fabcost.paper.errata.errata`` prints docs/errata.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fabcost.paper.errata import demonstrations
+
+TESTS = "tests/paper/test_errata.py"
+HEADING = ("Erratum", "Printed", "Right", "How it shows", "What it changes", "Test")
+
+_INTRODUCTION = """\
+# Errata
+
+These points concern the text of the paper (FAB-COST; McKenzie, Appleby, House, Walton) and the
+notebooks published with it. None touches its main idea, to combine ADF with EP, which is sound and
+is what this library builds on. Each erratum has a test that demonstrates it by running. The tests
+are in `{tests}`.
+
+Errata 1 and 2 are in the text. Errata 3 to 7 are in the notebooks, whose computations are repeated
+here in code of this library; the notebooks themselves are not part of it and are not run.
+
+This page is printed by `python -m fabcost.paper.errata.errata`, numbers included. Do
+not edit it by hand.
+"""
+
+
+class Erratum(NamedTuple):
+    """One error: what is printed or programmed, what is right, and what the difference makes.
+
+    Attributes
+    ----------
+    found
+        By which check it was found, so that it can be found again.
+    changes
+        Runs the demonstration, and says in a sentence what it showed.
+    test
+        The test that demonstrates it.
+    """
+
+    number: int
+    title: str
+    printed: str
+    right: str
+    found: str
+    changes: Callable[[], str]
+    test: str
+
+
+def _changed_by_factor_in_b() -> str:
+    found = demonstrations.factor_in_b()
+    return (
+        f"At a cavity of mean 1.5 and variance 4, before a click, B along x is "
+        f"{found.right:.4f} by κ², {found.numerical:.4f} by finite differences and "
+        f"{found.printed:.4f} as printed. The variance after the click would be "
+        f"{found.variance_printed:.2f} instead of {found.variance_right:.2f}: as printed, the "
+        "update can make a variance negative."
+    )
+
+
+def _changed_by_labels() -> str:
+    found = demonstrations.labels()
+    return (
+        f"Where {_per_cent(found.clicked)} of 2,000 simulated impressions are clicked, the "
+        f"paper's filtering predicts {_per_cent(found.predicted)} with labels −1 and +1, and "
+        f"{_per_cent(found.predicted_from_zeros)} with 0 and 1: a non-click tells it nothing."
+    )
+
+
+def _changed_by_prior_in_ep() -> str:
+    found = demonstrations.prior_in_ep()
+    return (
+        "On 100 impressions of the authors' design (three of its weights), prior variances 100 "
+        f"and 0.1 lead to posterior means that are {found.kept:.1f} sds apart when the prior is "
+        f"kept, and {found.spread:.1f} sds apart when it is spread over the sites: the posterior "
+        "does not depend on the prior. This matters most when data are few."
+    )
+
+
+def _changed_by_runaway() -> str:
+    found = demonstrations.runaway()
+    return (
+        f"From 100 to 400 impressions of the authors' design the precision grows like n to the "
+        f"power {found.growth_published:.2f}, where a correct one grows like n to the power "
+        f"{found.growth_correct:.2f}. At 400 it is {found.excess:.0f} times too high, and the "
+        f"weights have {_per_cent(found.weights_left)} of their length. The paper's gain in "
+        "clicks is measured against this baseline; the reproduction measures it against both."
+    )
+
+
+def _changed_by_widths() -> str:
+    found = demonstrations.widths()
+    return (
+        "On 2,000 impressions of the simulated day of car adverts the conditional width is "
+        f"{_per_cent(found.smallest)} to {_per_cent(found.largest)} of the marginal one, "
+        "depending on the weight. Part of the width that Laplace seems to miss is this difference."
+    )
+
+
+def _changed_by_ties() -> str:
+    found = demonstrations.ties()
+    return (
+        "On a log of 1,000 impressions, clicks first, whose features tell nothing, Thompson "
+        f"sampling has {found.lowest} clicks in 100 rounds with ties to the lowest index, and "
+        f"{found.at_random} with ties at random; {found.expected:.0f} are expected of any policy."
+    )
+
+
+def _changed_by_newest() -> str:
+    found = demonstrations.newest()
+    return (
+        "Turning the newest of 20 outcomes round moves the published fit by "
+        f"{found.published:.1f} sds and the correct one by {found.correct:.1f}."
+    )
+
+
+def _per_cent(share: float) -> str:
+    return f"{100.0 * share:.1f} %"
+
+
+ERRATA = (
+    Erratum(
+        number=1,
+        title="The factor in B",
+        printed="Equation 16 has 1/κ² in B.",
+        right="κ², which the derivative of log Z gives and the notebooks use; so does "
+        'moments="mackay" here.',
+        found="Finite differences of MacKay's log Z disagree with the printed B and agree with κ².",
+        changes=_changed_by_factor_in_b,
+        test="test_erratum_1_the_derivative_has_kappa_squared",
+    ),
+    Erratum(
+        number=2,
+        title="Labels",
+        printed="The outcomes are introduced as 0 and 1, which equation 3 needs.",
+        right="The sites σ(yθᵀx) need −1 and +1. Here either is accepted, and −1/+1 is computed "
+        "with.",
+        found="With y = 0 in equation 16 both α and B are zero, so a non-click changes nothing.",
+        changes=_changed_by_labels,
+        test="test_erratum_2_zeros_tell_nothing",
+    ),
+    Erratum(
+        number=3,
+        title="The prior in EP",
+        printed="The notebooks' EP has no factor for the prior: every site begins as a copy of "
+        "it, and what is replaced is gone.",
+        right="Algorithm 3 begins with q = N(μ₀, Σ₀). The prior is a fixed factor here, and sites "
+        "begin flat.",
+        found="After one sweep every site has rank one, and two different priors lead to the same "
+        "posterior.",
+        changes=_changed_by_prior_in_ep,
+        test="test_erratum_3_a_prior_spread_over_the_sites_vanishes",
+    ),
+    Erratum(
+        number=4,
+        title="The Laplace baseline",
+        printed="The notebooks' Laplace bandit passes its fitted precision on as the next prior "
+        "precision, and refits all rows around a mean of zero: rows are counted again at every "
+        "round.",
+        right="Either all rows with the first prior, or the new rows with the last posterior. "
+        "Both are here (fabcost.inference.laplace.fit and fit_online), and so is the published "
+        "one (fit_as_published), for reproduction only.",
+        found="The precision grows with the square of the number of impressions; it should grow in "
+        "proportion.",
+        changes=_changed_by_runaway,
+        test="test_erratum_4_the_published_precision_runs_away",
+    ),
+    Erratum(
+        number=5,
+        title="Widths in the posterior plots",
+        printed="For Laplace the notebooks plot 1/√H_jj, the sd of a weight given all others.",
+        right="The marginal sd √(H⁻¹)_jj, which is never smaller; fabcost.gaussian.Gaussian.sd "
+        "is this one for every method.",
+        found="The two widths are computed from the same Hessian and compared.",
+        changes=_changed_by_widths,
+        test="test_erratum_5_conditional_widths_are_too_small",
+    ),
+    Erratum(
+        number=6,
+        title="Ties",
+        printed="The notebooks' argmax over the pool takes the lowest index among equal scores.",
+        right="Ties are decided at random (fabcost.bandit.pool.Pool), so that the order of the "
+        "log tells nothing.",
+        found="On a log sorted by outcome, with features that tell nothing about it, a policy has "
+        "more clicks than chance allows.",
+        changes=_changed_by_ties,
+        test="test_erratum_6_ties_on_a_sorted_log_leak_the_labels",
+    ),
+    Erratum(
+        number=7,
+        title="The newest impression",
+        printed="The notebooks' Laplace fit uses rows [0:t] after writing row t: it is one "
+        "impression behind.",
+        right="All rows, [0:t+1]; fabcost.inference.laplace.fit uses what it is given. The lag is "
+        "kept in fit_as_published.",
+        found="Turning the newest outcome round leaves the fit as it was.",
+        changes=_changed_by_newest,
+        test="test_erratum_7_the_newest_outcome_is_left_out",
+    ),
+)
+
+
+def rows() -> list[tuple[str, ...]]:
+    """The errata as rows under `HEADING`, for the report; runs the demonstrations.
+
+    Examples
+    --------
+    >>> [row[0] for row in rows()][:2]
+    ['1. The factor in B', '2. Labels']
+    """
+    return [
+        (
+            f"{each.number}. {each.title}",
+            each.printed,
+            each.right,
+            each.found,
+            each.changes(),
+            each.test,
+        )
+        for each in ERRATA
+    ]
+
+
+def page() -> str:
+    """The text of docs/errata.md.
+
+    Examples
+    --------
+    >>> page().splitlines()[0]
+    '# Errata'
+    """
+    return "\n".join([_INTRODUCTION.format(tests=TESTS), *map(_section, rows())])
+
+
+def _section(row: tuple[str, ...]) -> str:
+    title, *cells, test = row
+    body = "\n".join(
+        f"- **{name}.** {cell}" for name, cell in zip(HEADING[1:-1], cells, strict=True)
+    )
+    return f"## {title}\n\n{body}\n- **{HEADING[-1]}.** `{test}`\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,1 @@
+"""`fabcost tour`: how accurate each method is when data are few."""

@@ -1,0 +1,1 @@
+"""The posterior itself, known far better than any approximation to it is accurate."""
