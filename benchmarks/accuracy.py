@@ -12,10 +12,10 @@ from rich.progress import track
 from threadpoolctl import threadpool_limits
 
 from benchmarks.documents import DOCS, origin, write_page
-from fabcost.experiments.cold_start import simulate
 from fabcost.paper.tour.accuracy import Accuracy, Summary, measure, summarise
 from fabcost.paper.tour.figure import draw_accuracy
 from fabcost.paper.tour.table import CAPTION, accuracy_markdown, accuracy_table
+from fabcost.worlds.cold_start import simulate
 
 SIZES = (30, 100, 300, 1000, 3000)
 PRIOR_VARIANCES = (1.0, 100.0)

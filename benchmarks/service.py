@@ -23,10 +23,10 @@ from benchmarks import claims
 from benchmarks.claims import Claim
 from benchmarks.documents import origin, write_page
 from fabcost.client import Client
-from fabcost.experiments.adverts.environment import CarAdverts, Visitor
-from fabcost.experiments.adverts.synthetic import synthetic
 from fabcost.service.messages import LoggedImpression
 from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.visitors import CarAdverts, Visitor
 
 SEED = 20_261_116
 ITEMS = 50

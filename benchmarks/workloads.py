@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabcost import Gaussian
-from fabcost.experiments.cold_start import simulate
 from fabcost.impressions import FloatArray
+from fabcost.worlds.cold_start import simulate
 
 WEIGHTS = 15
 PRIOR_VARIANCE = 100.0

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 import fabcost
-from fabcost.experiments.adverts import CarAdverts, synthetic
+from fabcost.worlds import CarAdverts, synthetic
 
 VISITORS = 1_000
 

@@ -9,10 +9,10 @@ import numpy as np
 from fabcost import Recommender
 from fabcost.bandit.streams import Streams
 from fabcost.client import Client
-from fabcost.experiments.adverts.environment import CarAdverts
-from fabcost.experiments.adverts.synthetic import synthetic
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.settings import Settings
+from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.visitors import CarAdverts
 from tests.service.http.serving import running
 
 VISITORS = 500

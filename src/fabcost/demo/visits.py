@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.client import Client
-from fabcost.experiments.adverts.environment import CarAdverts, Visitor
-from fabcost.experiments.adverts.synthetic import synthetic
 from fabcost.service.model_settings import ModelSettings
+from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.visitors import CarAdverts, Visitor
 
 MODEL = "cars"
 ADVERTS = 300

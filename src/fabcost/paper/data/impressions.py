@@ -34,9 +34,9 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from fabcost.experiments.adverts.synthetic import synthetic
-from fabcost.experiments.adverts.table import Adverts
 from fabcost.impressions import FloatArray
+from fabcost.worlds.adverts import Adverts
+from fabcost.worlds.synthetic import synthetic
 
 #: As in the authors' simulation: an intercept and five covariates, uniform on [0, 1].
 AUTHORS_WEIGHTS = (1.0, 0.2, 1.5, -1.0, -0.7, -0.2)

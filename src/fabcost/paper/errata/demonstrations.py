@@ -9,7 +9,6 @@ import numpy as np
 
 from fabcost.bandit.policy import Thompson
 from fabcost.bandit.replay import replay
-from fabcost.experiments.cold_start import simulate
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
@@ -18,6 +17,7 @@ from fabcost.paper.data.impressions import authors_design, day
 from fabcost.paper.errata.authors import density_filtering
 from fabcost.paper.errata.exponential import Natural
 from fabcost.tilted import tilted
+from fabcost.worlds.cold_start import simulate
 
 
 class FactorInB(NamedTuple):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.experiments.cold_start import Impressions
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, compare, ep, laplace, nuts
 from fabcost.inference.fabcost import FabCost
 from fabcost.inference.refresh import Refresh
+from fabcost.worlds.cold_start import Impressions
 
 Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
@@ -115,7 +115,7 @@ def measure(
 
     Examples
     --------
-    >>> from fabcost.experiments.cold_start import simulate
+    >>> from fabcost.worlds.cold_start import simulate
     >>> data = simulate(30, 3, rng=np.random.default_rng(0))
     >>> [point] = measure(data, sizes=(30,), prior_variances=(1.0,), draws=500, seed=0)
     >>> point.errors["EP"].mean < point.errors["Laplace"].mean

@@ -8,10 +8,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.experiments.cold_start import Impressions, simulate
 from fabcost.paper.tour.accuracy import Accuracy, measure, summarise
 from fabcost.paper.tour.figure import draw_accuracy
 from fabcost.paper.tour.table import accuracy_table
+from fabcost.worlds.cold_start import Impressions, simulate
 
 SIZES = (30, 100, 300, 1000)
 PRIOR_VARIANCE = 100.0

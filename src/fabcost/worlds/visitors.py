@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import expit
 
 from fabcost.bandit.environment import Round
-from fabcost.experiments.adverts.files import load
-from fabcost.experiments.adverts.synthetic import synthetic
-from fabcost.experiments.adverts.table import Adverts
-from fabcost.experiments.adverts.tastes import Items, draw_context, draw_weights, schema
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
+from fabcost.worlds.adverts import Adverts
+from fabcost.worlds.files import load
+from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.tastes import Items, draw_context, draw_weights, schema
 
 
 class Visitor(NamedTuple):

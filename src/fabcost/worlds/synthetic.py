@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fabcost.experiments.adverts.table import Advert, Adverts
 from fabcost.impressions import FloatArray
+from fabcost.worlds.adverts import Advert, Adverts
 
 _THIS_YEAR = 2020
 _OLDEST = 22

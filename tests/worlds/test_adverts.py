@@ -16,15 +16,7 @@ import pytest
 from scipy import stats
 
 from fabcost import Bandit, FabCost, Gaussian, Recommender
-from fabcost.experiments.adverts import (
-    Advert,
-    Adverts,
-    CarAdverts,
-    adverts,
-    load,
-    schema,
-    synthetic,
-)
+from fabcost.worlds import Advert, Adverts, CarAdverts, adverts, load, schema, synthetic
 
 DATA = os.environ.get("FABCOST_DATA")
 REAL = Path(DATA or ".", "uk_used_cars")

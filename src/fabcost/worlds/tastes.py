@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from fabcost.experiments.adverts.table import Adverts
 from fabcost.features.kinds import Categorical, Feature, Numeric
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
+from fabcost.worlds.adverts import Adverts
 
 Items = Mapping[str, dict[str, Any]]
 
@@ -50,7 +50,7 @@ def schema(catalogue: Adverts) -> Schema:
 
     Examples
     --------
-    >>> from fabcost.experiments.adverts.synthetic import synthetic
+    >>> from fabcost.worlds.synthetic import synthetic
     >>> schema(synthetic(100, rng=np.random.default_rng(0))).columns[-1]
     'looking_for=premium × engineSize'
     """
@@ -85,7 +85,7 @@ def draw_weights(
 
     Examples
     --------
-    >>> from fabcost.experiments.adverts.synthetic import synthetic
+    >>> from fabcost.worlds.synthetic import synthetic
     >>> rng = np.random.default_rng(0)
     >>> cars = synthetic(100, rng=rng)
     >>> items = {f"ad-{k}": car.features() for k, car in enumerate(cars.rows)}

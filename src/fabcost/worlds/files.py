@@ -16,7 +16,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
-from fabcost.experiments.adverts.table import Advert, Adverts
+from fabcost.worlds.adverts import Advert, Adverts
 
 _OTHER_NAMES = {"tax(£)": "tax"}
 _MAKES = {"hyundi": "hyundai", "merc": "mercedes"}
