@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from fabcost import Gaussian, Thompson
 from fabcost.bandit.environment import FixedCatalogue, FreshCandidates
-from fabcost.experiments.clicks import Contender, Environment, run
 from fabcost.impressions import FloatArray
+from fabcost.offline.clicks import Contender, Environment, run
 
 WEIGHTS = 15
 PRIOR_VARIANCE = 100.0

@@ -19,7 +19,7 @@ from benchmarks.documents import origin, write_page
 from benchmarks.timing import as_text
 from benchmarks.workloads import PRIOR_VARIANCE, Workload, cold_start
 from fabcost import FabCost, Thompson
-from fabcost.bandit.replay import Replay, replay
+from fabcost.offline.replay.protocol import Replay, replay
 from fabcost.paper.errata import authors
 
 ROWS, QUICK_ROWS = 678_446, 40_000

@@ -16,12 +16,12 @@ from rich.table import Table
 
 from benchmarks.documents import DOCS, origin, write_page
 from benchmarks.replay_logs import LOGS, data_directory
-from fabcost.experiments.comparisons import average, difference, per_cent
-from fabcost.experiments.replay.figure import draw_differences
-from fabcost.experiments.replay.log import ReplayLog
-from fabcost.experiments.replay.report import chosen
-from fabcost.experiments.replay.runs import THOMPSON, Replays, Settings, contenders, measure
-from fabcost.experiments.replay.selection import Selection
+from fabcost.offline.comparisons import average, difference, per_cent
+from fabcost.offline.logs.impressions import ReplayLog
+from fabcost.offline.replay.figure import draw_differences
+from fabcost.offline.replay.report import chosen
+from fabcost.offline.replay.runs import THOMPSON, Replays, Settings, contenders, measure
+from fabcost.offline.replay.selection import Selection
 
 FEATURES = 15
 PRIOR_VARIANCE = 100.0

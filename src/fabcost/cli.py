@@ -119,10 +119,10 @@ def evaluate(
     ] = None,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
-    from fabcost.experiments.evaluation import report
-    from fabcost.experiments.evaluation.log import read_catalogue
-    from fabcost.experiments.evaluation.opening import columns_of, open_log
-    from fabcost.experiments.evaluation.settings import Settings
+    from fabcost.offline.evaluate import report
+    from fabcost.offline.evaluate.opening import columns_of, open_log
+    from fabcost.offline.evaluate.settings import Settings
+    from fabcost.offline.logs.decisions import read_catalogue
 
     try:
         columns, export = columns_of(log, (reward, propensity, action), context, slot)
@@ -172,9 +172,9 @@ def replay(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
-    from fabcost.experiments.replay import report
-    from fabcost.experiments.replay.log import read_log
-    from fabcost.experiments.replay.runs import Settings
+    from fabcost.offline.logs.impressions import read_log
+    from fabcost.offline.replay import report
+    from fabcost.offline.replay.runs import Settings
 
     try:
         settings = Settings(tuple(policy), against, seeds, seed, rounds, prior_variance)

@@ -7,8 +7,8 @@ from fabcost import FabCost, Gaussian
 from fabcost.bandit import copies
 from fabcost.bandit.policy import BayesianUCB, Greedy, Thompson, Uniform
 from fabcost.bandit.pool import Pool
-from fabcost.bandit.replay import replay
 from fabcost.impressions import FloatArray
+from fabcost.offline.replay.protocol import replay
 from tests.simulated import cold_start, correlated_prior
 
 

@@ -67,7 +67,7 @@ WITHOUT_EXAMPLES = (
     "fabcost.cli",
     "fabcost.client.commands",
     "fabcost.demo",
-    "fabcost.experiments",
+    "fabcost.offline",
     "fabcost.service",
 )
 # Records that only name the fields of a result: the function that returns one has the example.
@@ -75,10 +75,10 @@ RECORDS = {
     "fabcost.bandit.bandit.Choice",
     "fabcost.bandit.beta.Counts",
     "fabcost.bandit.environment.Round",
-    "fabcost.bandit.replay.Replay",
+    "fabcost.offline.replay.protocol.Replay",
     "fabcost.bandit.shortlist.Answer",
-    "fabcost.bandit.evaluate.intervals.Estimate",
-    "fabcost.bandit.evaluate.acceptance.LoggedRound",
+    "fabcost.offline.estimators.intervals.Estimate",
+    "fabcost.offline.estimators.acceptance.LoggedRound",
     "fabcost.decisions.Decision",
     "fabcost.decisions.Pending",
     "fabcost.features.document.Written",

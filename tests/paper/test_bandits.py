@@ -10,8 +10,8 @@ from scipy import stats
 
 from fabcost import Gaussian
 from fabcost.bandit.learner import LaplaceAsPublished
-from fabcost.experiments.comparisons import Band
-from fabcost.experiments.replay.runs import Replays
+from fabcost.offline.comparisons import Band
+from fabcost.offline.replay.runs import Replays
 from fabcost.paper.clicks import measure
 from fabcost.paper.clicks.claims import claims
 from fabcost.paper.clicks.figure import draw_bandits

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import fabcost
 from fabcost.cli import application
-from fabcost.experiments.replay.log import read_log
+from fabcost.offline.logs.impressions import read_log
 from fabcost.paper.data import file
 from fabcost.paper.data.impressions import (
     DAY_COLUMNS,

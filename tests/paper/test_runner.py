@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabcost.experiments.processes import workers
+from fabcost.offline.processes import workers
 from fabcost.paper.engine import runner
 from fabcost.paper.engine.units import Store, Unit
 from tests.paper import pieces

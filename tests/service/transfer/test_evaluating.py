@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.experiments.evaluation.export import is_export
+from fabcost.offline.evaluate.export import is_export
 from fabcost.service.model_settings import ModelSettings
 from tests.service.transfer.adverts_log import RATES, ROUNDS, Played, evaluate, rewrite
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.experiments.evaluation.export import read_export
+from fabcost.offline.evaluate.export import read_export
 from fabcost.service.messages import DecisionRequest, FeedbackRequest
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabcost.experiments.comparisons import Band
+from fabcost.offline.comparisons import Band
 from fabcost.paper.clicks.players import CORRECT, OURS, PAPERS, PUBLISHED
 from fabcost.paper.clicks.results import Bandits
 from fabcost.paper.report.claims import PaperClaim, Verdict

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.experiments.comparisons import Band, average, difference, per_cent
+from fabcost.offline.comparisons import Band, average, difference, per_cent
 from fabcost.paper.clicks.claims import PAPERS_GAIN
 from fabcost.paper.clicks.players import (
     CORRECT,

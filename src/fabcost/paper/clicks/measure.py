@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.experiments.comparisons import difference
-from fabcost.experiments.replay.runs import Replays
 from fabcost.impressions import FloatArray
+from fabcost.offline.comparisons import difference
+from fabcost.offline.replay.runs import Replays
 from fabcost.paper.clicks.players import (
     CHECKED_ROUNDS,
     CORRECT,

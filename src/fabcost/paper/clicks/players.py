@@ -8,11 +8,11 @@ import numpy as np
 
 from fabcost.bandit.learner import BatchLaplace
 from fabcost.bandit.policy import Policy, Thompson, Uniform
-from fabcost.bandit.replay import replay
-from fabcost.experiments.clicks import LEARNERS, MakeLearner
-from fabcost.experiments.replay.runs import marks
 from fabcost.gaussian import Gaussian
 from fabcost.inference.refresh import Refresh
+from fabcost.offline.clicks import LEARNERS, MakeLearner
+from fabcost.offline.replay.protocol import replay
+from fabcost.offline.replay.runs import marks
 from fabcost.paper.clicks.published import RunawayLaplace
 from fabcost.paper.data.impressions import day
 from fabcost.paper.engine.units import Result

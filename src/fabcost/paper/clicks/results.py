@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.experiments.comparisons import Band, difference, per_cent
-from fabcost.experiments.replay.runs import Replays
 from fabcost.impressions import FloatArray
+from fabcost.offline.comparisons import Band, difference, per_cent
+from fabcost.offline.replay.runs import Replays
 from fabcost.paper.clicks.players import CORRECT, PAPERS, PUBLISHED
 
 

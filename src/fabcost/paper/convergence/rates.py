@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.experiments.comparisons import average
 from fabcost.impressions import FloatArray
+from fabcost.offline.comparisons import average
 
 _CLEAR_OF_NOISE = 2.0
 _FEWEST_POINTS = 3

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 
-from fabcost.experiments.processes import workers
+from fabcost.offline.processes import workers
 from fabcost.paper.engine.units import Result, Store, Unit
 
 Results = dict[str, Result]

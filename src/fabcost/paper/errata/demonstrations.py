@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fabcost.bandit.policy import Thompson
-from fabcost.bandit.replay import replay
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.fabcost import FabCost
+from fabcost.offline.replay.protocol import replay
 from fabcost.paper.data.impressions import authors_design, day
 from fabcost.paper.errata.authors import density_filtering
 from fabcost.paper.errata.exponential import Natural

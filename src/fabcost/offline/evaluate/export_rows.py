@@ -1,0 +1,164 @@
+"""Rows of a log that a service exported: which count, and what each says."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from fabcost.offline.logs.faults import outcome
+from fabcost.offline.logs.rows import Record
+
+#: The columns by which an export is recognised; all of them are read.
+EXPORTED = (
+    "action",
+    "reward",
+    "propensity",
+    "propensities",
+    "candidates",
+    "context",
+    "excluded",
+    "time",
+    "arm",
+    "outcome",
+    "active",
+    "changed",
+    "missing",
+)
+# Probabilities of logs from elsewhere may be rounded.
+_ROUNDING = 1e-3
+
+Features = dict[str, Any]
+Numbered = tuple[int, Record]
+
+
+class Round(NamedTuple):
+    """A decision among candidates.
+
+    Attributes
+    ----------
+    chances
+        The probability of each candidate that could be chosen.
+    features
+        Of each of them.
+    changed, missing
+        Whether features are those of the export, and whose had left the catalogue by then.
+    """
+
+    action: str
+    reward: float
+    context: Features
+    chances: dict[str, float]
+    features: dict[str, Features]
+    changed: bool
+    missing: frozenset[str]
+
+
+class RowError(ValueError):
+    """What is wrong with a row: the column and its value, and what was expected."""
+
+    def __init__(self, column: str, found: str, expected: str) -> None:
+        super().__init__(f"{column} {found} {expected}")
+        self.kind = f"{column} {expected}"
+
+
+def countable(records: Sequence[Record]) -> tuple[list[Numbered], list[str]]:
+    """The rows, numbered from 1, whose outcome and probabilities are known, and notes on others.
+
+    A click is known at once, and that there is none only at the deadline: since the first decision
+    that still waits, those that do not wait are too often clicks.  None since then counts.
+    Decisions that were imported have waited elsewhere, and are looked at by themselves.
+    """
+    waiting = [r for r in records if r["active"] and r["outcome"] is None]
+    first = {True: math.inf, False: math.inf}
+    for record in waiting:
+        first[_is_imported(record)] = min(first[_is_imported(record)], record["time"])
+    numbered = list(enumerate(records, start=1))
+    final = [(i, record) for i, record in numbered if record["time"] < first[_is_imported(record)]]
+    known = [(i, record) for i, record in final if record["reward"] is not None]
+    drawn = [(i, record) for i, record in known if record["propensities"] is not None]
+    reasons = (
+        (len(numbered) - len(final), f"made since the first of {len(waiting)} that still wait"),
+        (len(final) - len(known), "not activated, or without an outcome"),
+        (
+            len(known) - len(drawn),
+            "without propensities: nothing was drawn, or none were asked for",
+        ),
+    )
+    return drawn, [f"{many:,} rounds are left out: {why}" for many, why in reasons if many]
+
+
+def _is_imported(record: Record) -> bool:
+    return bool(record["arm"] == "imported")
+
+
+def round_of(record: Record) -> Round:
+    """What a row says, or a `RowError`.
+
+    Examples
+    --------
+    >>> record = {
+    ...     "action": "a", "reward": 1, "candidates": '{"a": {}, "b": {}, "c": {}}',
+    ...     "context": "{}", "propensities": [0.5, 0.5, 0.0], "excluded": ["c"],
+    ...     "changed": False, "missing": []
+    ... }
+    >>> round_of(record).chances
+    {'a': 0.5, 'b': 0.5}
+    """
+    candidates = _features(record, "candidates")
+    chances = _chances(record, candidates)
+    excluded = set(record["excluded"] or ())
+    offered = {name: p for name, p in chances.items() if name not in excluded}
+    if sum(offered.values()) < 1.0 - _ROUNDING:
+        raise RowError("excluded", f"is {sorted(excluded)}", "but must have no probability")
+    reward = outcome(record["reward"])
+    if reward is None:
+        raise RowError("reward", f"is {record['reward']}", "but must be 0 or 1")
+    return Round(
+        action=record["action"],
+        reward=reward,
+        context=_flat("context", _decoded(record, "context")),
+        chances=offered,
+        features={name: candidates[name] for name in offered},
+        changed=bool(record["changed"]),
+        missing=frozenset(record["missing"] or ()),
+    )
+
+
+def _chances(record: Record, candidates: Features) -> dict[str, float]:
+    given, action = record["propensities"], record["action"]
+    if len(given) != len(candidates):
+        found = f"are {len(given)} for {len(candidates)} candidates"
+        raise RowError("propensities", found, "but must be one for each")
+    if not all(p is not None and 0.0 <= p <= 1.0 for p in given):
+        raise RowError("propensities", f"are {given}", "but must lie in [0, 1]")
+    if abs(sum(given) - 1.0) > _ROUNDING:
+        raise RowError("propensities", f"add up to {sum(given):.6g}", "but must add up to 1")
+    chances = dict(zip(candidates, given, strict=True))
+    if not chances.get(action, 0.0) > 0.0:
+        raise RowError("action", f"is {action}", "but must be a candidate of nonzero probability")
+    return chances
+
+
+def _features(record: Record, column: str) -> dict[str, Features]:
+    return {name: _flat(column, each) for name, each in _decoded(record, column).items()}
+
+
+def _decoded(record: Record, column: str) -> Features:
+    try:
+        found = json.loads(record[column])
+    except (TypeError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise RowError(column, f"is {str(record[column])[:40]!r}", "but must be a JSON object")
+    return found
+
+
+def _flat(column: str, found: Any) -> Features:
+    if not isinstance(found, dict):
+        raise RowError(column, f"has {found!r}", "but must have features by name")
+    for name, value in found.items():
+        if isinstance(value, dict | list):
+            raise RowError(column, f"has {name} = {value!r}", "but must have plain values")
+    return found

@@ -1,0 +1,95 @@
+"""An evaluation as a table in the terminal, as JSON, and as a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from fabcost.offline.evaluate.figure import draw_evaluation
+from fabcost.offline.evaluate.policies import Evaluation, Settings, Target, evaluated
+from fabcost.offline.evaluate.rounds import Log
+
+
+def run(
+    log: Log,
+    policies: Sequence[str],
+    settings: Settings,
+    *,
+    out: Path,
+    console: Console,
+    origin: dict[str, Any] | None = None,
+) -> Evaluation:
+    """Evaluate, print the table, and write evaluation.json and evaluation.png to ``out``."""
+    targets = [Target.parse(name) for name in dict.fromkeys(policies)]
+    learners = sum(target.learns for target in targets)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("rounds", total=log.reward.size * (1 + learners))
+        found = evaluated(log, targets, settings, lambda many: progress.advance(task, many))
+    console.print(table(found))
+    for note in log.notes:
+        console.print(f"Note: {note}")
+    for warning in found.warnings():
+        console.print(f"Warning: {warning}")
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(summary(found, origin or {}), indent=2, allow_nan=False)
+    (out / "evaluation.json").write_text(text + "\n", encoding="utf-8")
+    named = {(f.policy, f.estimator): f.estimate for f in found.findings}
+    draw_evaluation(named, found.click_rate(), out / "evaluation.png")
+    console.print(f"Written: {out / 'evaluation.json'}, {out / 'evaluation.png'}")
+    return found
+
+
+def table(found: Evaluation) -> Table:
+    """The findings, for the terminal."""
+    log = found.log
+    skipped = f", bad rows skipped: {log.skipped.total():,}" if log.skipped else ""
+    shown = Table(
+        title=f"{log.reward.size:,} rounds, {log.reward.sum():,.0f} rewards{skipped}",
+        caption=f"Mean reward of the log itself: {found.click_rate().value:.4g}. Low and high: "
+        f"{found.settings.level:.0%} interval; that of dm leaves out the model's error.",
+    )
+    for column in ("policy", "estimator", "value", "low", "high", "effective", "used"):
+        shown.add_column(column, justify="left" if column in ("policy", "estimator") else "right")
+    for each in found.findings:
+        e = each.estimate
+        figures = (f"{value:.4f}" for value in (e.value, e.low, e.high))
+        shown.add_row(
+            each.policy, each.estimator, *figures, f"{e.effective_size:,.0f}", f"{e.used:,}"
+        )
+    return shown
+
+
+def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
+    """The findings with all settings, as plain JSON values; what is not finite is null."""
+    log = found.log
+    return {
+        "log": origin,
+        "settings": _plain(asdict(found.settings)),
+        "rounds": log.reward.size,
+        "rewards": int(log.reward.sum()),
+        "items": len(set(log.catalogue.ids)),
+        "features": log.rows(0).shape[1],
+        "skipped": dict(log.skipped),
+        "notes": list(log.notes),
+        "click_rate": _plain(asdict(found.click_rate())),
+        "mean_weights": {name: _plain(asdict(w)) for name, w in found.mean_weights.items()},
+        "covered": {name: each.share for name, each in found.supports.items() if each},
+        "estimates": [
+            {"policy": each.policy, "estimator": each.estimator, **_plain(asdict(each.estimate))}
+            for each in found.findings
+        ],
+    }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    finite = {k: not isinstance(v, float) or math.isfinite(v) for k, v in values.items()}
+    return {name: value if finite[name] else None for name, value in values.items()}

@@ -1,0 +1,107 @@
+"""Which policies are evaluated, and how."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.offline import estimators
+
+ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")
+MODELLED = frozenset({"dm", "dr", "sndr"})
+POLICIES: dict[str, Callable[..., Policy]] = {
+    "uniform": Uniform,
+    "greedy": Greedy,
+    "epsilon-greedy": EpsilonGreedy,
+    "thompson": Thompson,
+    "ucb": BayesianUCB,
+}
+_LEARNING = "learning-"
+_ALWAYS = "always:"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How policies are evaluated.
+
+    Attributes
+    ----------
+    estimators
+        Of `ESTIMATORS`.
+    clip, level
+        Largest weight, and confidence of the intervals.
+    folds, prior_variance
+        Of the cross-fitted reward model: nothing is predicted by a model that has seen it.
+    draws
+        Weights drawn for the probabilities of a Thompson policy.
+    seed
+        Of folds, draws and acceptance; what a policy gets does not depend on the others.
+    least_propensity
+        That logging can give, if it is known: with it ``replay`` is unbiased.  Without, it is that
+        of the log.
+    """
+
+    estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")
+    clip: float = math.inf
+    level: float = estimators.LEVEL
+    folds: int = 5
+    prior_variance: float = 1.0
+    draws: int = 256
+    seed: int = 0
+    least_propensity: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.estimators:
+            if name not in ESTIMATORS:
+                raise ValueError(f"estimator is {name!r} but must be one of {ESTIMATORS}")
+        if not self.draws >= 1:
+            raise ValueError(f"draws is {self.draws} but must be at least 1")
+        if self.least_propensity is not None and not 0.0 < self.least_propensity <= 1.0:
+            raise ValueError(
+                f"least_propensity is {self.least_propensity} but must be above 0 and at most 1"
+            )
+
+    def stream(self, name: str) -> np.random.Generator:
+        """The random numbers of ``name``, which no other name disturbs."""
+        return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+
+@dataclass(frozen=True)
+class Target:
+    """A policy to evaluate: over a belief, or always one item, or learning as it goes."""
+
+    name: str
+    policy: Policy
+    item: str | None = None
+    learns: bool = False
+
+    @classmethod
+    def parse(cls, name: str) -> Target:
+        """The policy of ``name``: uniform, always:ID, thompson:0.5, learning-thompson, ….
+
+        Examples
+        --------
+        >>> Target.parse("learning-thompson:0.5").policy
+        Thompson(scale=0.5)
+        """
+        if name.startswith(_ALWAYS):
+            return cls(name, Uniform(), item=name.removeprefix(_ALWAYS))
+        kind, _, argument = name.removeprefix(_LEARNING).partition(":")
+        if kind not in POLICIES:
+            known = ", ".join([*POLICIES, _ALWAYS + "ITEM"])
+            raise ValueError(f"policy is {name!r} but must be one of {known}, or {_LEARNING}…")
+        try:
+            policy = POLICIES[kind](float(argument)) if argument else POLICIES[kind]()
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"policy {name!r}: {argument!r} does not suit {kind}") from error
+        return cls(name, policy, learns=name.startswith(_LEARNING))
+
+    @property
+    def needs_belief(self) -> bool:
+        """Whether its choices depend on what was learnt."""
+        return self.item is None and not isinstance(self.policy, Uniform)

@@ -1,0 +1,1 @@
+"""Logs on disk, read and checked."""

@@ -1,0 +1,211 @@
+"""`fabcost replay`: read, choose features, replay, and tell what was found."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import fabcost
+from fabcost.impressions import FloatArray
+from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_cent
+from fabcost.offline.logs.impressions import ReplayLog
+from fabcost.offline.replay.figure import draw_replays
+from fabcost.offline.replay.runs import Replays, Settings, checkpoints, contenders, measure
+from fabcost.offline.replay.selection import Selection, select
+
+_SELECTION_STREAM = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What was found on a log, and how.
+
+    Attributes
+    ----------
+    log
+        As it was read.
+    selection
+        The features that were chosen, and the rows that this took; None if all are used.
+    """
+
+    log: ReplayLog
+    settings: Settings
+    selection: Selection | None
+    found: Replays
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the features that were used."""
+        if self.selection is None:
+            return self.log.columns
+        return tuple(self.log.columns[place] for place in self.selection.columns)
+
+    @property
+    def at_checkpoints(self) -> Replays:
+        """The clicks at a few rounds."""
+        return self.found.at(checkpoints(int(self.found.marks[-1])))
+
+
+def run(
+    log: ReplayLog,
+    settings: Settings,
+    *,
+    console: Console,
+    jobs: int = 1,
+    features: int | None = None,
+    out: Path | None = None,
+    origin: dict[str, Any] | None = None,
+) -> Report:
+    """Replay ``log``, print the table, and write replay.json, clicks.csv and replay.png to ``out``.
+
+    ``features`` asks for a choice of so many; the rows it is made on are left out of the replay.
+    """
+    selection, X, y = chosen(log, features, seed=settings.first_seed, jobs=jobs)
+    total = settings.rounds_of(y.size) * settings.seeds * len(contenders(settings.policies))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        task = progress.add_task("rounds", total=total)
+        found = measure(
+            X, y, settings, jobs=jobs, advance=lambda many: progress.advance(task, many)
+        )
+    report = Report(log, settings, selection, found)
+    console.print(table(report))
+    if log.warning is not None:
+        console.print(f"Warning: {log.warning}")
+    if out is not None:
+        write(report, out, origin or {})
+        console.print(f"Written: replay.json, clicks.csv and replay.png in {out}")
+    return report
+
+
+def chosen(
+    log: ReplayLog, features: int | None, *, seed: int, jobs: int = 1
+) -> tuple[Selection | None, FloatArray, FloatArray]:
+    """The features and outcomes to replay, and how they were chosen."""
+    if features is None:
+        return None, log.X, log.y
+    rng = np.random.default_rng([seed, _SELECTION_STREAM])
+    selection = select(log.X, log.y, features, rng=rng, jobs=jobs)
+    unseen = np.delete(np.arange(log.y.size), selection.rows)
+    return selection, np.ascontiguousarray(log.X[np.ix_(unseen, selection.columns)]), log.y[unseen]
+
+
+def table(report: Report) -> Table:
+    """The clicks at the checkpoints, for the terminal."""
+    found, log = report.at_checkpoints, report.log
+    skipped = f", bad rows skipped: {log.skipped.total():,}" if log.skipped else ""
+    rows = 0 if report.selection is None else report.selection.rows.size
+    left_out = f", {rows:,} rows left out to choose features" if rows else ""
+    shown = Table(
+        title=f"{log.y.size:,} impressions, {log.y.sum():,.0f} clicks{skipped}{left_out}",
+        caption=f"Paired seeds: {report.settings.seeds}; weights: {len(report.columns)}; "
+        f"± {LEVEL:.0%} interval; below: beyond {found.baseline}, in clicks and in per cent.",
+    )
+    shown.add_column("policy")
+    for rounds in found.marks:
+        shown.add_column(f"after {rounds:,}", justify="right")
+    for name in found.clicks:
+        shown.add_row(name, *_cells(found, name))
+    return shown
+
+
+def summary(report: Report, origin: dict[str, Any]) -> dict[str, Any]:
+    """Everything as plain JSON values; what is not defined is null."""
+    found, log, settings = report.at_checkpoints, report.log, report.settings
+    first = settings.first_seed
+    return {
+        "fabcost": fabcost.__version__,
+        "log": origin,
+        "settings": asdict(settings),
+        "rows": log.y.size,
+        "positives": int(log.y.sum()),
+        "pool": log.y.size - (0 if report.selection is None else report.selection.rows.size),
+        "skipped": {"total": log.skipped.total(), **log.skipped},
+        "warning": log.warning,
+        "columns": list(report.columns),
+        "selection": _selection(report),
+        "seeds": list(range(first, first + settings.seeds)),
+        "against": found.baseline,
+        "level": LEVEL,
+        "checkpoints": [int(each) for each in found.marks],
+        "policies": {name: _policy(found, name) for name in found.clicks},
+    }
+
+
+def write(report: Report, out: Path, origin: dict[str, Any]) -> None:
+    """replay.json, clicks.csv and replay.png."""
+    text = json.dumps(summary(report, origin), indent=2, allow_nan=False)
+    (out / "replay.json").write_text(text + "\n", encoding="utf-8")
+    with (out / "clicks.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(curves(report.found))
+    draw_replays(report.found, out / "replay.png")
+
+
+def curves(found: Replays) -> list[list[Any]]:
+    """The rows of clicks.csv, its heading first; a cell is empty where it is not defined."""
+    rows: list[list[Any]] = [["round", "policy"]]
+    for what in ("clicks", "difference", "per_cent"):
+        rows[0] += [what, f"{what}_low", f"{what}_high"]
+    for name in found.clicks:
+        numbers = np.array([each for band in _bands(found, name) for each in band]).T
+        for rounds, line in zip(found.marks, numbers, strict=True):
+            rows.append([int(rounds), name, *("" if math.isnan(v) else f"{v:.6g}" for v in line)])
+    return rows
+
+
+def _bands(found: Replays, name: str) -> tuple[Band, Band, Band]:
+    ours, theirs = found.clicks[name], found.clicks[found.baseline]
+    return average(ours), difference(ours, theirs), per_cent(ours, theirs)
+
+
+def _cells(found: Replays, name: str) -> list[str]:
+    clicks, beyond, share = _bands(found, name)
+    lines = [_shown(*pair, ",") for pair in zip(clicks.mean, clicks.half, strict=True)]
+    if name == found.baseline:
+        return lines
+    ahead = [_shown(*pair, "+,") for pair in zip(beyond.mean, beyond.half, strict=True)]
+    shares = [
+        _shown(*pair, "+,", "\N{NO-BREAK SPACE}%")
+        for pair in zip(share.mean, share.half, strict=True)
+    ]
+    return [f"{a}\n{b}\n{c}" for a, b, c in zip(lines, ahead, shares, strict=True)]
+
+
+def _shown(mean: float, half: float, form: str, unit: str = "") -> str:
+    if math.isnan(mean):
+        return "–"
+    digits = 0 if half >= 10.0 else 1
+    interval = "" if math.isnan(half) else f" ± {half:,.{digits}f}"
+    return f"{mean:{form}.{digits}f}{interval}{unit}"
+
+
+def _policy(found: Replays, name: str) -> dict[str, Any]:
+    named = zip(("mean_clicks", "difference", "per_cent"), _bands(found, name), strict=True)
+    bands = {what: {k: _plain(v) for k, v in band._asdict().items()} for what, band in named}
+    return {"clicks": found.clicks[name].astype(int).tolist(), **bands}
+
+
+def _plain(values: FloatArray) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def _selection(report: Report) -> dict[str, Any] | None:
+    selection = report.selection
+    if selection is None:
+        return None
+    return {
+        "rows": selection.rows.size,
+        "positives": int(report.log.y[selection.rows].sum()),
+        "importance": dict(zip(report.columns, selection.importance.tolist(), strict=True)),
+    }

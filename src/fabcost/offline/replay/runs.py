@@ -1,0 +1,259 @@
+"""Policies side by side on one log, by the paper's replay: many seeds, paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.bandit.policy import Greedy, Thompson, Uniform
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.offline.clicks import LEARNERS, Contender
+from fabcost.offline.replay.protocol import replay
+from fabcost.offline.replay.workers import Advance, Shared, Task, play_all
+
+IntArray = npt.NDArray[np.intp]
+
+DEFAULT_POLICIES = ("fabcost", "laplace", "uniform")
+MOST_POINTS = 1000
+_FRACTIONS = (100, 30, 10, 3, 1)
+_EARLIEST = 10
+
+
+def _spelled(learner: str) -> str:
+    return learner.lower().replace("fab-cost", "fabcost").replace(", ", "-")
+
+
+#: Learners under Thompson sampling, as the command line spells them.
+THOMPSON = {_spelled(learner): learner for learner in LEARNERS}
+#: Policies without a scale; what learns under Uniform does not matter.
+UNSCALED: dict[str, Contender] = {
+    "greedy": Contender("FAB-COST", Greedy()),
+    "uniform": Contender("ADF", Uniform()),
+}
+
+
+def contender(spec: str) -> tuple[str, Contender]:
+    """A policy by name, with its name in full: ``fabcost@0.5`` is Thompson sampling of scale 0.5.
+
+    Examples
+    --------
+    >>> contender("laplace-online@0.50")
+    ('laplace-online@0.5', Contender(learner='Laplace, online', policy=Thompson(scale=0.5)))
+    >>> contender("greedy")[1].policy
+    Greedy()
+    """
+    kind, has_scale, scale = spec.strip().lower().partition("@")
+    if kind in UNSCALED:
+        if has_scale:
+            raise ValueError(f"policy is {spec!r} but {kind} has no scale")
+        return kind, UNSCALED[kind]
+    if kind not in THOMPSON:
+        known = ", ".join([*THOMPSON, *UNSCALED])
+        raise ValueError(f"policy is {spec!r} but must be one of {known}; or as fabcost@0.5")
+    policy = Thompson(_scale(spec, scale) if has_scale else 1.0)
+    name = kind if policy.scale == 1.0 else f"{kind}@{policy.scale:g}"
+    return name, Contender(THOMPSON[kind], policy)
+
+
+def contenders(specs: Iterable[str]) -> dict[str, Contender]:
+    """Policies by their full names, each once.
+
+    Examples
+    --------
+    >>> list(contenders(["fabcost", "uniform", "fabcost@1"]))
+    ['fabcost', 'uniform']
+    """
+    return dict(contender(spec) for spec in specs)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is replayed.
+
+    Attributes
+    ----------
+    policies
+        Names for `contender`.
+    against
+        The one that others are compared with; None is laplace if it is there, else the last.
+    seeds, first_seed
+        Seeds ``first_seed``, ``first_seed + 1``, …: under the same seed all policies break ties
+        alike and see the same random numbers.
+    rounds
+        Impressions to show; None is all.
+    prior_variance
+        Of every weight.
+    """
+
+    policies: tuple[str, ...] = DEFAULT_POLICIES
+    against: str | None = None
+    seeds: int = 20
+    first_seed: int = 0
+    rounds: int | None = None
+    prior_variance: float = 100.0
+
+    def __post_init__(self) -> None:
+        if not self.policies:
+            raise ValueError("there are no policies but must be at least one")
+        if not self.seeds >= 1:
+            raise ValueError(f"seeds is {self.seeds} but must be at least 1")
+        if not (math.isfinite(self.prior_variance) and self.prior_variance > 0):
+            raise ValueError(f"prior variance is {self.prior_variance} but must be above zero")
+        if self.baseline not in contenders(self.policies):
+            shown = ", ".join(contenders(self.policies))
+            raise ValueError(f"against is {self.against!r} but the policies are {shown}")
+
+    @property
+    def baseline(self) -> str:
+        """The name of the policy that the others are compared with."""
+        names = list(contenders(self.policies))
+        if self.against is not None:
+            return contender(self.against)[0]
+        return "laplace" if "laplace" in names else names[-1]
+
+    def rounds_of(self, impressions: int) -> int:
+        """How many rounds there are on a log of so many impressions."""
+        rounds = impressions if self.rounds is None else self.rounds
+        if not 1 <= rounds <= impressions:
+            raise ValueError(f"rounds is {rounds} but there are {impressions} impressions to show")
+        return rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Replays:
+    """Clicks of every policy with every seed.
+
+    Attributes
+    ----------
+    marks
+        The rounds at which clicks were counted, the last one included.
+    clicks
+        For each policy, seeds × marks.
+    baseline
+        The policy that the others are compared with.
+    """
+
+    marks: IntArray
+    clicks: dict[str, FloatArray]
+    baseline: str
+
+    def at(self, rounds: Iterable[int]) -> Replays:
+        """The same at some of the marks only."""
+        places = np.searchsorted(self.marks, list(rounds))
+        clicks = {name: values[:, places] for name, values in self.clicks.items()}
+        return Replays(self.marks[places], clicks, self.baseline)
+
+
+def checkpoints(rounds: int) -> list[int]:
+    """Rounds at which to compare: a hundredth, a thirtieth, … and all, but none before 10.
+
+    Examples
+    --------
+    >>> checkpoints(3000)
+    [30, 100, 300, 1000, 3000]
+    >>> checkpoints(60)
+    [20, 60]
+    """
+    found = {rounds // part for part in _FRACTIONS}
+    return sorted(each for each in found if each >= _EARLIEST or each == rounds)
+
+
+def marks(rounds: int, wanted: Iterable[int] = ()) -> IntArray:
+    """At most 1,000 rounds that show a curve's beginning and its course, and those wanted.
+
+    Examples
+    --------
+    >>> marks(4), marks(678_446).size <= MOST_POINTS
+    (array([1, 2, 3, 4]), True)
+    """
+    if rounds <= MOST_POINTS:
+        return np.arange(1, rounds + 1)
+    half = MOST_POINTS // 2 - len(_FRACTIONS)
+    spread = [np.geomspace(1, rounds, half), np.linspace(1, rounds, half)]
+    chosen = np.concatenate([*spread, checkpoints(rounds), np.array(list(wanted), dtype=float)])
+    return np.unique(np.rint(chosen).astype(np.intp))
+
+
+def play(
+    X: FloatArray,
+    y: FloatArray,
+    contender: Contender,
+    *,
+    seed: int,
+    rounds: int,
+    prior_variance: float = 100.0,
+    progress: Callable[[int], None] | None = None,
+) -> IntArray:
+    """Clicks so far after each round of one replay.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
+    >>> clicks = play(X, y, Contender("ADF"), seed=0, rounds=50)
+    >>> bool(clicks[-1] == y.sum())
+    True
+    """
+    learner = LEARNERS[contender.learner](Gaussian.isotropic(X.shape[1], variance=prior_variance))
+    shown = replay(
+        X,
+        y,
+        learner,
+        policy=contender.policy,
+        rng=np.random.default_rng(seed),
+        rounds=rounds,
+        progress=progress,
+    )
+    return shown.clicks
+
+
+def measure(
+    X: FloatArray,
+    y: FloatArray,
+    settings: Settings,
+    *,
+    jobs: int = 1,
+    advance: Advance = lambda _: None,
+    at: Iterable[int] = (),
+) -> Replays:
+    """Replay the log under every policy and every seed, on ``jobs`` processes.
+
+    The result does not depend on ``jobs``.  ``advance`` is told how many rounds went by, and
+    clicks are counted at the rounds ``at`` beside `marks`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
+    >>> found = measure(X, y, Settings(("adf", "uniform"), seeds=2, rounds=30))
+    >>> found.clicks["adf"].shape, found.baseline
+    ((2, 30), 'uniform')
+    """
+    rounds = settings.rounds_of(y.size)
+    counted = marks(rounds, at)
+    players = contenders(settings.policies)
+    seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
+    tasks = [
+        Task(each, seed, rounds, settings.prior_variance)
+        for seed in seeds
+        for each in players.values()
+    ]
+    curves = play_all(Shared(X, y, counted), tasks, play, jobs=jobs, advance=advance)
+    shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
+    clicks = {name: shaped[:, place] for place, name in enumerate(players)}
+    return Replays(counted, clicks, settings.baseline)
+
+
+def _scale(spec: str, text: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        scale = math.nan
+    if not (math.isfinite(scale) and scale >= 0.0):
+        raise ValueError(f"policy is {spec!r} but a scale must be a number of at least 0")
+    return scale

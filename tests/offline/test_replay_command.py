@@ -1,0 +1,156 @@
+"""`fabcost replay` from end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import fabcost
+from fabcost.cli import application
+from tests.offline.replay_logs import simulated, written
+
+
+def command(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(application, ["replay", *(str(each) for each in arguments)])
+
+
+def found(out: Path) -> dict[str, Any]:
+    return dict(json.loads((out / "replay.json").read_text(encoding="utf-8")))
+
+
+def test_command_writes_table_curves_picture_and_result(tmp_path: Path) -> None:
+    X, y = simulated()
+    log, out = written(tmp_path / "log.csv", X, y), tmp_path / "out"
+    options = ("--reward", "click", "--seeds", "3", "--rounds", "120", "--select", "2")
+    result = command(log, *options, "--jobs", "1", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert f"400 impressions, {y.sum():.0f} clicks" in " ".join(result.output.split())
+    assert (out / "replay.png").read_bytes().startswith(b"\x89PNG")
+    summary = found(out)
+    assert summary["fabcost"] == fabcost.__version__
+    assert (summary["rows"], summary["positives"], summary["pool"]) == (400, y.sum(), 360)
+    assert summary["columns"][:2] == ["bias", "a"]
+    assert (summary["seeds"], summary["checkpoints"]) == ([0, 1, 2], [12, 40, 120])
+    assert set(summary["policies"]) == {"fabcost", "laplace", "uniform"}
+    ours, theirs = (np.array(summary["policies"][p]["clicks"]) for p in ("fabcost", "laplace"))
+    told = summary["policies"]["fabcost"]
+    np.testing.assert_allclose(told["difference"]["mean"], (ours - theirs).mean(axis=0))
+    with (out / "clicks.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * 120
+    last = next(row for row in rows if row["policy"] == "fabcost" and row["round"] == "120")
+    assert float(last["clicks"]) == pytest.approx(ours[:, -1].mean(), rel=1e-5)
+    assert float(last["per_cent"]) == pytest.approx(told["per_cent"]["mean"][-1], rel=1e-5)
+
+
+def test_result_is_that_of_the_run(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.csv", *simulated())
+    options = ("--reward", "click", "--seeds", "2", "--rounds", "100", "--policy", "adf")
+    texts = []
+    for number, more in enumerate([("--jobs", "1"), ("--jobs", "2"), ("--seed", "7")]):
+        out = tmp_path / str(number)
+        assert command(log, *options, *more, "--out", out).exit_code == 0
+        texts.append((out / "replay.json").read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    first, other = json.loads(texts[0]), json.loads(texts[2])
+    assert other["seeds"] == [7, 8]
+    assert first["policies"]["adf"]["clicks"] != other["policies"]["adf"]["clicks"]
+
+
+def test_bad_rows_are_refused_or_counted(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.csv", *simulated(50))
+    lines = log.read_text(encoding="utf-8").splitlines()
+    lines[3] = lines[3].rsplit(",", 1)[0] + ",often"
+    log.write_text("\n".join(lines), encoding="utf-8")
+    options = ("--reward", "click", "--policy", "uniform", "--seeds", "2", "--jobs", "1")
+    refused = command(log, *options, "--out", tmp_path / "out")
+    assert refused.exit_code == 2
+    assert "row 3: click is 'often' but must be an outcome" in refused.output
+    assert not (tmp_path / "out").exists()
+    skipped = command(log, *options, "--out", tmp_path / "out", "--skip-bad-rows")
+    assert skipped.exit_code == 0, skipped.output
+    assert "bad rows skipped: 1" in " ".join(skipped.output.split())
+    assert (found(tmp_path / "out")["rows"], found(tmp_path / "out")["skipped"]["total"]) == (49, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--reward", "height"), "has no column 'height'; it has a, b, c, click"),
+        (("--drop", "height"), "has no column 'height'; it has a, b, c, click"),
+        (("--policy", "magic"), "must be one of fabcost, fabcost-paper"),
+        (("--against", "ep"), "against is 'ep' but the policies are"),
+        (("--rounds", "51"), "rounds is 51 but there are 50 impressions"),
+        (("--select", "4"), "select is 4 but there are 3 features"),
+        (("--prior-variance", "0"), "prior variance is 0.0"),
+    ],
+)
+def test_wrong_settings_are_named(
+    tmp_path: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    log = written(tmp_path / "log.csv", *simulated(50))
+    result = command(log, "--reward", "click", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_log_of_one_outcome_is_replayed_and_said(tmp_path: Path) -> None:
+    X, y = simulated(50)
+    log = written(tmp_path / "log.csv", X, 0.0 * y)
+    result = command(log, "--reward", "click", "--seeds", "1", "--jobs", "1", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "every outcome is 0" in result.output
+    told = found(tmp_path)["policies"]["fabcost"]
+    assert told["per_cent"]["mean"] == [None] * len(told["per_cent"]["mean"])
+
+
+def assert_ends(group: int) -> None:
+    """No process of the group is left, or will be in a moment."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process outlived the command")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_interrupt_ends_workers_and_writes_nothing(tmp_path: Path) -> None:
+    log, out = written(tmp_path / "log.csv", *simulated(20_000)), tmp_path / "out"
+    # A shell may have started the tests with Ctrl-C ignored, which children inherit.
+    script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    script += "from fabcost.__main__ import main; main()"
+    options = ["--reward", "click", "--policy", "laplace", "--jobs", "2", "--out", str(out)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    running = subprocess.Popen(
+        [sys.executable, "-c", script, "replay", str(log), *options],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("fabcost-*/marks.npy")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
+    os.killpg(running.pid, signal.SIGINT)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode != 0
+    assert b"Traceback" not in output
+    assert not list(tmp_path.glob("fabcost-*"))
+    assert not (out / "replay.json").exists()
+    assert_ends(running.pid)

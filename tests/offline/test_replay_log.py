@@ -1,0 +1,222 @@
+"""Logs for the replay: formats, bad rows, and the choice of features."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabcost.offline.logs import cells
+from fabcost.offline.logs.impressions import BadRowsError, Source, encode, read_log, read_source
+from fabcost.offline.replay.selection import select
+
+PLAIN = "age,make,new,click\n20,kia,true,1\n30,ford,false,0\n,kia,true,0\n50.5,,FALSE,1\n"
+
+
+def written(path: Path, text: str) -> Path:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", encoding="utf-8", newline="") as file:
+        file.write(text)
+    return path
+
+
+def test_every_format_gives_the_same_log(tmp_path: Path) -> None:
+    plain = read_log(written(tmp_path / "log.csv", PLAIN), "click")
+    table = pa.table(
+        {
+            "age": [20, 30, None, 50.5],
+            "make": pa.array(["kia", "ford", "kia", None]).dictionary_encode(),
+            "new": [True, False, True, False],
+            "click": [True, False, False, True],
+        }
+    )
+    pq.write_table(table, tmp_path / "log.parquet")
+    words = PLAIN.replace(",1\n", ",Yes\n").replace(",0\n", ",no\n")
+    others = [
+        written(tmp_path / "semicolon.csv", PLAIN.replace(",", ";")),
+        written(tmp_path / "tab.tsv", PLAIN.replace(",", "\t")),
+        written(tmp_path / "log.csv.gz", "\ufeff" + PLAIN.replace("\n", "\r\n")),
+        written(tmp_path / "words.csv", words.replace("20,", " +2e1 ,")),
+        tmp_path / "log.parquet",
+    ]
+    assert plain.columns == (
+        ("bias", "age", "age missing", "make=ford", "make=kia", "make missing", "new")
+    )
+    assert plain.y.tolist() == [1.0, 0.0, 0.0, 1.0]
+    ages = np.array([20.0, 30.0, 50.5])
+    expected = (ages - ages.mean()) / ages.std()
+    np.testing.assert_allclose(plain.X[:, 1], [*expected[:2], 0.0, expected[2]])
+    assert plain.X[:, 2:].tolist() == [
+        [0, 0, 1, 0, 1],
+        [0, 1, 0, 0, 0],
+        [1, 0, 1, 0, 1],
+        [0, 0, 0, 1, 0],
+    ]
+    for path in others:
+        log = read_log(path, "click")
+        assert log.columns == plain.columns
+        np.testing.assert_allclose(log.X, plain.X, rtol=1e-12)
+        np.testing.assert_array_equal(log.y, plain.y)
+
+
+def test_column_without_a_name_is_no_feature(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", ",age,click\n0,5,1\n1,7,0\n")
+    assert read_log(path, "click").columns == ("bias", "age")
+
+
+BAD = [
+    ("click", "2", "row 7: click is '2' but must be an outcome"),
+    ("click", "", "row 7: click is missing but must be an outcome"),
+    ("click", "maybe", "row 7: click is 'maybe' but must be an outcome"),
+    ("age", "old", "row 7: age is 'old' but must be a finite number"),
+    ("age", "inf", "row 7: age is 'inf' but must be a finite number"),
+    ("age", "NaN", "row 7: age is 'NaN' but must be a finite number"),
+    ("age", "1e999", "row 7: age is '1e999' but must be a finite number"),
+    ("age", "1_000", "row 7: age is '1_000' but must be a finite number"),
+    ("age", "5,5", "row 7: the line is 4 cells but must be 3 cells"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "complaint"), BAD)
+def test_bad_row_is_named_or_skipped(
+    tmp_path: Path, column: str, value: str, complaint: str
+) -> None:
+    rows = [{"age": str(20 + i), "make": "kia", "click": str(i % 2)} for i in range(12)]
+    rows[6][column] = value
+    text = "\n".join(["age,make,click", *(",".join(row.values()) for row in rows)])
+    path = written(tmp_path / "log.csv", text)
+    with pytest.raises(BadRowsError, match="has 1 bad row") as refused:
+        read_log(path, "click")
+    assert complaint in str(refused.value)
+    log = read_log(path, "click", skip_bad_rows=True)
+    assert (log.y.size, log.skipped.total()) == (11, 1)
+    sound = [row for i, row in enumerate(rows) if i != 6]
+    ages = np.array([float(row["age"]) for row in sound])
+    np.testing.assert_allclose(log.X[:, 1], (ages - ages.mean()) / ages.std())
+    assert log.y.tolist() == [float(row["click"]) for row in sound]
+
+
+def test_rows_after_a_ragged_line_keep_their_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", 'a,click\n"x\ny",1\n\n1,2,3\nz,0\nz,9\n')
+    with pytest.raises(BadRowsError) as refused:
+        read_log(path, "click")
+    assert [fault[:2] for fault in refused.value.faults] == [(2, "the line"), (4, "click")]
+
+
+def test_not_a_number_in_parquet_is_a_bad_row(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1.0, np.nan, 3.0], "click": [0, 1, 1]}), tmp_path / "a.parquet")
+    with pytest.raises(BadRowsError, match="row 2: a is nan but must be a finite number"):
+        read_log(tmp_path / "a.parquet", "click")
+
+
+def test_many_bad_rows_are_counted_and_the_first_named() -> None:
+    source = Source.of(pa.table({"a": range(40), "click": ["?"] * 30 + ["0"] * 10}), "log")
+    with pytest.raises(BadRowsError, match="30 bad rows(.|\n)*row 10: (.|\n)*and 20 more"):
+        encode(source, "click")
+    with pytest.raises(ValueError, match="no sound row .30 bad"):
+        encode(Source.of(source.table.slice(0, 30), "log"), "click", skip_bad_rows=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "complaint"),
+    [
+        ("a,b\n1,2\n", {"reward": "c"}, "has no column 'c'; it has a, b"),
+        ("a,b\n1,0\n", {"reward": "b", "drop": ["c"]}, "has no column 'c'; it has a, b"),
+        ("a,b\n1,0\n", {"reward": "b", "drop": ["a"]}, "no column left to learn from"),
+        ("a,a,b\n1,2,0\n", {"reward": "b"}, "'a' twice in its heading"),
+        ("", {"reward": "b"}, "cannot be read"),
+        ("a,b\n", {"reward": "b"}, "no sound row"),
+        ("a,b\n,0\n,1\n", {"reward": "b"}, "column 'a' has no values"),
+        (
+            "a,b\n" + "".join(f"x{i},0\n" for i in range(1001)),
+            {"reward": "b"},
+            "column 'a' of .* has more than 1,000 different texts",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    tmp_path: Path, text: str, options: dict[str, str], complaint: str
+) -> None:
+    path = written(tmp_path / "log.csv", text)
+    with pytest.raises(ValueError, match=complaint):
+        read_log(path, **options)  # type: ignore[arg-type]
+
+
+def test_broken_files_are_said(tmp_path: Path) -> None:
+    whole = gzip.compress(b"a,click\n" + b"".join(b"%d,1\n" % i for i in range(9999)))
+    (tmp_path / "log.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "log.parquet").write_bytes(b"not parquet")
+    (tmp_path / "latin.csv").write_bytes(b"a,click\n\xe9,1\n")
+    for name in ("log.csv.gz", "log.parquet", "latin.csv"):
+        with pytest.raises(ValueError, match=f"{name} cannot be read"):
+            read_source(tmp_path / name)
+
+
+def test_nested_columns_are_refused() -> None:
+    source = Source.of(pa.table({"a": [[1], [2]], "click": [0, 1]}))
+    with pytest.raises(ValueError, match="column 'a' has type list.* drop it"):
+        encode(source, "click")
+
+
+def test_one_kind_of_outcome_is_said() -> None:
+    for value in (0, 1):
+        log = encode(Source.of(pa.table({"a": [1, 2], "click": [value, value]})), "click")
+        assert f"every outcome is {value}" in str(log.warning)
+    assert encode(Source.of(pa.table({"a": [1, 2], "click": [0, 1]})), "click").warning is None
+
+
+@given(st.lists(st.one_of(st.floats(), st.text(max_size=6), st.just("")), min_size=1))
+def test_cells_agree_with_python(values: list[float | str]) -> None:
+    """The vectorised reading of a column against float(), cell by cell."""
+    texts = [str(value) for value in values]
+    present = [text for text in texts if text.strip()]
+    numeric = [text for text in present if _is_float(text)]
+    clean = cells.clean("a", pa.array(texts))
+    if 2 * len(numeric) > len(present):
+        sound = [_is_float(t) and abs(float(t)) <= 1e37 for t in texts]
+        wrong = [bool(t.strip()) and not good for t, good in zip(texts, sound, strict=True)]
+        expected = [float(t) if good else None for t, good in zip(texts, sound, strict=True)]
+        assert clean.wrong.tolist() == wrong
+        assert clean.values.to_pylist() == expected
+    else:
+        assert not clean.wrong.any()
+
+
+def _is_float(text: str) -> bool:
+    """Whether Python reads a number, without its underscores and foreign digits."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text and text.strip().isascii()
+
+
+def test_forest_finds_what_matters_and_names_the_rows_it_saw() -> None:
+    rng = np.random.default_rng(5)
+    X = np.column_stack([np.ones(4000), rng.normal(size=(4000, 20))])
+    clicked = rng.random(4000) < 1.0 / (1.0 + np.exp(2.0 - 2.0 * X[:, 4] + 2.0 * X[:, 17]))
+    y = clicked.astype(np.float64)
+    found = select(X, y, 2, rng=np.random.default_rng(0))
+    assert found.columns.tolist() == [0, 4, 17]
+    assert found.rows.size == np.unique(found.rows).size == 400
+    # What the forest did not see does not matter.
+    unseen = np.delete(np.arange(4000), found.rows)
+    other = y.copy()
+    other[unseen] = 1.0 - other[unseen]
+    again = select(X, other, 2, rng=np.random.default_rng(0), jobs=2)
+    for ours, theirs in zip(found, again, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_choice_that_cannot_be_made_is_said() -> None:
+    X, rng = np.ones((100, 3)), np.random.default_rng(0)
+    with pytest.raises(ValueError, match="select is 3 but there are 2 features"):
+        select(X, np.ones(100), 3, rng=rng)
+    with pytest.raises(ValueError, match="the 10 rows kept .* 10 positive outcomes"):
+        select(X, np.ones(100), 1, rng=rng)
