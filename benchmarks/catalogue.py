@@ -23,7 +23,7 @@ from benchmarks.claims import Claim
 from benchmarks.documents import origin, write_page
 from benchmarks.timing import Action, as_text, in_turn, log_log_slope, median
 from fabcost import Bandit, Categorical, FabCost, Gaussian, Numeric, Recommender, Schema, Thompson
-from fabcost.bandit.pool import Pool
+from fabcost.bandit.pool.pool import Pool
 from fabcost.impressions import FloatArray
 
 Made = TypeVar("Made")

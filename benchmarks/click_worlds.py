@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fabcost import Gaussian, Thompson
-from fabcost.bandit.environment import FixedCatalogue, FreshCandidates
+from fabcost.bandit.environments import FixedCatalogue, FreshCandidates
 from fabcost.impressions import FloatArray
 from fabcost.offline.clicks import Contender, Environment, run
 

@@ -117,7 +117,7 @@ def page(found: Found) -> str:
         origin("python -m benchmarks.full_replay --docs"),
         "The paper's protocol on a simulated day of its size, 15 weights: choose the best of all "
         "impressions under a draw of the weights, see its outcome, take it out, until none is "
-        "left. The choices are exactly those of a full scan (`fabcost.bandit.pool.Pool`).",
+        "left. The choices are exactly those of a full scan (`fabcost.bandit.pool.pool.Pool`).",
         claims.as_markdown(claims_of(found)),
         "\n".join(lines),
         f"The first tenth of the rounds had {clicks[tenth - 1]:,} of all {clicks[-1]:,} clicks; "

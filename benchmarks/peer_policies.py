@@ -20,7 +20,7 @@ from vowpalwabbit import Workspace
 from benchmarks.peer_workload import WEIGHTS
 from fabcost import FabCost, Gaussian
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.policy import Thompson
+from fabcost.bandit.rules import Thompson
 from fabcost.impressions import FloatArray
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fabcost import Categorical, FabCost, Gaussian, Numeric, Recommender, Refresh, Schema, Text
-from fabcost.bandit.learner import LinearGaussian
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.baselines import LinearGaussian
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.decisions import Decision, ExpiredDecisionError, Feedback, UnknownDecisionError
 
 ADVERTS = {f"ad-{i}": {"make": ("ford", "kia", "audi")[i % 3], "age": i} for i in range(8)}

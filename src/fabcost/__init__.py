@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fabcost.archive import load, save
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.beta import BetaBernoulli
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian

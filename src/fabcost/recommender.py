@@ -12,8 +12,8 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice
-from fabcost.bandit.learner import Learner
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.baselines import Learner
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.decisions import Decision, Feedback, Ledger, Pending, checked_time
 from fabcost.features.folded import FoldedRows
 from fabcost.features.items import EncodedItems
@@ -54,7 +54,7 @@ class Recommender:
     learner
         `fabcost.FabCost` unless given; it must have a weight for each column of the schema.
     policy
-        `fabcost.bandit.policy.Thompson` unless given.
+        `fabcost.bandit.rules.Thompson` unless given.
     prior_variance
         Of each weight, also of those that an open schema adds later.
     seed

@@ -7,10 +7,10 @@ from typing import get_args
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.learner import LinearGaussian
-from fabcost.bandit.policy import BayesianUCB, Greedy
-from fabcost.bandit.pool import Pool
-from fabcost.bandit.shortlist import Shortlist
+from fabcost.bandit.baselines import LinearGaussian
+from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.pool.shortlist import Shortlist
+from fabcost.bandit.rules import BayesianUCB, Greedy
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray

@@ -6,14 +6,14 @@ from scipy import stats
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.learner import (
+from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
     Learner,
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.policy import (
+from fabcost.bandit.rules import (
     BayesianUCB,
     EpsilonGreedy,
     Greedy,

@@ -9,8 +9,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.special import entr
 
 from fabcost import Gaussian, kernels
-from fabcost.bandit.pool import Pool
-from fabcost.bandit.shortlist import Shortlist
+from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.impressions import FloatArray
 
 SMALL = st.integers(-3, 3).map(float)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian
-from fabcost.bandit import copies
-from fabcost.bandit.policy import BayesianUCB, Greedy, Thompson, Uniform
-from fabcost.bandit.pool import Pool
+from fabcost.bandit.pool import copies
+from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.rules import BayesianUCB, Greedy, Thompson, Uniform
 from fabcost.impressions import FloatArray
 from fabcost.offline.replay.protocol import replay
 from tests.simulated import cold_start, correlated_prior

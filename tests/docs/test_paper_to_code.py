@@ -74,9 +74,9 @@ WITHOUT_EXAMPLES = (
 RECORDS = {
     "fabcost.bandit.bandit.Choice",
     "fabcost.bandit.beta.Counts",
-    "fabcost.bandit.environment.Round",
+    "fabcost.bandit.environments.Round",
     "fabcost.offline.replay.protocol.Replay",
-    "fabcost.bandit.shortlist.Answer",
+    "fabcost.bandit.pool.shortlist.Answer",
     "fabcost.offline.estimators.intervals.Estimate",
     "fabcost.offline.estimators.acceptance.LoggedRound",
     "fabcost.decisions.Decision",

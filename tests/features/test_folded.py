@@ -21,8 +21,8 @@ from fabcost import (
     Text,
     kernels,
 )
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.bandit.rows import law
+from fabcost.bandit.candidates import law
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.folded import FoldedRows
 from fabcost.features.folding import PATTERN_BYTES, PATTERNS
 from fabcost.features.kinds import Feature, Missing, Role

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema, archive
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.policy import BayesianUCB, Policy, Thompson
+from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
 from fabcost.inference import adf, ep
 from fabcost.tilted import Moments
 

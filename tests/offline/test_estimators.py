@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from fabcost import FabCost, Gaussian
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.policy import Greedy, Thompson
+from fabcost.bandit.rules import Greedy, Thompson
 from fabcost.impressions import FloatArray
 from fabcost.offline.estimators import (
     Estimate,

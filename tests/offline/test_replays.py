@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from fabcost import Gaussian
-from fabcost.bandit.learner import LinearGaussian
-from fabcost.bandit.policy import Thompson
+from fabcost.bandit.baselines import LinearGaussian
+from fabcost.bandit.rules import Thompson
 from fabcost.offline.comparisons import difference
 from fabcost.offline.logs.impressions import read_log
 from fabcost.offline.replay.protocol import replay

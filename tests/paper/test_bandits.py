@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fabcost import Gaussian
-from fabcost.bandit.learner import LaplaceAsPublished
+from fabcost.bandit.baselines import LaplaceAsPublished
 from fabcost.offline.comparisons import Band
 from fabcost.offline.replay.runs import Replays
 from fabcost.paper.clicks import measure

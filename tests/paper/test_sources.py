@@ -78,7 +78,7 @@ def changed_units(place: Path, file: str) -> set[str]:
     ("file", "expected"),
     [
         ("kernels/beliefs.py", {"bandits", "convergence", "cost", "posteriors"}),
-        ("bandit/pool.py", {"bandits"}),
+        ("bandit/pool/pool.py", {"bandits"}),
         ("paper/errata/authors.py", {"cost"}),
         ("paper/convergence/figure.py", set()),
         ("paper/convergence/claims.py", set()),

@@ -16,7 +16,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import fabcost
-from fabcost.bandit.pool import Pool
+from fabcost.bandit.pool.pool import Pool
 from fabcost.inference import adf, ep, laplace
 from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.service.model_settings import (

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.learner import Learner
-from fabcost.bandit.policy import Policy, Thompson
-from fabcost.bandit.rows import CheckedRows, Rows, is_checked
+from fabcost.bandit.baselines import Learner
+from fabcost.bandit.candidates import CheckedRows, Rows, is_checked
+from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 
@@ -138,7 +138,7 @@ def choose(
 
     Examples
     --------
-    >>> from fabcost.bandit.policy import Greedy
+    >>> from fabcost.bandit.rules import Greedy
     >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.bandit import Choice
-from fabcost.bandit.policy import wins
+from fabcost.bandit.rules import wins
 from fabcost.impressions import FloatArray, as_label
 
 _FIRST_CAPACITY = 64

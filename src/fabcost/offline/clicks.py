@@ -10,15 +10,15 @@ from typing import Protocol
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.environment import Round
-from fabcost.bandit.learner import (
+from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
     Learner,
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.policy import Policy, Thompson
+from fabcost.bandit.environments import Round
+from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.fabcost import FabCost
@@ -97,7 +97,7 @@ def run(
 
     Examples
     --------
-    >>> from fabcost.bandit.environment import FreshCandidates
+    >>> from fabcost.bandit.environments import FreshCandidates
     >>> environment = FreshCandidates.random(4, candidates=5, rng=np.random.default_rng(0))
     >>> course = run(
     ...     Contender("ADF"), environment, Gaussian.isotropic(4), rounds=10, seed=0

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.inference.refresh import Refresh
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -22,7 +22,7 @@ DRAWS: dict[Propensities, int | None] = {"none": None, "fast": 256, "exact": 102
 
 
 class ThompsonSettings(Struct, frozen=True, tag="thompson", tag_field="kind"):
-    """Thompson sampling; `fabcost.bandit.policy.Thompson`."""
+    """Thompson sampling; `fabcost.bandit.rules.Thompson`."""
 
     scale: Annotated[float, Meta(ge=0.0, le=100.0)] = 1.0
 
@@ -32,7 +32,7 @@ class ThompsonSettings(Struct, frozen=True, tag="thompson", tag_field="kind"):
 
 
 class GreedySettings(Struct, frozen=True, tag="greedy", tag_field="kind"):
-    """The best by the mean; `fabcost.bandit.policy.Greedy`."""
+    """The best by the mean; `fabcost.bandit.rules.Greedy`."""
 
     def policy(self) -> Policy:
         """The policy itself."""
@@ -40,7 +40,7 @@ class GreedySettings(Struct, frozen=True, tag="greedy", tag_field="kind"):
 
 
 class EpsilonGreedySettings(Struct, frozen=True, tag="epsilon-greedy", tag_field="kind"):
-    """`fabcost.bandit.policy.EpsilonGreedy`."""
+    """`fabcost.bandit.rules.EpsilonGreedy`."""
 
     epsilon: Share = 0.1
 
@@ -50,7 +50,7 @@ class EpsilonGreedySettings(Struct, frozen=True, tag="epsilon-greedy", tag_field
 
 
 class UCBSettings(Struct, frozen=True, tag="ucb", tag_field="kind"):
-    """`fabcost.bandit.policy.BayesianUCB`."""
+    """`fabcost.bandit.rules.BayesianUCB`."""
 
     quantile: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.95
 
@@ -60,7 +60,7 @@ class UCBSettings(Struct, frozen=True, tag="ucb", tag_field="kind"):
 
 
 class UniformSettings(Struct, frozen=True, tag="uniform", tag_field="kind"):
-    """`fabcost.bandit.policy.Uniform`."""
+    """`fabcost.bandit.rules.Uniform`."""
 
     def policy(self) -> Policy:
         """The policy itself."""

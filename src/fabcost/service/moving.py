@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fabcost import archive
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.schema import Schema
 from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.fabcost import FabCost

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from fabcost.bandit.environment import Round
+from fabcost.bandit.environments import Round
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.service.errors import InvalidRequestError
 from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.service.model_settings import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.environment import crossed
+from fabcost.bandit.environments import crossed
 from fabcost.impressions import FloatArray
 
 Places = npt.NDArray[np.intp]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.bandit.policy import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.offline import estimators
 
 ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.learner import Learner
-from fabcost.bandit.policy import LinearPolicy, Policy, Uniform
-from fabcost.bandit.pool import Pool
+from fabcost.bandit.baselines import Learner
+from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.impressions import FloatArray, as_impressions
 
 _REPORT_EVERY = 1000
@@ -70,7 +70,7 @@ def replay(
     Examples
     --------
     >>> from fabcost import FabCost, Gaussian
-    >>> from fabcost.bandit.policy import Thompson
+    >>> from fabcost.bandit.rules import Thompson
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(50, 2)), rng.random(50) < 0.3
     >>> result = replay(X, y, FabCost(Gaussian.isotropic(2)), policy=Thompson(), rng=rng)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.policy import Greedy, Thompson, Uniform
+from fabcost.bandit.rules import Greedy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.offline.clicks import LEARNERS, Contender

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from fabcost.bandit.learner import BatchLaplace
-from fabcost.bandit.policy import Policy, Thompson, Uniform
+from fabcost.bandit.baselines import BatchLaplace
+from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.inference.refresh import Refresh
 from fabcost.offline.clicks import LEARNERS, MakeLearner

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.learner import LaplaceAsPublished
+from fabcost.bandit.baselines import LaplaceAsPublished
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_label, as_row
 

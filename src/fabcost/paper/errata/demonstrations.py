@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.bandit.policy import Thompson
+from fabcost.bandit.rules import Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.copies import NONE, Copies, Positions, labels
-from fabcost.bandit.shortlist import Shortlist
+from fabcost.bandit.pool.copies import NONE, Copies, Positions, labels
+from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.rows import Rows, is_checked, law, scored
+from fabcost.bandit.candidates import Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
 
@@ -16,7 +16,7 @@ from fabcost.impressions import FloatArray
 class Policy(Protocol):
     """What a bandit asks of a policy.
 
-    The rows are an array, or `fabcost.bandit.rows.Rows` that have ``dot`` and become an array by
+    The rows are an array, or `fabcost.bandit.candidates.Rows` that have ``dot`` and become an array by
     ``np.asarray``.
     """
 
