@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fabcost.archive import load, save
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.beta import BetaBernoulli
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
-from fabcost.recommender import Recommender
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
+from fabcost.recommend.recommender import Recommender
+from fabcost.storage.archive import load, save
 
 if TYPE_CHECKING:
     from fabcost.estimator import BayesianLogisticRegression

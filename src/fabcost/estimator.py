@@ -18,8 +18,8 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.tilted import Moments, is_exact, tilted
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]

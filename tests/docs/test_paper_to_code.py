@@ -63,7 +63,7 @@ LABELLED_EQUATIONS = [
 # The service is used over HTTP: docs/service.md has the examples, and a test runs them.
 WITHOUT_EXAMPLES = (
     "fabcost.kernels",
-    "fabcost.compilation",
+    "fabcost.kernels.compilation",
     "fabcost.cli",
     "fabcost.client.commands",
     "fabcost.demo",
@@ -79,8 +79,8 @@ RECORDS = {
     "fabcost.bandit.pool.shortlist.Answer",
     "fabcost.offline.estimators.intervals.Estimate",
     "fabcost.offline.estimators.acceptance.LoggedRound",
-    "fabcost.decisions.Decision",
-    "fabcost.decisions.Pending",
+    "fabcost.recommend.ledger.Decision",
+    "fabcost.recommend.ledger.Pending",
     "fabcost.features.document.Written",
     "fabcost.inference.saved.Counts",
     "fabcost.features.kinds.Term",
@@ -92,7 +92,7 @@ RECORDS = {
     "fabcost.inference.nuts.NutsResult",
     "fabcost.inference.sites.Carried",
     "fabcost.inference.sites.Sites",
-    "fabcost.logistic.LogDensity",
+    "fabcost.inference.logistic.LogDensity",
     "fabcost.tilted.Tilted",
 }
 

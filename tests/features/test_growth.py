@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
-from fabcost.archive import from_bytes, to_bytes
 from fabcost.impressions import FloatArray
+from fabcost.storage.archive import from_bytes, to_bytes
 
 SCHEDULES = [Refresh.never(), Refresh.always(), Refresh.at(7, 60), Refresh.geometric(1.2)]
 

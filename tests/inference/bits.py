@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema, archive
+from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
 from fabcost.inference import adf, ep
+from fabcost.storage import archive
 from fabcost.tilted import Moments
 
 WEIGHTS = (1, 2, 7, 8, 15, 17, 64, 130)

@@ -12,7 +12,8 @@ import numba
 import pytest
 
 import fabcost
-from fabcost import compilation, kernels
+from fabcost import kernels
+from fabcost.kernels import compilation
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda content: content[: len(content) // 2],

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from fabcost import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import laplace
-from fabcost.logistic import log_posterior
+from fabcost.inference.logistic import log_posterior
 from tests.simulated import cold_start, correlated_prior
 
 

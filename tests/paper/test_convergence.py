@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.paper.convergence import measure
 from fabcost.paper.convergence.claims import claims
 from fabcost.paper.convergence.figure import (

@@ -12,7 +12,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label, as_row, read_only
 from fabcost.inference import laplace
 from fabcost.inference.history import History
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.sites import Carried
 
 

@@ -12,8 +12,8 @@ from scipy.special import expit
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_row, read_only
+from fabcost.inference.logistic import log_posterior, quadratic_sites
 from fabcost.inference.sites import Carried, Sites, product
-from fabcost.logistic import log_posterior, quadratic_sites
 
 Covariance = Literal["full", "diagonal"]
 

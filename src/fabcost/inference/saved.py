@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fabcost.gaussian import LANE, Gaussian
 from fabcost.impressions import LARGEST_FEATURE, FloatArray, as_rows
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.sites import Carried
 
 #: Larger counts are not exact as float64, in which schedules calculate.

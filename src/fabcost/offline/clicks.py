@@ -21,8 +21,8 @@ from fabcost.bandit.environments import Round
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 
 MakeLearner = Callable[[Gaussian], Learner]
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fabcost.features.reader import Reader
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
 from fabcost.service.errors import (

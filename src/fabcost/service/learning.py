@@ -16,8 +16,8 @@ import numpy as np
 
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.service.records import Impression
 from fabcost.service.saving import Saving
 

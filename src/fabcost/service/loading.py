@@ -9,11 +9,10 @@ from functools import partial
 
 import msgspec
 
-from fabcost import archive
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learning
@@ -25,6 +24,7 @@ from fabcost.service.recovery import Recovery
 from fabcost.service.saving import Saving
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
+from fabcost.storage import archive
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)

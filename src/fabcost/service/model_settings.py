@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.schedule import Refresh
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Mode = Literal["online", "apprentice", "logging-only", "off"]

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
-from fabcost import archive
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.schema import Schema
 from fabcost.inference.ep import MAX_SWEEPS
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
-from fabcost.recommender import FORMAT, Recommender
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
+from fabcost.recommend.recommender import FORMAT, Recommender
 from fabcost.service.model_settings import (
     LONGEST_WAIT,
     EpsilonGreedySettings,
@@ -25,6 +24,7 @@ from fabcost.service.model_settings import (
     UCBSettings,
     UniformSettings,
 )
+from fabcost.storage import archive
 
 _POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
     Thompson: lambda policy: ThompsonSettings(policy.scale),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 from fabcost.service.store.protocol import Store
 
 #: A snapshot is due after so many impressions, or this share of the log if that is more …

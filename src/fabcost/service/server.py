@@ -13,7 +13,7 @@ from collections.abc import Callable
 from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
-from fabcost import warming
+from fabcost import warmup
 from fabcost.service.addresses import CannotStartError, address_of, bind, is_loopback
 from fabcost.service.apart import apart
 from fabcost.service.http.app import application
@@ -178,7 +178,7 @@ async def warm_up() -> None:
     --------
     >>> asyncio.run(warm_up())
     """
-    warming.warm_up()
+    warmup.warm_up()
     with tempfile.TemporaryDirectory() as folder:
         service = await Service.start(lambda: store_at(f"{folder}/warm.db"))
         try:

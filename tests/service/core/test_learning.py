@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost import FabCost, Gaussian, Refresh, archive
+from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference.ep import Swept
 from fabcost.service import learning as learning_module
 from fabcost.service import saving as saving_module
 from fabcost.service.learning import Learning, Learnt, learn
 from fabcost.service.records import Impression
 from fabcost.service.saving import Saving
+from fabcost.storage import archive
 
 
 def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:

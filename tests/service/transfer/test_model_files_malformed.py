@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabcost import archive
 from fabcost.gaussian import Gaussian
-from fabcost.recommender import FORMAT
+from fabcost.recommend.recommender import FORMAT
 from fabcost.service.errors import InvalidRequestError, LearningFailedError
 from fabcost.service.learning import Published
 from fabcost.service.messages import DecisionRequest, FeedbackRequest
 from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
-from tests.inference.mutations import altered, mutations
+from fabcost.storage import archive
 from tests.service.core.running import cars, serving
 from tests.service.transfer.playing import CANDIDATES, play, served
+from tests.storage.mutations import altered, mutations
 
 
 async def exported(service: Service) -> tuple[dict[str, Any], dict[str, archive.Array]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate, LoggedRound
 from fabcost.offline.evaluate.alarms import warnings_of

@@ -9,7 +9,7 @@ import numpy as np
 from fabcost.bandit.baselines import BatchLaplace
 from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.offline.clicks import LEARNERS, MakeLearner
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import marks

@@ -11,7 +11,7 @@ from fabcost.bandit.rules import Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 from fabcost.offline.replay.protocol import replay
 from fabcost.paper.data.impressions import authors_design, day
 from fabcost.paper.errata.authors import density_filtering

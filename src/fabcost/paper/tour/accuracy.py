@@ -10,8 +10,8 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, compare, ep, laplace, nuts
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.worlds.cold_start import Impressions
 
 Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]

@@ -14,7 +14,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def check_ledger(settings: Any, arrays: Arrays, width: int) -> None:
-    """A ValueError if this is not the state of a `fabcost.decisions.Ledger`.
+    """A ValueError if this is not the state of a `fabcost.recommend.ledger.Ledger`.
 
     Examples
     --------

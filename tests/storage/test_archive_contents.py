@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
-from fabcost.archive import LEARNER, Array, from_bytes, pack, to_bytes, unpack
-from fabcost.recommender import FORMAT
-from tests.inference.mutations import altered, archived, mutations, overlapping, signed
+from fabcost.recommend.recommender import FORMAT
+from fabcost.storage.archive import LEARNER, Array, from_bytes, pack, to_bytes, unpack
 from tests.simulated import cold_start, correlated_prior
+from tests.storage.mutations import altered, archived, mutations, overlapping, signed
 
 CASES = [
     (Refresh.geometric(1.3), None),

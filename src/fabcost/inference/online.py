@@ -15,7 +15,7 @@ from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, re
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, ConvergenceWarning, Swept, sweep
 from fabcost.inference.history import History
-from fabcost.inference.refresh import Refresh, as_refresh
+from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
 

@@ -15,9 +15,9 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
-from fabcost.inference.fabcost import FabCost
-from fabcost.inference.refresh import Refresh
-from fabcost.recommender import Recommender
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
+from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments
 
 _PRIOR = Gaussian.isotropic(3)

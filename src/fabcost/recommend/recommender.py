@@ -10,20 +10,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.decisions import Decision, Feedback, Ledger, Pending, checked_time
 from fabcost.features.folded import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 from fabcost.inference.saved import real
-from fabcost.saved_ledger import check_ledger
+from fabcost.recommend.ledger import Decision, Feedback, Ledger, Pending, checked_time
+from fabcost.recommend.saved import check_ledger
+from fabcost.storage import archive
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
 _POLICIES = {

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.inference.fabcost import FabCost
+from fabcost.inference.online import FabCost
 
 Array = npt.NDArray[Any]
 

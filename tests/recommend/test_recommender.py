@@ -9,7 +9,7 @@ import pytest
 from fabcost import Categorical, FabCost, Gaussian, Numeric, Recommender, Refresh, Schema, Text
 from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.decisions import Decision, ExpiredDecisionError, Feedback, UnknownDecisionError
+from fabcost.recommend.ledger import Decision, ExpiredDecisionError, Feedback, UnknownDecisionError
 
 ADVERTS = {f"ad-{i}": {"make": ("ford", "kia", "audi")[i % 3], "age": i} for i in range(8)}
 CONTEXTS: list[dict[str, Any]] = [{"device": "mobile"}, {"device": "desktop"}]

@@ -1,0 +1,1 @@
+"""The recommender: raw records in, decisions out, feedback whenever it comes."""

@@ -1,0 +1,1 @@
+"""Files: versioned, checked on reading, without pickle."""
