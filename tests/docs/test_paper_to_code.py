@@ -84,7 +84,7 @@ RECORDS = {
     "fabcost.features.document.Written",
     "fabcost.inference.saved.Counts",
     "fabcost.features.kinds.Term",
-    "fabcost.features.sources.Asked",
+    "fabcost.features.tables.inference.Asked",
     "fabcost.gaussian.Marginal",
     "fabcost.inference.compare.MomentError",
     "fabcost.inference.ep.EPResult",

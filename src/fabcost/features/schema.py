@@ -6,16 +6,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabcost.features import document, sources
+from fabcost.features import document
 from fabcost.features.assembly import Placed, assemble
-from fabcost.features.columnar import place_terms, read_table
 from fabcost.features.folded import FoldedRows
 from fabcost.features.folding import Folding
 from fabcost.features.items import EncodedItems, place
 from fabcost.features.kinds import Feature, Role, Size, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.table import Table, is_table
+from fabcost.features.tables import inference
+from fabcost.features.tables.encoding import place_terms, read_table
+from fabcost.features.tables.table import Table, is_table
 from fabcost.impressions import FloatArray
 
 Pairs = Iterable[Sequence[str]]
@@ -147,14 +148,14 @@ class Schema:
         >>> Schema.infer(frame).columns
         ('bias', 'age', 'age missing', 'make=ford', 'make=kia')
         """
-        asked = sources.Asked(frozenset(context), frozenset(text), most_levels, other)
-        features = sources.inferred(Table.of(source), asked, frozenset(drop))
+        asked = inference.Asked(frozenset(context), frozenset(text), most_levels, other)
+        features = inference.inferred(Table.of(source), asked, frozenset(drop))
         return cls(features, crosses=crosses, bias=bias)
 
     def fitted(self, source: Any) -> Schema:
         """The declared schema again, with mean and scale of each number learnt from data."""
         table = Table.of(source)
-        features = [sources.standardised(feature, table) for feature in self._declared]
+        features = [inference.standardised(feature, table) for feature in self._declared]
         layout = self._layout
         return Schema(features, crosses=self._crosses, bias=layout.bias, openness=self.openness)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.features.columns import Column, Numbers, Values
 from fabcost.features.kinds import Role, Text
 from fabcost.features.schema import Schema
-from fabcost.features.table import Table
+from fabcost.features.tables.columns import Column, Numbers, Values
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.faults import number, text
 

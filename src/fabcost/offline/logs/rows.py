@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fabcost.features.files import delimiter
+from fabcost.features.tables.files import delimiter
 
 Record = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.features.columns import Column, Numbers, Values
-from fabcost.features.files import read_file
-from fabcost.features.foreign import Arrow, Factors
+from fabcost.features.tables.columns import Column, Numbers, Values
+from fabcost.features.tables.files import read_file
+from fabcost.features.tables.foreign import Arrow, Factors
 
 
 class Table(Mapping[str, Column]):

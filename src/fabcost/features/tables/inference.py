@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.features.columnar import terms_of
-from fabcost.features.columns import Column
 from fabcost.features.kinds import (
     Boolean,
     Categorical,
@@ -21,7 +19,9 @@ from fabcost.features.kinds import (
     Text,
     is_missing,
 )
-from fabcost.features.table import Table
+from fabcost.features.tables.columns import Column
+from fabcost.features.tables.encoding import terms_of
+from fabcost.features.tables.table import Table
 
 
 class Asked(NamedTuple):

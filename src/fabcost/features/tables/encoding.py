@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fabcost.features.assembly import Placed
-from fabcost.features.columns import Column, Values
 from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
-from fabcost.features.table import Table
+from fabcost.features.tables.columns import Column, Values
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 
 
@@ -57,7 +57,7 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
     Terms(labels=['age', ''], codes=array([0, 1]), numbers=array([3., 0.]))
     >>> read_table(reader, Table.of({"age": [3, "old"]}))
     Traceback (most recent call last):
-    fabcost.features.columnar.RowError: row 2: item feature 'age' is 'old' but must be a number
+    fabcost.features.tables.encoding.RowError: row 2: item feature 'age' is 'old' but must be a number
     """
     _check_known(reader, table)
     faults: list[tuple[int, int, RowError]] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.features.columns import Coded, Values
+from fabcost.features.tables.columns import Coded, Values
 from fabcost.impressions import FloatArray
 
 
