@@ -23,8 +23,8 @@ from benchmarks import claims
 from benchmarks.claims import Claim
 from benchmarks.documents import origin, write_page
 from fabcost.client import Client
-from fabcost.service.messages import LoggedImpression
-from fabcost.service.model_settings import ModelSettings, RefreshSettings
+from fabcost.wire.messages import LoggedImpression
+from fabcost.wire.settings import ModelSettings, RefreshSettings
 from fabcost.worlds.synthetic import synthetic
 from fabcost.worlds.visitors import CarAdverts, Visitor
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fabcost.service.messages import DecisionAnswer, DecisionRequest
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest
 
 _requests = msgspec.json.Decoder(DecisionRequest)
 _answers = msgspec.json.Decoder(DecisionAnswer)

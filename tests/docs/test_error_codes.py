@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabcost.service import errors
 from fabcost.service.http.problem import refusal
+from fabcost.wire import errors
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "service.md"

@@ -9,8 +9,8 @@ import numpy as np
 from fabcost import Recommender
 from fabcost.bandit.streams import Streams
 from fabcost.client import Client
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.settings import Settings
+from fabcost.wire.settings import ModelSettings
 from fabcost.worlds.synthetic import synthetic
 from fabcost.worlds.visitors import CarAdverts
 from tests.service.http.serving import running

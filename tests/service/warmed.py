@@ -18,8 +18,10 @@ from numba.core.dispatcher import Dispatcher
 import fabcost
 from fabcost.bandit.pool.pool import Pool
 from fabcost.inference import adf, ep, laplace
-from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
-from fabcost.service.model_settings import (
+from fabcost.service.server import warm_up
+from fabcost.service.service import Service
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
+from fabcost.wire.settings import (
     EpsilonGreedySettings,
     GreedySettings,
     ModelSettings,
@@ -27,8 +29,6 @@ from fabcost.service.model_settings import (
     UCBSettings,
     UniformSettings,
 )
-from fabcost.service.server import warm_up
-from fabcost.service.service import Service
 from tests.service.core.running import ITEMS, serving
 
 MODELS = {

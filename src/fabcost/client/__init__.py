@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from fabcost.client.client import Client
     from fabcost.client.errors import ClientError
     from fabcost.client.retries import NEVER, Retries
-    from fabcost.service.messages import FeedbackRequest
-    from fabcost.service.model_settings import ModelSettings
+    from fabcost.wire.messages import FeedbackRequest
+    from fabcost.wire.settings import ModelSettings
 
 __all__ = [
     "NEVER",
@@ -25,8 +25,8 @@ _HOMES = {
     "AsyncClient": "fabcost.client.async_client",
     "Client": "fabcost.client.client",
     "ClientError": "fabcost.client.errors",
-    "FeedbackRequest": "fabcost.service.messages",
-    "ModelSettings": "fabcost.service.model_settings",
+    "FeedbackRequest": "fabcost.wire.messages",
+    "ModelSettings": "fabcost.wire.settings",
     "Retries": "fabcost.client.retries",
 }
 

@@ -12,10 +12,10 @@ import numpy as np
 from fabcost.client import decisions, models, transfers, views
 from fabcost.client.decisions import Decisions
 from fabcost.client.drivers import AwaitingDriver
+from fabcost.client.http import Address
 from fabcost.client.retries import Retries, patience
 from fabcost.client.transfers import LogFormat
-from fabcost.client.wire import Address
-from fabcost.service.messages import (
+from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionView,
     ExplanationAnswer,
@@ -28,7 +28,7 @@ from fabcost.service.messages import (
     Record,
     StatsAnswer,
 )
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 
 
 class AsyncClient:
@@ -97,7 +97,7 @@ class AsyncClient:
         return await self._send(models.create_model(name, settings or ModelSettings()))
 
     async def change_model(self, name: str, **changes: Any) -> ModelAnswer:
-        """Other values for some of `fabcost.service.model_settings.Changeable`."""
+        """Other values for some of `fabcost.wire.settings.Changeable`."""
         return await self._send(models.change_model(name, changes))
 
     async def delete_model(self, name: str) -> None:
@@ -137,7 +137,7 @@ class AsyncClient:
         deferred: bool = False,
         decision_id: str | None = None,
     ) -> DecisionAnswer:
-        """Which item to show: see `fabcost.service.messages.DecisionRequest`."""
+        """Which item to show: see `fabcost.wire.messages.DecisionRequest`."""
         return await self._send(
             decisions.decide(
                 model,

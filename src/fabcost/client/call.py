@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from fabcost.client.errors import ClientError
-from fabcost.service.messages import TRANSFER_SECONDS, Record
+from fabcost.wire.messages import TRANSFER_SECONDS, Record
 
 T = TypeVar("T")
 

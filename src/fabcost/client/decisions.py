@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fabcost.client.call import Call, body, checked_record, path, reader
-from fabcost.service.messages import (
+from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionRequest,
     DecisionView,

@@ -12,8 +12,8 @@ import numpy as np
 
 from fabcost.client.call import Call, Reply
 from fabcost.client.exchange import Event, Lost, Send, Step, exchange
+from fabcost.client.http import Address, broken, lost, reply_of
 from fabcost.client.retries import Retries
-from fabcost.client.wire import Address, broken, lost, reply_of
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabcost.service.errors import ServiceError
+from fabcost.wire.errors import ServiceError
 
 
 class ClientError(ServiceError):

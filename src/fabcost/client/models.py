@@ -18,8 +18,8 @@ from fabcost.client.call import (
     reader,
 )
 from fabcost.client.errors import ClientError
-from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
+from fabcost.wire.settings import ModelSettings
 
 #: Bodies of the catalogue are kept below so many bytes, half of what a server takes by default.
 LARGEST_BODY = 512 * 1024

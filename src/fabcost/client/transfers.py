@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from fabcost.client.call import BYTES, TRANSFER, Call, content, no_content, path, reader
-from fabcost.service.messages import ModelAnswer
+from fabcost.wire.messages import ModelAnswer
 
 LogFormat = Literal["jsonl", "parquet", "dsjson"]
 

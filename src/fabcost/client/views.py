@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabcost.client.call import Call, no_content, path, reader
-from fabcost.service.messages import PosteriorAnswer, StatsAnswer
+from fabcost.wire.messages import PosteriorAnswer, StatsAnswer
 
 _posterior = reader(PosteriorAnswer)
 _stats = reader(StatsAnswer)

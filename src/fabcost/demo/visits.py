@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.client import Client
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 from fabcost.worlds.synthetic import synthetic
 from fabcost.worlds.visitors import CarAdverts, Visitor
 

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
-from fabcost.service.errors import InvalidRequestError, UnknownItemError
 from fabcost.service.listing import listing
-from fabcost.service.messages import Between, Filter, Record, Scalar
 from fabcost.service.remembering import Key, Memory, new_owner
+from fabcost.wire.errors import InvalidRequestError, UnknownItemError
+from fabcost.wire.messages import Between, Filter, Record, Scalar
 
 _BYTES_OF_A_PLACE = 8
 

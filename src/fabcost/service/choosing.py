@@ -12,8 +12,8 @@ from fabcost.bandit.streams import Streams
 from fabcost.features.folded import FoldedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.service.messages import Arm
-from fabcost.service.model_settings import DRAWS, ModelSettings
+from fabcost.wire.messages import Arm
+from fabcost.wire.settings import DRAWS, ModelSettings
 
 
 class Chosen(NamedTuple):

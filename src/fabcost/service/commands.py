@@ -104,7 +104,7 @@ def revoke(
 
 def _insert(store: Store, row: KeyRow) -> None:
     """Insert a key; if the connection breaks, look whether it is there."""
-    from fabcost.service.errors import ServiceError, StoreAwayError  # noqa: PLC0415
+    from fabcost.wire.errors import ServiceError, StoreAwayError  # noqa: PLC0415
 
     try:
         store.insert_key(row)
@@ -136,7 +136,7 @@ def _serve(settings: Settings) -> None:
 def _checked_model(name: str | None) -> str | None:
     import msgspec  # noqa: PLC0415
 
-    from fabcost.service.messages import ModelName  # noqa: PLC0415
+    from fabcost.wire.messages import ModelName  # noqa: PLC0415
 
     try:
         return msgspec.convert(name, ModelName | None)
@@ -190,7 +190,7 @@ def explained() -> Iterator[None]:
         typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
         raise typer.Exit(2) from error
     except Exception as error:
-        from fabcost.service.errors import ServiceError  # noqa: PLC0415
+        from fabcost.wire.errors import ServiceError  # noqa: PLC0415
 
         if not isinstance(error, ValueError | OSError | ServiceError):
             raise

@@ -12,25 +12,25 @@ from typing import TypeVar
 
 from fabcost.service import looking
 from fabcost.service.clock import Clock
-from fabcost.service.errors import (
-    AlreadyThereError,
-    InvalidRequestError,
-    StoreAwayError,
-    UnknownModelError,
-    UnreadableModelError,
-)
 from fabcost.service.listing import in_full
 from fabcost.service.loading import Loaded, make
-from fabcost.service.messages import ModelAnswer
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.reading import Reading
 from fabcost.service.remembering import CACHE_BYTES, Memory
 from fabcost.service.requests import Call, Count
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.writer import Writer
+from fabcost.wire.errors import (
+    AlreadyThereError,
+    InvalidRequestError,
+    StoreAwayError,
+    UnknownModelError,
+    UnreadableModelError,
+)
+from fabcost.wire.messages import ModelAnswer
+from fabcost.wire.settings import ModelSettings
 
 T = TypeVar("T")
 _LOOK_AGAIN_SECONDS = 0.05

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from fabcost.service.core import Core
-from fabcost.service.messages import (
+from fabcost.service.pending import Finish, PendingDecision, Repeated
+from fabcost.service.requests import Activate, Feed, Write
+from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionRequest,
     FeedbackAnswer,
     FeedbackRequest,
 )
-from fabcost.service.pending import Finish, PendingDecision, Repeated
-from fabcost.service.requests import Activate, Feed, Write
 
 
 class Deciding(Core):

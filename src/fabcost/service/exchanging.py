@@ -11,20 +11,20 @@ from fabcost.features.reader import Reader
 from fabcost.inference.online import FabCost
 from fabcost.service import moving
 from fabcost.service.core import Core
-from fabcost.service.errors import (
+from fabcost.service.listing import in_full
+from fabcost.service.logged import check_all, logged_row
+from fabcost.service.model import Model
+from fabcost.service.requests import Feed, Write
+from fabcost.service.store.rows import DecisionRow, StoredDecision
+from fabcost.wire.errors import (
     BusyError,
     InvalidRequestError,
     LearningFailedError,
     StoreAwayError,
     UnknownModelError,
 )
-from fabcost.service.listing import in_full
-from fabcost.service.logged import check_all, logged_row
-from fabcost.service.messages import FeedbackStatus, LoggedImpression, ModelAnswer
-from fabcost.service.model import Model
-from fabcost.service.model_settings import ModelSettings
-from fabcost.service.requests import Feed, Write
-from fabcost.service.store.rows import DecisionRow, StoredDecision
+from fabcost.wire.messages import FeedbackStatus, LoggedImpression, ModelAnswer
+from fabcost.wire.settings import ModelSettings
 
 #: Logs that are exported at once; each holds a page or two in memory.
 MOST_EXPORTS = 8

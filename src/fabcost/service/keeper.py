@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fabcost.service.learning import Learning
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 
 
 @dataclass

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import msgspec
 
 from fabcost.service.counting import Counts, recounted
-from fabcost.service.errors import TakenOverError
 from fabcost.service.keeper import Keeper
 from fabcost.service.recovery import Recovery
 from fabcost.service.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.resolution import Resolver, Result
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
+from fabcost.wire.errors import TakenOverError
 
 #: What all refreshes in the background together may still take when the server stops.
 _REFRESHES_END_SECONDS = 1.0

@@ -18,13 +18,13 @@ from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learning
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Model
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.progress import Progress
 from fabcost.service.recovery import Recovery
 from fabcost.service.saving import Saving
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
 from fabcost.storage import archive
+from fabcost.wire.settings import ModelSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fabcost.features.reader import Reader, ReadItems
-from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionAnswer, DecisionRequest, LoggedImpression
 from fabcost.service.model import Model
-from fabcost.service.model_settings import LONGEST_WAIT
 from fabcost.service.records import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LoggedImpression
+from fabcost.wire.settings import LONGEST_WAIT
 
 
 def check_all(reader: Reader, numbered: Iterable[tuple[int, LoggedImpression]]) -> None:

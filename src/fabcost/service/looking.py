@@ -10,22 +10,8 @@ import numpy as np
 
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.counting import predicted
-from fabcost.service.errors import UnknownDecisionError
 from fabcost.service.learning import Learnt
 from fabcost.service.listing import in_full
-from fabcost.service.messages import (
-    CalibrationBin,
-    Contribution,
-    DecisionView,
-    ExplanationAnswer,
-    ItemsAnswer,
-    ItemTally,
-    ModelAnswer,
-    PosteriorAnswer,
-    StatsAnswer,
-    StatsBucket,
-    Weight,
-)
 from fabcost.service.model import Model
 from fabcost.service.records import Impression, view
 from fabcost.service.store.protocol import Store
@@ -38,6 +24,20 @@ from fabcost.service.store.rows import (
 )
 from fabcost.service.widening import widened
 from fabcost.service.writer import Writer
+from fabcost.wire.errors import UnknownDecisionError
+from fabcost.wire.messages import (
+    CalibrationBin,
+    Contribution,
+    DecisionView,
+    ExplanationAnswer,
+    ItemsAnswer,
+    ItemTally,
+    ModelAnswer,
+    PosteriorAnswer,
+    StatsAnswer,
+    StatsBucket,
+    Weight,
+)
 
 _TOP_ITEMS = 10
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.

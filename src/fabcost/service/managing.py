@@ -12,13 +12,13 @@ import msgspec
 
 from fabcost.service import looking
 from fabcost.service.core import Core
-from fabcost.service.errors import InvalidRequestError, UnknownItemError
 from fabcost.service.ledger import Deleted, Relisted
-from fabcost.service.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.service.model import Model
-from fabcost.service.model_settings import ModelSettings, changed
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+from fabcost.wire.errors import InvalidRequestError, UnknownItemError
+from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
+from fabcost.wire.settings import ModelSettings, changed
 
 #: Items that one transaction writes.
 ITEMS_AT_ONCE = 1000

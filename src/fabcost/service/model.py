@@ -11,15 +11,15 @@ from fabcost.gaussian import Gaussian
 from fabcost.service.catalogue import Catalogue
 from fabcost.service.choosing import Chooser, Chosen
 from fabcost.service.counting import entropy
-from fabcost.service.errors import InvalidRequestError
 from fabcost.service.learning import Learning, Published
-from fabcost.service.messages import DecisionAnswer, DecisionRequest, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.records import NewRecord, Shares, encoded
 from fabcost.service.remembering import Memory
 from fabcost.service.scenes import Scene, Scenes
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.widening import widened
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
+from fabcost.wire.settings import ModelSettings
 
 
 class Made(NamedTuple):

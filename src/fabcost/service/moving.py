@@ -13,7 +13,8 @@ from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.recommend.recommender import FORMAT, Recommender
-from fabcost.service.model_settings import (
+from fabcost.storage import archive
+from fabcost.wire.settings import (
     LONGEST_WAIT,
     EpsilonGreedySettings,
     GreedySettings,
@@ -24,7 +25,6 @@ from fabcost.service.model_settings import (
     UCBSettings,
     UniformSettings,
 )
-from fabcost.storage import archive
 
 _POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
     Thompson: lambda policy: ThompsonSettings(policy.scale),

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from fabcost.service.counting import Counts, predicted
-from fabcost.service.errors import TakenOverError, UnknownModelError
 from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learnt
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.records import impression
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Resolution, StoredDecision
+from fabcost.wire.errors import TakenOverError, UnknownModelError
+from fabcost.wire.settings import ModelSettings
 
 
 class Outcomes:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from fabcost.service.messages import DecisionAnswer
 from fabcost.service.metrics import Metrics
 from fabcost.service.model import Made
 from fabcost.service.records import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
+from fabcost.wire.messages import DecisionAnswer
 
 #: Told the answer to a decision, or an error.
 Finish = Callable[[DecisionAnswer | Exception], object]

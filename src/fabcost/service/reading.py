@@ -7,8 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.protocol import Store
+from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 T = TypeVar("T")
 

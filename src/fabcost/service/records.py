@@ -11,9 +11,9 @@ from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
 from fabcost.service import packing
-from fabcost.service.messages import DecisionAnswer, DecisionView, Record
-from fabcost.service.model_settings import Mode
 from fabcost.service.store.rows import StoredDecision
+from fabcost.wire.messages import DecisionAnswer, DecisionView, Record
+from fabcost.wire.settings import Mode
 
 #: Fewer candidates are written one by one.
 MANY = 100

@@ -12,11 +12,11 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
 from fabcost.service.learning import Learnt, dense, learn
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.records import impression
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import AppliedRow
 from fabcost.storage import archive
+from fabcost.wire.settings import ModelSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
 _AT_ONCE = 256

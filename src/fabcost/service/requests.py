@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fabcost.service.messages import FeedbackStatus
 from fabcost.service.model import Steps
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, Key
+from fabcost.wire.messages import FeedbackStatus
 
 
 class Awaiting(Protocol):

@@ -10,12 +10,12 @@ from typing import Any
 from fabcost.service.counting import Counts
 from fabcost.service.keeper import Keeper
 from fabcost.service.learning import Learnt
-from fabcost.service.model_settings import Aggregation
 from fabcost.service.outcomes import Outcomes
 from fabcost.service.requests import Activate, Expire, Feed, Write
 from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import FeedbackRow, Key, StoredDecision
+from fabcost.wire.settings import Aggregation
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000

@@ -14,10 +14,10 @@ from fabcost.features.kinds import Term
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.catalogue import Catalogue, Selected
-from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionRequest, Record
 from fabcost.service.records import Impression, encoded
 from fabcost.service.remembering import Key, Memory
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import DecisionRequest, Record
 
 _encoder = msgspec.json.Encoder()
 

@@ -21,12 +21,12 @@ from fabcost.service.http.door import Door
 from fabcost.service.http.gate import Gate
 from fabcost.service.listening import run
 from fabcost.service.logs import forward
-from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.progress import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.address import is_open_to_others, store_at
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
+from fabcost.wire.settings import ModelSettings
 
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005

@@ -6,13 +6,13 @@ from typing import Any
 
 from fabcost.service import looking
 from fabcost.service.core import Core
-from fabcost.service.messages import (
+from fabcost.service.records import impression, view
+from fabcost.wire.messages import (
     DecisionView,
     ExplanationAnswer,
     PosteriorAnswer,
     StatsAnswer,
 )
-from fabcost.service.records import impression, view
 
 
 class Viewing(Core):

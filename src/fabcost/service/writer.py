@@ -12,13 +12,6 @@ from functools import partial
 from typing import Any
 
 from fabcost.service.backlog import Backlog
-from fabcost.service.errors import (
-    DatabaseUnusableError,
-    ServiceError,
-    StoreAwayError,
-    TakenOverError,
-    UnknownModelError,
-)
 from fabcost.service.ledger import Ledger, Relisted
 from fabcost.service.observing import Observer
 from fabcost.service.requests import (
@@ -30,6 +23,13 @@ from fabcost.service.requests import (
     Write,
 )
 from fabcost.service.resolution import Result, model_of, without_models
+from fabcost.wire.errors import (
+    DatabaseUnusableError,
+    ServiceError,
+    StoreAwayError,
+    TakenOverError,
+    UnknownModelError,
+)
 
 _MOST_AT_ONCE = 1024
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0

@@ -21,7 +21,7 @@ from fabcost.client import (
     ModelSettings,
     Retries,
 )
-from fabcost.service.messages import Between
+from fabcost.wire.messages import Between
 from tests.service.http.serving import Running, process
 from tests.service.postgres import find_port
 

@@ -17,7 +17,7 @@ from fabcost.client import FeedbackRequest
 from fabcost.client.call import body, path
 from fabcost.client.decisions import decide, give_feedback_in_bulk
 from fabcost.client.models import LARGEST_BODY, delete_item, put_items
-from fabcost.service.messages import Between, DecisionRequest, Items
+from fabcost.wire.messages import Between, DecisionRequest, Items
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | IDS

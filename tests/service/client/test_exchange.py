@@ -13,11 +13,11 @@ from fabcost.client import NEVER, ClientError, ModelSettings, Retries
 from fabcost.client.call import Call, Reply, body
 from fabcost.client.decisions import decide, give_feedback
 from fabcost.client.exchange import Event, Lost, Pause, Send, exchange
+from fabcost.client.http import Address
 from fabcost.client.models import create_model, delete_item, delete_model, put_items
 from fabcost.client.transfers import export_log, export_model, import_log, import_model
 from fabcost.client.views import get_ready
-from fabcost.client.wire import Address
-from fabcost.service.messages import TRANSFER_SECONDS, ModelAnswer
+from fabcost.wire.messages import TRANSFER_SECONDS, ModelAnswer
 
 ANSWERED_LATE = Lost(sent=True, why="ReadTimeout")
 REFUSED_CONNECTION = Lost(sent=False, why="ConnectError")

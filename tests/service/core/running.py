@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 from fabcost.service.clock import Clock
 from fabcost.service.looking import Totals
-from fabcost.service.messages import DecisionRequest, FeedbackRequest, StatsAnswer
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, StatsAnswer
+from fabcost.wire.settings import ModelSettings
 
 ITEMS: dict[str, dict[str, Any]] = {
     f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k % 7} for k in range(9)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.errors import AlreadyThereError, UnknownModelError
 from fabcost.service.http.keys import new_key
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.errors import AlreadyThereError, UnknownModelError
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import ITEMS, cars, serving, until
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fabcost.service.managing import ITEMS_AT_ONCE
-from fabcost.service.messages import DecisionRequest
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import DecisionRequest
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import cars, serving, shown, told
 from tests.service.faults.ledger import reading
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from fabcost.service.messages import LoggedImpression, StatsBucket
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import DecisionRow
+from fabcost.wire.messages import LoggedImpression, StatsBucket
 from tests.service.core.running import (
     ITEMS,
     Hands,

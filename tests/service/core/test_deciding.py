@@ -12,10 +12,10 @@ from scipy import stats
 
 from fabcost import Recommender, Schema
 from fabcost.bandit.streams import Streams
-from fabcost.service.errors import InvalidRequestError, UnknownItemError, UnknownModelError
-from fabcost.service.messages import Between, DecisionRequest, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.store.rows import KeyRow
+from fabcost.wire.errors import InvalidRequestError, UnknownItemError, UnknownModelError
+from fabcost.wire.messages import Between, DecisionRequest, Record
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
 
@@ -279,6 +279,6 @@ def test_a_model_moves_as_a_file(store_address: str) -> None:
 
 
 def _click(decision: str) -> Any:
-    from fabcost.service.messages import FeedbackRequest
+    from fabcost.wire.messages import FeedbackRequest
 
     return FeedbackRequest(decision_id=decision)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.messages import DecisionRequest
+from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
 

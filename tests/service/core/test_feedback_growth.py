@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.messages import FeedbackRequest
 from fabcost.service.service import Service
 from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
+from fabcost.wire.messages import FeedbackRequest
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 from tests.service.core.watched import watched
 from tests.service.faults.ledger import reading

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.messages import DecisionRequest
 from fabcost.service.records import MANY, record
 from fabcost.service.service import Service
 from fabcost.service.transfer.pages import export
+from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving
 from tests.service.faults.ledger import reading
 

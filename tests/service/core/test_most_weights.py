@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.messages import DecisionRequest
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
+from fabcost.wire.messages import DecisionRequest
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import serving, told
 
 MOST = 30

@@ -7,11 +7,9 @@ import msgspec
 import pytest
 
 from fabcost import FabCost
-from fabcost.service.errors import StoreAwayError
 from fabcost.service.learning import learn
 from fabcost.service.loading import load_all
 from fabcost.service.metrics import Metrics
-from fabcost.service.model_settings import ModelSettings, RefreshSettings
 from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.records import encoded
 from fabcost.service.recovery import Recovery
@@ -19,6 +17,8 @@ from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
 from fabcost.service.store.session import Session
+from fabcost.wire.errors import StoreAwayError
+from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.test_learning import same_bits, stream
 
 SETTINGS = {

@@ -15,12 +15,12 @@ import pytest
 from fabcost import Schema
 from fabcost.service import looking
 from fabcost.service.catalogue import Catalogue
-from fabcost.service.errors import UnknownItemError
-from fabcost.service.messages import Between, DecisionRequest, Filter, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.scenes import Scenes
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
+from fabcost.wire.errors import UnknownItemError
+from fabcost.wire.messages import Between, DecisionRequest, Filter, Record
+from fabcost.wire.settings import ModelSettings
 
 ITEMS: dict[str, Record] = {
     f"ad-{k}": {"age": k, **{f"f{j}": 1 for j in range(20)}} for k in range(500)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fabcost import Schema
 from fabcost.service.catalogue import Catalogue
-from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionRequest
 from fabcost.service.records import impression
 from fabcost.service.scenes import Scenes
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import DecisionRequest
 
 contexts = st.fixed_dictionaries(
     {}, optional={"device": st.sampled_from(["tv", "pc"]), "hour": st.integers(0, 3)}

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import FrameType
 
 from fabcost.service import transfer
-from fabcost.service.messages import DecisionRequest, LoggedImpression, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import play, served
 
 LONG = {"to_file", "to_bytes", "pack", "view", "record", "line_of", "encode_lines"}

@@ -13,11 +13,11 @@ import msgspec
 
 from fabcost.service.learning import Published
 from fabcost.service.loading import schema_of
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
+from fabcost.wire.settings import ModelSettings
 from tests.service.faults.promises import broken, broken_decisions
 from tests.service.faults.servers import PATIENCE, ROOT, own_environment, wait_for
 from tests.service.faults.visitors import MODEL, Told

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from fabcost.service.messages import DecisionAnswer
 from fabcost.service.records import record
 from fabcost.service.store.rows import StoredDecision
+from fabcost.wire.messages import DecisionAnswer
 from tests.service.faults.visitors import Said, Told
 
 

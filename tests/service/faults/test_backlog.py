@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.service.errors import StoreAwayError, UnknownDecisionError
-from fabcost.service.messages import DecisionRequest
 from fabcost.service.service import Service
+from fabcost.wire.errors import StoreAwayError, UnknownDecisionError
+from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving, shown, told, until
 from tests.service.faults.ledger import rebuilt_digest
 from tests.service.faults.locks import held_up

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fabcost.service.errors import StoreAwayError, UnknownModelError
 from fabcost.service.managing import ITEMS_AT_ONCE
-from fabcost.service.messages import Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.errors import StoreAwayError, UnknownModelError
+from fabcost.wire.messages import Record
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import ITEMS, cars, serving, shown, told, until
 from tests.service.faults.ledger import reading, rebuilt_digest
 from tests.service.faults.lossy import Moment, Wire, wire

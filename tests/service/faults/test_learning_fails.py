@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from fabcost import FabCost
-from fabcost.service.errors import LearningFailedError
 from fabcost.service.service import Service
+from fabcost.wire.errors import LearningFailedError
 from tests.service.core.running import cars, serving, shown, told
 
 

@@ -16,9 +16,9 @@ import pytest
 from fabcost import FabCost
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import Learning
-from fabcost.service.messages import LoggedImpression
-from fabcost.service.model_settings import ModelSettings, RefreshSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import LoggedImpression
+from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.running import serving, until
 from tests.service.faults import test_refreshes
 from tests.service.faults.ledger import rebuilt_digest

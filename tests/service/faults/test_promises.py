@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.messages import DecisionAnswer
 from fabcost.service.records import DecisionRecord, encoded
 from fabcost.service.store.rows import StoredDecision
+from fabcost.wire.messages import DecisionAnswer
 from tests.service.faults.promises import broken
 from tests.service.faults.visitors import MODEL, Told
 

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fabcost.service.errors import UnknownDecisionError
 from fabcost.service.requests import Call
 from fabcost.service.service import Service
+from fabcost.wire.errors import UnknownDecisionError
 from tests.service.core.running import cars, serving, shown, told, until
 
 ROOM = 10

@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fabcost.service.errors import AlreadyThereError, StoreAwayError, UnreadableModelError
-from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.protocol import Store
+from fabcost.wire.errors import AlreadyThereError, StoreAwayError, UnreadableModelError
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import Hands, cars, serving, shown, told, until
 from tests.service.http.serving import running
 

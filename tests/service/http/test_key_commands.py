@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.errors import TakenOverError
 from fabcost.service.store.address import store_at
 from fabcost.service.store.statements import migrations
+from fabcost.wire.errors import TakenOverError
 from tests.service.http.test_server import command
 from tests.service.store.rows import key_row
 from tests.service.store.test_versions import connect, make_version, run

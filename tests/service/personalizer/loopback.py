@@ -16,11 +16,11 @@ from fabcost.service.http.app import application
 from fabcost.service.http.keys import new_key
 from fabcost.service.listening import Server, configuration
 from fabcost.service.logs import logger
-from fabcost.service.messages import DecisionView
 from fabcost.service.server import warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at
+from fabcost.wire.messages import DecisionView
 
 
 class Loopback(NamedTuple):

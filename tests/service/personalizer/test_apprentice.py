@@ -10,8 +10,8 @@ from azure.ai.personalizer import PersonalizerAdministrationClient, Personalizer
 from azure.core.credentials import AzureKeyCredential
 
 from fabcost.service import transfer
-from fabcost.service.errors import StoreAwayError
 from fabcost.service.personalizer import apprentice
+from fabcost.wire.errors import StoreAwayError
 from tests.service.personalizer.loopback import Loopback
 from tests.service.personalizer.serving import ACTIONS, Served
 

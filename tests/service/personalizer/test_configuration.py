@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.model_settings import Aggregation, Changeable, Mode
 from fabcost.service.personalizer.configuration import changes, configuration_of, duration
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.settings import Aggregation, Changeable, Mode
 
 settings = st.builds(
     Changeable,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.personalizer.configuration import configuration_of
 from fabcost.service.personalizer.unoffered import UNOFFERED
+from fabcost.wire.settings import ModelSettings
 from tests.service.personalizer.loopback import Loopback
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "personalizer.md").read_text(encoding="utf-8")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.messages import Arm, DecisionAnswer
 from fabcost.service.personalizer.bodies import RankableAction, RankRequest
 from fabcost.service.personalizer.ranking import decision_request, rank_response
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.messages import Arm, DecisionAnswer
 
 
 def actions(*names: str) -> list[RankableAction]:

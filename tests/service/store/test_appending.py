@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.errors import TakenOverError
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
+from fabcost.wire.errors import TakenOverError
 from tests.service.store.rows import decision_row
 
 ROWS = [decision_row(f"d-{number}", made=100.0 + number) for number in range(70)]

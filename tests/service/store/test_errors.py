@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store import sqlite
 from fabcost.service.store.address import is_open_to_others, store_at
 from fabcost.service.store.database import Database
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
+from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 from tests.service.postgres import PostgresServer
 from tests.service.store.rows import decision_row, key_row, model_row
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.errors import StoreAwayError, TakenOverError
 from fabcost.service.store.database import Database
+from fabcost.wire.errors import StoreAwayError, TakenOverError
 from tests.service.store.rows import decision_row, key_row, model_row
 
 

@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fabcost.service.errors import DatabaseUnusableError
 from fabcost.service.store.address import store_at
 from fabcost.service.store.connection import Connection
 from fabcost.service.store.database import Database
@@ -12,6 +11,7 @@ from fabcost.service.store.postgres import Postgres
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.statements import migrations, statement
+from fabcost.wire.errors import DatabaseUnusableError
 from tests.service.store.rows import decision_row, key_row, model_row, resolution
 
 FILL_VERSION_1 = """

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import exported, served
 
 MAKES = ("kia", "ford", "fiat")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.adverts_log import Played
 
 

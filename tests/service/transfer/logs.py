@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fabcost.service.messages import LARGEST_TOTAL
 from fabcost.service.transfer.formats import WRITERS, Format
 from fabcost.service.transfer.lines import LogLine
+from fabcost.wire.messages import LARGEST_TOTAL
 
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "dsjson")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fabcost.service import transfer
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.service.transfer.formats import Format
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 
 CANDIDATES: dict[str, dict[str, Any]] = {
     "ad-1": {"make": "kia", "age": 3},

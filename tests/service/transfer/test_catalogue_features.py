@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from fabcost.service import transfer
-from fabcost.service.messages import DecisionAnswer, DecisionRequest, Record
-from fabcost.service.model_settings import ModelSettings, UniformSettings
 from fabcost.service.records import DecisionRecord, encoded
 from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.lines import line_of
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
+from fabcost.wire.settings import ModelSettings, UniformSettings
 from tests.service.transfer.logs import FORMATS
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
 

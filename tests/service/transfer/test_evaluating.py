@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from fabcost.cli import application
 from fabcost.offline.evaluate.export import is_export
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.adverts_log import RATES, ROUNDS, Played, evaluate, rewrite
 
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from fabcost.cli import application
 from fabcost.offline.evaluate.export import read_export
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.adverts_log import ITEMS, MAKES, ROUNDS, evaluate, rewrite
 from tests.service.transfer.playing import exported, served
 

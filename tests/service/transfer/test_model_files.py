@@ -9,16 +9,16 @@ import pytest
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import DecisionRequest, FeedbackRequest, Record
-from fabcost.service.model_settings import (
+from fabcost.service.service import Service
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
+from fabcost.wire.settings import (
     LONGEST_WAIT,
     EpsilonGreedySettings,
     GreedySettings,
     ModelSettings,
     RefreshSettings,
 )
-from fabcost.service.service import Service
 from tests.service.transfer.playing import play, served
 
 POLICIES = [Thompson(0.5), Greedy(), EpsilonGreedy(0.25), BayesianUCB(0.9), Uniform()]

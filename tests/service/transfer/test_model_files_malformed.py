@@ -13,13 +13,13 @@ import pytest
 
 from fabcost.gaussian import Gaussian
 from fabcost.recommend.recommender import FORMAT
-from fabcost.service.errors import InvalidRequestError, LearningFailedError
 from fabcost.service.learning import Published
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.storage import archive
+from fabcost.wire.errors import InvalidRequestError, LearningFailedError
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import cars, serving
 from tests.service.transfer.playing import CANDIDATES, play, served
 from tests.storage.mutations import altered, mutations

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.transfer import dsjson_reader
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import exported, play, served
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from fabcost.service import transfer
-from fabcost.service.messages import FeedbackRequest
-from fabcost.service.model_settings import LONGEST_WAIT, ModelSettings
 from fabcost.service.service import Service
+from fabcost.wire.messages import FeedbackRequest
+from fabcost.wire.settings import LONGEST_WAIT, ModelSettings
 from tests.service.core.running import Hands, serving, until
 
 PENDING = {"decision_id": "d", "item": "a", "candidates": {"a": {"age": 3}, "b": {"age": 1}}}

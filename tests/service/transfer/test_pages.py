@@ -14,15 +14,15 @@ import pytest
 
 from fabcost.features.reader import Reader
 from fabcost.service import exchanging, transfer
-from fabcost.service.errors import InvalidRequestError, UnknownModelError
 from fabcost.service.logged import check_all, logged_row
-from fabcost.service.messages import DecisionRequest, LoggedImpression, Record
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.service import Service
 from fabcost.service.transfer import pages
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.lines import LogLine
 from fabcost.service.transfer.pages import PAGE
+from fabcost.wire.errors import InvalidRequestError, UnknownModelError
+from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
+from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.logs import FORMATS, written
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fabcost.service.http.keys import Role
-from fabcost.service.messages import (
+from fabcost.service.settings import Settings
+from fabcost.wire.messages import (
     LONGEST_ID,
     DecisionRequest,
     DecisionView,
@@ -20,8 +21,7 @@ from fabcost.service.messages import (
     ModelAnswer,
     ModelName,
 )
-from fabcost.service.model_settings import ModelSettings
-from fabcost.service.settings import Settings
+from fabcost.wire.settings import ModelSettings
 
 
 class NewModel(Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.errors import InvalidRequestError
-from fabcost.service.messages import LONGEST_ID, ModelName
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import LONGEST_ID, ModelName
 
 DEEPEST = 32
 WITHOUT_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f-\u009f]+$"
@@ -37,7 +37,7 @@ def check_ids(ids: Iterable[str]) -> None:
     >>> check_ids(["ad-1", "Käse"])
     >>> check_ids([chr(0)])
     Traceback (most recent call last):
-    fabcost.service.errors.InvalidRequestError: the id '\x00' has a control character
+    fabcost.wire.errors.InvalidRequestError: the id '\x00' has a control character
     """
     for each in ids:
         if _CONTROL.search(each):
@@ -53,7 +53,7 @@ def check_path_id(given: str) -> str:
     'cars/ad 1'
     >>> check_path_id("a" * 300)
     Traceback (most recent call last):
-    fabcost.service.errors.InvalidRequestError: the id has 300 characters but may have 1 to 256
+    fabcost.wire.errors.InvalidRequestError: the id has 300 characters but may have 1 to 256
     """
     if not 1 <= len(given) <= LONGEST_ID:
         message = f"the id has {len(given)} characters but may have 1 to {LONGEST_ID}"
@@ -88,7 +88,7 @@ def check_depth(value: Any, deepest: int = DEEPEST) -> None:
     >>> check_depth({"a": [1]}, deepest=2)
     >>> check_depth({"a": [1]}, deepest=1)
     Traceback (most recent call last):
-    fabcost.service.errors.InvalidRequestError: the document is nested deeper than it may be
+    fabcost.wire.errors.InvalidRequestError: the document is nested deeper than it may be
     """
     if not isinstance(value, dict | list):
         return

@@ -19,7 +19,7 @@ from fabcost.service.http.incoming import (
 from fabcost.service.http.keys import ANYONE, Principal
 from fabcost.service.http.operation import Bytes, Call, Finish, Operation
 from fabcost.service.http.site import Site
-from fabcost.service.messages import TRANSFER_SECONDS
+from fabcost.wire.messages import TRANSFER_SECONDS
 
 
 class Native:

@@ -14,7 +14,7 @@ from fabcost.service.http.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.service.http.keys import Role
 from fabcost.service.http.operation import Bytes, NoQuery, Operation
 from fabcost.service.http.problem import ErrorAnswer
-from fabcost.service.messages import LONGEST_ID, ModelName
+from fabcost.wire.messages import LONGEST_ID, ModelName
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(:path)?\}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fabcost.service.errors import (
+from fabcost.service.http.answer import Answer, Header, encode
+from fabcost.wire.errors import (
     AlreadyThereError,
     BusyError,
     DatabaseUnusableError,
@@ -18,7 +19,6 @@ from fabcost.service.errors import (
     UnknownModelError,
     UnreadableModelError,
 )
-from fabcost.service.http.answer import Answer, Header, encode
 
 RETRY_SOON: Header = (b"retry-after", b"1")
 CLOSE: Header = (b"connection", b"close")

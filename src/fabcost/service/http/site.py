@@ -8,10 +8,10 @@ import logging
 
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.errors import ServiceError
 from fabcost.service.http.keys import Keys
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
+from fabcost.wire.errors import ServiceError
 
 _REREAD_SECONDS = 2.0
 NO_KEY = (

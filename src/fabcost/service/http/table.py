@@ -30,7 +30,8 @@ from fabcost.service.http.routes import (
     stats,
     transfers,
 )
-from fabcost.service.messages import (
+from fabcost.service.settings import Settings
+from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionView,
     ExplanationAnswer,
@@ -42,7 +43,6 @@ from fabcost.service.messages import (
     Record,
     StatsAnswer,
 )
-from fabcost.service.settings import Settings
 
 _MODEL = "/v1/models/{model}"
 _ITEM = _MODEL + "/items/{item:path}"

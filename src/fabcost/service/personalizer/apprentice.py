@@ -22,8 +22,8 @@ async def latest_metrics(service: Service, model: str) -> dict[str, Any] | None:
     Examples
     --------
     >>> import tempfile
-    >>> from fabcost.service.messages import DecisionRequest, FeedbackRequest
-    >>> from fabcost.service.model_settings import ModelSettings
+    >>> from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+    >>> from fabcost.wire.settings import ModelSettings
     >>> from fabcost.service.store.address import store_at
     >>> async def measured(path: str) -> dict[str, Any] | None:
     ...     service = await Service.start(lambda: store_at(path))

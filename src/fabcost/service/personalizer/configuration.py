@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.model_settings import Aggregation, Changeable, Mode, Share
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
 
 LEARNING_MODES: Final[dict[Mode, str]] = {
     "online": "Online",

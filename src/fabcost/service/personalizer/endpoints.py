@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from fabcost.service.errors import ServiceError
 from fabcost.service.personalizer import paths
 from fabcost.service.personalizer.configuring import Configuring
 from fabcost.service.personalizer.newcomers import Newcomers
@@ -18,6 +17,7 @@ from fabcost.service.personalizer.operations import Operations
 from fabcost.service.personalizer.refusals import RefusedError, refusal_of
 from fabcost.service.personalizer.unoffered import refusal_of_operation
 from fabcost.service.service import Service
+from fabcost.wire.errors import ServiceError
 
 Operation = Callable[[Request], Awaitable[Response]]
 

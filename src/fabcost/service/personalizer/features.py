@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from fabcost.features.kinds import LARGEST_NUMBER
-from fabcost.service.messages import LONGEST_ID, Record, Scalar
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.messages import LONGEST_ID, Record, Scalar
 
 #: Records of context and action have different names: an open schema asks for it.
 Side = Literal["context", "action"]

@@ -7,11 +7,11 @@ from typing import Final
 
 import msgspec
 
-from fabcost.service.errors import AlreadyThereError, UnknownModelError
-from fabcost.service.messages import ModelAnswer, ModelName
-from fabcost.service.model_settings import ModelSettings
 from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.service.service import Service
+from fabcost.wire.errors import AlreadyThereError, UnknownModelError
+from fabcost.wire.messages import ModelAnswer, ModelName
+from fabcost.wire.settings import ModelSettings
 
 #: What such a model is like: its schema is open and it tells its propensities.
 NEW_MODEL: Final = ModelSettings(propensities="fast")

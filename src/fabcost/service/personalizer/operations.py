@@ -10,8 +10,6 @@ from starlette.responses import Response
 
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.errors import InvalidRequestError, UnknownModelError
-from fabcost.service.messages import DecisionAnswer, DecisionRequest, FeedbackRequest
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.ranking import decision_request, rank_response
@@ -25,6 +23,8 @@ from fabcost.service.personalizer.requests import (
 )
 from fabcost.service.records import DecisionRecord
 from fabcost.service.service import Service
+from fabcost.wire.errors import InvalidRequestError, UnknownModelError
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackRequest
 
 LARGEST_REWARD: Final = 1e6
 

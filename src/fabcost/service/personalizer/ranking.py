@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import UNSET, UnsetType
 
-from fabcost.service.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
 from fabcost.service.personalizer.bodies import (
     RankableAction,
     RankedAction,
@@ -17,6 +16,7 @@ from fabcost.service.personalizer.bodies import (
 )
 from fabcost.service.personalizer.features import flatten
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
 
 MOST_ACTIONS: Final = 50
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from starlette.responses import Response
 
-from fabcost.service.errors import (
+from fabcost.wire.errors import (
     DatabaseUnusableError,
     InvalidRequestError,
     ServiceError,

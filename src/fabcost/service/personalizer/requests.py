@@ -9,9 +9,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fabcost.service.messages import LONGEST_ID
 from fabcost.service.personalizer.ranking import checked_id
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.messages import LONGEST_ID
 
 REQUEST_ID: Final = "x-ms-client-request-id"
 #: In the scope of a request: whether who asks may make the model.

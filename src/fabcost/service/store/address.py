@@ -6,12 +6,12 @@ import os
 import re
 import stat
 
-from fabcost.service.errors import DatabaseUnusableError
 from fabcost.service.settings import has_keywords
 from fabcost.service.store.database import Database
 from fabcost.service.store.postgres import Postgres
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
+from fabcost.wire.errors import DatabaseUnusableError
 
 _SERVERS = ("postgresql://", "postgres://")
 _FILE = "sqlite:///"

@@ -9,7 +9,7 @@ Dialect = Literal["sqlite", "postgres"]
 
 
 class Connection(Protocol):
-    """One connection of one driver, whose errors are those of `fabcost.service.errors`.
+    """One connection of one driver, whose errors are those of `fabcost.wire.errors`.
 
     Rows that the database refuses (a missing model, a number that is not finite, text with NUL) are
     a ValueError.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from fabcost.service.errors import AlreadyThereError, TakenOverError, UnknownModelError
 from fabcost.service.store.rows import Deletion, ItemRow, ModelRow
 from fabcost.service.store.session import Session
+from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 
 #: Rows that one transaction deletes, or a few more.
 ROWS_AT_ONCE = 1000

@@ -13,9 +13,9 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
 from fabcost.service.store.reasons import of_postgres
+from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 OLDEST = 120_000
 _PATIENT_SECONDS, _HURRIED_SECONDS = 30, 5

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from fabcost.service.errors import TakenOverError
 from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import statement
 from fabcost.service.store.versions import migrate, prepare_for_keys
+from fabcost.wire.errors import TakenOverError
 
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 

@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from fabcost.service.errors import DatabaseUnusableError, StoreAwayError
 from fabcost.service.store.connection import Dialect, refuse_nul
 from fabcost.service.store.reasons import of_sqlite
+from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 OLDEST = (3, 37, 0)
 _MOST_ROWS = 512

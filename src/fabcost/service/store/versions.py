@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabcost.service.errors import DatabaseUnusableError
 from fabcost.service.store.connection import Connection
 from fabcost.service.store.statements import Migration, migrations, statement
+from fabcost.wire.errors import DatabaseUnusableError
 
 _PROGRAM = "fabcost"
 #: The table of API keys is as it is since this version.

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.messages import FIRST_YEAR, LAST_YEAR, Record
 from fabcost.service.transfer.lines import LogLine
+from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, Record
 
 _encoder = msgspec.json.Encoder()
 

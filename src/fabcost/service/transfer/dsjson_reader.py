@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.messages import Record
 from fabcost.service.personalizer.features import Side, flatten
 from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.service.transfer.dsjson import CONTEXT, ITEM
 from fabcost.service.transfer.jsonl import numbered
 from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine
+from fabcost.wire.messages import Record
 
 #: Namespaces whose names Azure made up; their features have no prefix in a Rank request.
 _ANONYMOUS = frozenset({"FromUrl", "j"})

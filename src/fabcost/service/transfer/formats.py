@@ -7,9 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from fabcost.service.errors import InvalidRequestError
 from fabcost.service.http.checks import check_ids
-from fabcost.service.messages import LoggedImpression
 from fabcost.service.transfer import dsjson_reader, jsonl, parquet
 from fabcost.service.transfer.dsjson import DsJson
 from fabcost.service.transfer.jsonl import JsonLines
@@ -17,6 +15,8 @@ from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import LineError, LogLine, impression_of
 from fabcost.service.transfer.naming import Names
 from fabcost.service.transfer.parquet import ParquetPieces
+from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.messages import LoggedImpression
 
 Format = Literal["jsonl", "parquet", "dsjson"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.settings import Settings
+from fabcost.wire.messages import LoggedImpression, Record
 
 #: Lines of a log may be larger than a request: they have the features of a whole catalogue.
 _LINES_OF_A_BODY = 8

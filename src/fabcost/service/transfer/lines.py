@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.records import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
+from fabcost.wire.messages import LoggedImpression, Record
 
 #: The features of an item of the catalogue, None if it is there no more.
 Lookup = Callable[[str], Record | None]
@@ -55,7 +55,7 @@ def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
 
     Examples
     --------
-    >>> from fabcost.service.messages import DecisionAnswer
+    >>> from fabcost.wire.messages import DecisionAnswer
     >>> from fabcost.service.records import encoded
     >>> answer = DecisionAnswer(
     ...     decision_id="d-1", item="a", ranking=["a"], scores=[0.5], propensities=[0.9],

@@ -6,7 +6,7 @@ import hashlib
 
 import msgspec
 
-from fabcost.service.messages import LoggedImpression
+from fabcost.wire.messages import LoggedImpression
 
 _DIGITS = 32
 _NOTHING: tuple[object, ...] = (None, (), [], {})

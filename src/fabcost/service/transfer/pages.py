@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
-from fabcost.service.errors import UnknownItemError
-from fabcost.service.messages import LoggedImpression, Record
 from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.formats import WRITERS, Format, Writer, read_impressions
 from fabcost.service.transfer.limits import Limits
 from fabcost.service.transfer.lines import Lookup, line_of
 from fabcost.service.transfer.naming import Names
+from fabcost.wire.errors import UnknownItemError
+from fabcost.wire.messages import LoggedImpression, Record
 
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
@@ -33,8 +33,8 @@ async def export(service: Service, model: str, form: Format) -> AsyncGenerator[b
     Examples
     --------
     >>> import tempfile
-    >>> from fabcost.service.messages import DecisionRequest
-    >>> from fabcost.service.model_settings import ModelSettings
+    >>> from fabcost.wire.messages import DecisionRequest
+    >>> from fabcost.wire.settings import ModelSettings
     >>> from fabcost.service.store.address import store_at
     >>> async def moved(path: str) -> int:
     ...     service = await Service.start(lambda: store_at(path))

@@ -16,7 +16,7 @@ from fabcost.service.http.bodies import (
 )
 from fabcost.service.http.checks import check_path_id
 from fabcost.service.http.operation import Call, Finish
-from fabcost.service.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 
 
 class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):

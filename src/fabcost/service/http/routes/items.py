@@ -10,7 +10,7 @@ from fabcost.service.http.answer import Answer, answer, nothing
 from fabcost.service.http.bodies import CatalogueVersion
 from fabcost.service.http.checks import check_path_id
 from fabcost.service.http.operation import Call
-from fabcost.service.messages import Id, Items
+from fabcost.wire.messages import Id, Items
 
 
 class ItemsQuery(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from fabcost.service.model_settings import ModelSettings
+from fabcost.wire.settings import ModelSettings
 
 #: How long a server takes at most for whole models, logs and catalogues.
 TRANSFER_SECONDS = 600.0

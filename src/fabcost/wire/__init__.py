@@ -1,0 +1,1 @@
+"""What client and service share: messages, settings of models, errors."""
