@@ -10,18 +10,18 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from fabcost.service import looking
 from fabcost.service.clock import Clock
-from fabcost.service.listing import in_full
-from fabcost.service.loading import Loaded, make
 from fabcost.service.metrics import Metrics
-from fabcost.service.model import Model
+from fabcost.service.models import views
+from fabcost.service.models.listing import in_full
+from fabcost.service.models.load import Loaded, make
+from fabcost.service.models.memory import CACHE_BYTES, Memory
+from fabcost.service.models.model import Model
 from fabcost.service.reading import Reading
-from fabcost.service.remembering import CACHE_BYTES, Memory
-from fabcost.service.requests import Call, Count
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
-from fabcost.service.writer import Writer
+from fabcost.service.writer.requests import Call, Count
+from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
     AlreadyThereError,
     InvalidRequestError,
@@ -109,7 +109,7 @@ class Core:
             loaded = await self._call(write, keep, show)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
-        return looking.model(loaded.model)
+        return views.model(loaded.model)
 
     async def _rows_gone(self, name: str) -> None:
         """Wait for the rows of a deleted model of that name: they must not become the new one's."""
@@ -124,7 +124,7 @@ class Core:
         key = (name, decision_id)
 
         def find(store: Store) -> T:
-            return read(in_full(store, [looking.found(store.find_decisions([key]), key)])[0])
+            return read(in_full(store, [views.found(store.find_decisions([key]), key)])[0])
 
         return await self._read(find)
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from fabcost.service.core import Core
-from fabcost.service.pending import Finish, PendingDecision, Repeated
-from fabcost.service.requests import Activate, Feed, Write
+from fabcost.service.writer.pending import Finish, PendingDecision, Repeated
+from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionRequest,

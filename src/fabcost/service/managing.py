@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service import looking
 from fabcost.service.core import Core
-from fabcost.service.ledger import Deleted, Relisted
-from fabcost.service.model import Model
+from fabcost.service.models import views
+from fabcost.service.models.model import Model
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+from fabcost.service.writer.ledger import Deleted, Relisted
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
@@ -61,11 +61,11 @@ class Managing(Keyring):
 
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
-        return [looking.model(each) for _, each in sorted(self._models.items())]
+        return [views.model(each) for _, each in sorted(self._models.items())]
 
     def model(self, name: str) -> ModelAnswer:
         """One model."""
-        return looking.model(self._model(name))
+        return views.model(self._model(name))
 
     async def create_model(self, name: str, settings: ModelSettings) -> ModelAnswer:
         """A new model, with nothing learnt yet."""
@@ -85,7 +85,7 @@ class Managing(Keyring):
             self._writer.ledger.keepers[name].settings = settings
 
         await self._call_about(name, write, keep, lambda settings: model.change(settings, edited))
-        return looking.model(model)
+        return views.model(model)
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log, and revoke its API keys.
@@ -207,7 +207,7 @@ class Managing(Keyring):
 
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""
-        return looking.items(self._model(name).catalogue, limit, after)
+        return views.items(self._model(name).catalogue, limit, after)
 
     def catalogue_version(self, name: str) -> int:
         """Of the catalogue as it is now."""

@@ -8,22 +8,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fabcost.service import looking
 from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
 from fabcost.service.deciding import Deciding
 from fabcost.service.exchanging import Exchanging
-from fabcost.service.ledger import Deleted, Ledger
-from fabcost.service.loading import load_all
 from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
+from fabcost.service.models import views
+from fabcost.service.models.load import load_all
+from fabcost.service.models.memory import CACHE_BYTES
 from fabcost.service.progress import Progress
-from fabcost.service.remembering import CACHE_BYTES
-from fabcost.service.requests import Call, Expire
-from fabcost.service.resolution import EXPIRED_AT_ONCE
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
-from fabcost.service.writer import Writer, tell_quietly
+from fabcost.service.writer.ledger import Deleted, Ledger
+from fabcost.service.writer.requests import Call, Expire
+from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
+from fabcost.service.writer.writer import Writer, tell_quietly
 
 _SWEEP_SECONDS = 0.25
 # A clock that is slewed is behind by very little.
@@ -135,7 +135,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
     def degraded(self) -> dict[str, str]:
         """Models that are not served in full, and why."""
         unreadable = dict.fromkeys(self._writer.ledger.unreadable, "cannot be read")
-        reasons = {name: looking.degraded(each) for name, each in self._models.items()}
+        reasons = {name: views.degraded(each) for name, each in self._models.items()}
         return unreadable | {name: why for name, why in reasons.items() if why is not None}
 
     def measure(self) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.remembering import CACHE_BYTES
+from fabcost.service.models.memory import CACHE_BYTES
 
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabcost.service import looking
 from fabcost.service.core import Core
-from fabcost.service.records import impression, view
+from fabcost.service.models import views
+from fabcost.service.models.record import impression, view
 from fabcost.wire.messages import (
     DecisionView,
     ExplanationAnswer,
@@ -20,11 +20,11 @@ class Viewing(Core):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._totals: dict[str, looking.Totals] = {}
+        self._totals: dict[str, views.Totals] = {}
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
-        return looking.posterior(self._model(name))
+        return views.posterior(self._model(name))
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
@@ -32,9 +32,9 @@ class Viewing(Core):
         if self._writer.ledger.has_uncounted:
             await self._count()
         since, totals = now - 60.0 * minutes, self._totals.get(name)
-        read = await self._read(lambda store: looking.read_stats(store, name, since, totals))
+        read = await self._read(lambda store: views.read_stats(store, name, since, totals))
         self._totals[name] = read.totals
-        return looking.stats(model, read, now, self._writer)
+        return views.stats(model, read, now, self._writer)
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""
@@ -45,7 +45,7 @@ class Viewing(Core):
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins."""
         self._model(name)
-        return await self._read(lambda store: looking.recent(store, name, limit, before))
+        return await self._read(lambda store: views.recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What speaks for the chosen item, under the posterior of now."""
@@ -53,4 +53,4 @@ class Viewing(Core):
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), view(stored))
         )
-        return looking.explain(model, row, shown)
+        return views.explain(model, row, shown)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.service.catalogue import Catalogue
+from fabcost.service.models.catalogue import Catalogue
 
 ids = st.sampled_from([f"ad-{k}" for k in range(6)])
 features = st.fixed_dictionaries(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.service import resolution, service
+from fabcost.service import service
+from fabcost.service.writer import transaction
 from tests.service.core.running import Hands, cars, serving, shown, until
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference.ep import Swept
-from fabcost.service import learning as learning_module
-from fabcost.service import saving as saving_module
-from fabcost.service.learning import Learning, Learnt, learn
-from fabcost.service.records import Impression
-from fabcost.service.saving import Saving
+from fabcost.service.learning import learner as learning_module
+from fabcost.service.learning import snapshot as saving_module
+from fabcost.service.learning.learner import Learning, Learnt, learn
+from fabcost.service.learning.snapshot import Saving
+from fabcost.service.models.record import Impression
 from fabcost.storage import archive
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.records import MANY, record
+from fabcost.service.models.record import MANY, record
 from fabcost.service.service import Service
-from fabcost.service.transfer.pages import export
+from fabcost.service.transfer.log import export
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving
 from tests.service.faults.ledger import reading

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from fabcost import FabCost
-from fabcost.service.learning import learn
-from fabcost.service.loading import load_all
+from fabcost.service.learning.learner import learn
+from fabcost.service.learning.recovery import Recovery
 from fabcost.service.metrics import Metrics
+from fabcost.service.models.load import load_all
+from fabcost.service.models.record import encoded
 from fabcost.service.progress import Progress, StoppedLoadingError
-from fabcost.service.records import encoded
-from fabcost.service.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution

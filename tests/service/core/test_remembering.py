@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from fabcost import Schema
-from fabcost.service import looking
-from fabcost.service.catalogue import Catalogue
-from fabcost.service.scenes import Scenes
+from fabcost.service.models import views
+from fabcost.service.models.candidates import Scenes
+from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.wire.errors import UnknownItemError
@@ -109,7 +109,7 @@ def lines_run(catalogue: Catalogue, after: str | None) -> int:
 
     sys.settrace(count)
     try:
-        looking.items(catalogue, 10, after)
+        views.items(catalogue, 10, after)
     finally:
         sys.settrace(None)
     return many
@@ -118,21 +118,21 @@ def lines_run(catalogue: Catalogue, after: str | None) -> int:
 def test_a_page_of_a_catalogue_costs_the_same_wherever_it_is() -> None:
     before = sys.gettrace()
     catalogue = Catalogue(Schema.open(), 0, ITEMS)
-    looking.items(catalogue, 10, None)
+    views.items(catalogue, 10, None)
     assert lines_run(catalogue, "ad-480") == lines_run(catalogue, "ad-10") < 50
     sys.settrace(before)
 
 
 def test_pages_of_a_catalogue_that_changes_have_all_of_it() -> None:
     catalogue = Catalogue(Schema.open(), 0, {f"ad-{k}": {"age": k} for k in range(10)})
-    first = looking.items(catalogue, 4, None)
+    first = views.items(catalogue, 4, None)
     assert (list(first.items), first.next) == ([f"ad-{k}" for k in range(4)], "ad-3")
     catalogue.remove(1, ["ad-4"])
     catalogue.put(2, {"ad-99": {"age": 99}, "ad-5": {"age": 50}})
-    second = looking.items(catalogue, 4, first.next)
+    second = views.items(catalogue, 4, first.next)
     assert (list(second.items), second.next) == (["ad-5", "ad-6", "ad-7", "ad-8"], "ad-8")
-    third = looking.items(catalogue, 4, second.next)
+    third = views.items(catalogue, 4, second.next)
     assert (list(third.items), third.next) == (["ad-9", "ad-99"], None)
     assert second.items["ad-5"] == {"age": 50}
     with pytest.raises(UnknownItemError):
-        looking.items(catalogue, 4, "ad-4")
+        views.items(catalogue, 4, "ad-4")

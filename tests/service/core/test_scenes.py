@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.service.catalogue import Catalogue
-from fabcost.service.records import impression
-from fabcost.service.scenes import Scenes
+from fabcost.service.models.candidates import Scenes
+from fabcost.service.models.catalogue import Catalogue
+from fabcost.service.models.record import impression
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest
 

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 
-from fabcost.service.learning import Published
-from fabcost.service.loading import schema_of
-from fabcost.service.recovery import Recovery
+from fabcost.service.learning.learner import Published
+from fabcost.service.learning.recovery import Recovery
+from fabcost.service.models.load import schema_of
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow

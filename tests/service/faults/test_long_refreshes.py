@@ -15,7 +15,7 @@ import pytest
 
 from fabcost import FabCost
 from fabcost.inference.ep import Swept
-from fabcost.service.learning import Learning
+from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
 from fabcost.wire.messages import LoggedImpression
 from fabcost.wire.settings import ModelSettings, RefreshSettings

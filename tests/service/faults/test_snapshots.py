@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fabcost.service.recovery import FORMAT
+from fabcost.service.learning.recovery import FORMAT
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.storage import archive

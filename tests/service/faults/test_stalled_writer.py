@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from fabcost.service.requests import Call
 from fabcost.service.service import Service
+from fabcost.service.writer.requests import Call
 from fabcost.wire.errors import UnknownDecisionError
 from tests.service.core.running import cars, serving, shown, told, until
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from fabcost.service.store.decision_tables import DecisionTables
-from fabcost.service.transfer import pages
-from fabcost.service.transfer.lines import line_of
+from fabcost.service.transfer import log
+from fabcost.service.transfer.line import line_of
 from tests.service.http.serving import Running
 from tests.service.http.waiting import PATIENCE, lines_with, wait_until
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fabcost.service.pending import Finish
 from fabcost.service.settings import Settings
+from fabcost.service.writer.pending import Finish
 from fabcost.wire.messages import DecisionRequest
 from tests.service.http.serving import Running, running
 from tests.service.http.waiting import PATIENCE, wait_until

@@ -14,7 +14,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.applications import Starlette
 
 from fabcost.service.clock import Clock
-from fabcost.service.looking import Totals
+from fabcost.service.models.views import Totals
 from fabcost.service.personalizer import routes
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at

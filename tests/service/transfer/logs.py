@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fabcost.service.transfer.formats import WRITERS, Format
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 from fabcost.wire.messages import LARGEST_TOTAL
 
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "dsjson")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from fabcost.service.transfer import dsjson_reader
 from fabcost.service.transfer.dsjson import DsJson
-from fabcost.service.transfer.lines import LogLine, impression_of
+from fabcost.service.transfer.line import LogLine, impression_of
 from tests.service.transfer.logs import PAGES, written
 
 

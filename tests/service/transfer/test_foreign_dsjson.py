@@ -9,7 +9,7 @@ import pytest
 
 from fabcost.service.transfer import dsjson_reader
 from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 
 # The shape of a line of Azure Personalizer's log mirror, with seven digits of a second.
 AZURE: dict[str, Any] = {

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from fabcost.service.transfer import jsonl
 from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 from tests.service.transfer.logs import PAGES, written
 
 

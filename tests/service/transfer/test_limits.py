@@ -11,7 +11,7 @@ from fabcost.service.settings import Settings
 from fabcost.service.transfer.dsjson import DsJson
 from fabcost.service.transfer.formats import read_impressions
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 
 LIMITS = Limits.of(Settings())
 GOOD: dict[str, Any] = {"item": "a", "candidates": {"a": {"m": 1}}, "value": 1}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from fabcost.service.transfer import parquet
 from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 from fabcost.service.transfer.parquet import ParquetPieces
 from fabcost.wire.messages import Record
 from tests.service.transfer.logs import PAGES, written

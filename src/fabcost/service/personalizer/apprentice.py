@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from fabcost.service.records import record
+from fabcost.service.models.record import record
 from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision
 

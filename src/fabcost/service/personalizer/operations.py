@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
+from fabcost.service.models.record import DecisionRecord
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.ranking import decision_request, rank_response
@@ -21,7 +22,6 @@ from fabcost.service.personalizer.requests import (
     may_make_model,
     model_in,
 )
-from fabcost.service.records import DecisionRecord
 from fabcost.service.service import Service
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackRequest

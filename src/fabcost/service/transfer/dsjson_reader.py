@@ -18,7 +18,7 @@ from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.service.transfer.dsjson import CONTEXT, ITEM
 from fabcost.service.transfer.jsonl import numbered
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import LineError, LogLine
+from fabcost.service.transfer.line import LineError, LogLine
 from fabcost.wire.messages import Record
 
 #: Namespaces whose names Azure made up; their features have no prefix in a Rank request.

@@ -12,7 +12,7 @@ from fabcost.service.transfer import dsjson_reader, jsonl, parquet
 from fabcost.service.transfer.dsjson import DsJson
 from fabcost.service.transfer.jsonl import JsonLines
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import LineError, LogLine, impression_of
+from fabcost.service.transfer.line import LineError, LogLine, impression_of
 from fabcost.service.transfer.naming import Names
 from fabcost.service.transfer.parquet import ParquetPieces
 from fabcost.wire.errors import InvalidRequestError

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import LineError, LogLine
+from fabcost.service.transfer.line import LineError, LogLine
 from fabcost.service.transfer.parquet_rows import rows
 
 #: Rows of a row group, and about its bytes, which stay in memory until it is full.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fabcost.service.backlog import Backlog
-from fabcost.service.ledger import Ledger, Relisted
-from fabcost.service.observing import Observer
-from fabcost.service.requests import (
+from fabcost.service.writer.backlog import Backlog
+from fabcost.service.writer.ledger import Ledger, Relisted
+from fabcost.service.writer.observer import Observer
+from fabcost.service.writer.requests import (
     Activate,
     Awaiting,
     Call,
@@ -22,7 +22,7 @@ from fabcost.service.requests import (
     Request,
     Write,
 )
-from fabcost.service.resolution import Result, model_of, without_models
+from fabcost.service.writer.transaction import Result, model_of, without_models
 from fabcost.wire.errors import (
     DatabaseUnusableError,
     ServiceError,

@@ -11,8 +11,8 @@ import numpy as np
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
-from fabcost.service.learning import Learnt, dense, learn
-from fabcost.service.records import impression
+from fabcost.service.learning.learner import Learnt, dense, learn
+from fabcost.service.models.record import impression
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import AppliedRow
 from fabcost.storage import archive

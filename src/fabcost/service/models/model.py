@@ -8,15 +8,15 @@ from typing import NamedTuple
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.service.catalogue import Catalogue
-from fabcost.service.choosing import Chooser, Chosen
-from fabcost.service.counting import entropy
-from fabcost.service.learning import Learning, Published
-from fabcost.service.records import NewRecord, Shares, encoded
-from fabcost.service.remembering import Memory
-from fabcost.service.scenes import Scene, Scenes
+from fabcost.service.learning.learner import Learning, Published
+from fabcost.service.models.candidates import Scene, Scenes
+from fabcost.service.models.catalogue import Catalogue
+from fabcost.service.models.choice import Chooser, Chosen
+from fabcost.service.models.memory import Memory
+from fabcost.service.models.record import NewRecord, Shares, encoded
+from fabcost.service.models.widening import widened
 from fabcost.service.store.rows import DecisionRow
-from fabcost.service.widening import widened
+from fabcost.service.writer.counts import entropy
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
 from fabcost.wire.settings import ModelSettings

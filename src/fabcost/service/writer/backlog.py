@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
-from fabcost.service.ledger import Ledger
-from fabcost.service.requests import Awaiting, Write
+from fabcost.service.writer.ledger import Ledger
+from fabcost.service.writer.requests import Awaiting, Write
 
 _MOST_AT_ONCE = 1024
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fabcost.service.model import Steps
+from fabcost.service.models.model import Steps
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, Key
 from fabcost.wire.messages import FeedbackStatus

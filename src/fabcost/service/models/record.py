@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
-from fabcost.service import packing
+from fabcost.service.models import packing
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.messages import DecisionAnswer, DecisionView, Record
 from fabcost.wire.settings import Mode
@@ -81,7 +81,7 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Candidates that could not be chosen.
     listed
         In place of ``candidates``: which of the items that the catalogue had in its version; see
-        `fabcost.service.listing`.
+        `fabcost.service.models.listing`.
     shares
         In place of ``all_propensities``, if they are many of few values.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fabcost.features.reader import Reader, ReadItems
-from fabcost.service.model import Model
-from fabcost.service.records import DecisionRecord, encoded
+from fabcost.service.models.model import Model
+from fabcost.service.models.record import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LoggedImpression

@@ -9,7 +9,7 @@ from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.formats import WRITERS, Format, Writer, read_impressions
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import Lookup, line_of
+from fabcost.service.transfer.line import Lookup, line_of
 from fabcost.service.transfer.naming import Names
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.messages import LoggedImpression, Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fabcost.service.learning import Learning
+from fabcost.service.learning.learner import Learning
 from fabcost.wire.settings import ModelSettings
 
 

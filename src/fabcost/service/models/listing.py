@@ -8,8 +8,8 @@ from itertools import compress
 import msgspec
 import numpy as np
 
-from fabcost.service.packing import pack, unpack
-from fabcost.service.records import MANY, encoded, record
+from fabcost.service.models.packing import pack, unpack
+from fabcost.service.models.record import MANY, encoded, record
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
 

@@ -12,8 +12,8 @@ from msgspec import Raw
 
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
-from fabcost.service.listing import listing
-from fabcost.service.remembering import Key, Memory, new_owner
+from fabcost.service.models.listing import listing
+from fabcost.service.models.memory import Key, Memory, new_owner
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import Between, Filter, Record, Scalar
 

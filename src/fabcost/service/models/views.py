@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabcost.service.catalogue import Catalogue
-from fabcost.service.counting import predicted
-from fabcost.service.learning import Learnt
-from fabcost.service.listing import in_full
-from fabcost.service.model import Model
-from fabcost.service.records import Impression, view
+from fabcost.service.learning.learner import Learnt
+from fabcost.service.models.catalogue import Catalogue
+from fabcost.service.models.listing import in_full
+from fabcost.service.models.model import Model
+from fabcost.service.models.record import Impression, view
+from fabcost.service.models.widening import widened
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -22,8 +22,8 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
-from fabcost.service.widening import widened
-from fabcost.service.writer import Writer
+from fabcost.service.writer.counts import predicted
+from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import UnknownDecisionError
 from fabcost.wire.messages import (
     CalibrationBin,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from fabcost.service.metrics import Metrics
-from fabcost.service.model import Made
-from fabcost.service.records import DecisionRecord, record
+from fabcost.service.models.model import Made
+from fabcost.service.models.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.messages import DecisionAnswer
 

@@ -13,9 +13,9 @@ from fabcost.features.items import EncodedItems
 from fabcost.features.kinds import Term
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.catalogue import Catalogue, Selected
-from fabcost.service.records import Impression, encoded
-from fabcost.service.remembering import Key, Memory
+from fabcost.service.models.catalogue import Catalogue, Selected
+from fabcost.service.models.memory import Key, Memory
+from fabcost.service.models.record import Impression, encoded
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest, Record
 
