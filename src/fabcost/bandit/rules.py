@@ -16,7 +16,7 @@ from fabcost.impressions import FloatArray
 class Policy(Protocol):
     """What a bandit asks of a policy.
 
-    The rows are an array, or `fabcost.bandit.candidates.Rows` that have ``dot`` and become an array by
+    The rows are an array, or `candidates.Rows` that have ``dot`` and become an array by
     ``np.asarray``.
     """
 

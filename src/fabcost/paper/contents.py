@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fabcost.paper.clicks import claims, measure
+from fabcost.paper.clicks import claims as click_claims
+from fabcost.paper.clicks import measure as clicks
 from fabcost.paper.clicks.figure import draw_bandits
-from fabcost.paper.convergence import claims, measure
+from fabcost.paper.convergence import claims as convergence_claims
+from fabcost.paper.convergence import measure as convergence
 from fabcost.paper.convergence.figure import (
     draw_convergence,
     draw_day_costs,
     draw_design_costs,
 )
-from fabcost.paper.cost import claims, units
+from fabcost.paper.cost import claims as cost_claims
+from fabcost.paper.cost import units as cost
 from fabcost.paper.cost.figure import draw_cost
 from fabcost.paper.engine.parts import Part, Plot
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import errata
-from fabcost.paper.posteriors import claims, measure
+from fabcost.paper.posteriors import claims as posterior_claims
+from fabcost.paper.posteriors import measure as posteriors
 from fabcost.paper.posteriors.figure import (
     draw_ep_and_adf,
     draw_fab_cost_and_laplace,
@@ -40,9 +44,9 @@ POSTERIORS = Part(
     introduction="What each method believes about one weight, the intercept, after more and more "
     "impressions of the day, beside draws of NUTS. A method is right if its curve covers the grey "
     "histogram, in place and in width.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims.claims,
+    units=posteriors.units,
+    gather=posteriors.gather,
+    claims=posterior_claims.claims,
     changes=changes.of_posteriors,
     plots=(
         Plot(
@@ -70,9 +74,9 @@ CONVERGENCE = Part(
     "what that accuracy costs: on the authors’ simulated design with six weights and on the day "
     "of car adverts with fifteen. Points are geometric means over independent data sets. In "
     "these curves EP runs in batch over everything seen so far, again and again, as in the paper.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims.claims,
+    units=convergence.units,
+    gather=convergence.gather,
+    claims=convergence_claims.claims,
     changes=changes.of_convergence,
     plots=(
         Plot(
@@ -111,9 +115,9 @@ COST = Part(
     "update grows. The paper writes both methods with D × D matrices; this library changes the "
     "belief along one direction for each site. Units that measure time have the machine to "
     "themselves, and methods take turns, so that ratios are more reliable than seconds.",
-    units=units.units,
-    gather=units.gather,
-    claims=claims.claims,
+    units=cost.units,
+    gather=cost.gather,
+    claims=cost_claims.claims,
     changes=changes.of_costs,
     plots=(
         Plot(
@@ -138,9 +142,9 @@ BANDITS = Part(
     "same random numbers, so they are compared day by day. The paper’s baseline is here twice: "
     "as in the published notebooks, where every round counts all earlier impressions again "
     "(erratum 4), and correct.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims.claims,
+    units=clicks.units,
+    gather=clicks.gather,
+    claims=click_claims.claims,
     changes=changes.of_clicks,
     plots=(
         Plot(

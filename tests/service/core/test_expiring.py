@@ -15,7 +15,7 @@ from tests.service.core.running import Hands, cars, serving, shown, until
 def test_the_rest_does_not_wait_for_the_next_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (resolution, service):
+    for module in (transaction, service):
         monkeypatch.setattr(module, "EXPIRED_AT_ONCE", 2)
 
     async def main() -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from fabcost.service.store.decision_tables import DecisionTables
-from fabcost.service.transfer import log
+from fabcost.service.transfer import log as transfer_log
 from fabcost.service.transfer.line import line_of
 from tests.service.http.serving import Running
 from tests.service.http.waiting import PATIENCE, lines_with, wait_until
@@ -47,7 +47,7 @@ def produced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         made.append(1)
         return line_of(*given)
 
-    monkeypatch.setattr(pages, "line_of", spied)
+    monkeypatch.setattr(transfer_log, "line_of", spied)
     return made
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.service.messages import Record
 from fabcost.service.settings import Settings
 from fabcost.service.transfer.blocks import blocks, check
 from fabcost.service.transfer.formats import Format, read_impressions
 from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.lines import LogLine
+from fabcost.service.transfer.line import LogLine
 from fabcost.service.transfer.naming import Names
+from fabcost.wire.messages import Record
 from tests.service.transfer.logs import FORMATS, written
 
 

@@ -198,7 +198,7 @@ def test_others_are_served_while_a_log_is_read_and_learnt(
         at.append(turns)
         return logged_row(*given)
 
-    monkeypatch.setattr(pages, "read_impressions", read)
+    monkeypatch.setattr(log, "read_impressions", read)
     monkeypatch.setattr(exchanging, "check_all", check)
     monkeypatch.setattr(exchanging, "logged_row", row)
     monkeypatch.setattr(exchanging, "_TURN_SECONDS", 0.0)

@@ -52,12 +52,12 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
 
     Examples
     --------
-    >>> reader = Reader({"age": Numeric("age", missing="zero")}, None)
-    >>> read_table(reader, Table.of({"age": [3, None]}))["age"]
-    Terms(labels=['age', ''], codes=array([0, 1]), numbers=array([3., 0.]))
-    >>> read_table(reader, Table.of({"age": [3, "old"]}))
+    >>> reader = Reader({"x": Numeric("x", missing="zero")}, None)
+    >>> read_table(reader, Table.of({"x": [3, None]}))["x"]
+    Terms(labels=['x', ''], codes=array([0, 1]), numbers=array([3., 0.]))
+    >>> read_table(reader, Table.of({"x": [3, "old"]}))
     Traceback (most recent call last):
-    fabcost.features.tables.encoding.RowError: row 2: item feature 'age' is 'old' but must be a number
+    fabcost.features.tables.encoding.RowError: row 2: item feature 'x' is 'old' but must be a number
     """
     _check_known(reader, table)
     faults: list[tuple[int, int, RowError]] = []

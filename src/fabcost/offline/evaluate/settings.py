@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.offline import estimators
+from fabcost.offline.estimators import LEVEL
 
 ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")
 MODELLED = frozenset({"dm", "dr", "sndr"})
@@ -48,7 +48,7 @@ class Settings:
 
     estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")
     clip: float = math.inf
-    level: float = estimators.LEVEL
+    level: float = LEVEL
     folds: int = 5
     prior_variance: float = 1.0
     draws: int = 256

@@ -184,8 +184,8 @@ ERRATA = (
         number=6,
         title="Ties",
         printed="The notebooks' argmax over the pool takes the lowest index among equal scores.",
-        right="Ties are decided at random (fabcost.bandit.pool.pool.Pool), so that the order of the "
-        "log tells nothing.",
+        right="Ties are decided at random (fabcost.bandit.pool.pool.Pool), so that the order of "
+        "the log tells nothing.",
         found="On a log sorted by outcome, with features that tell nothing about it, a policy has "
         "more clicks than chance allows.",
         changes=_changed_by_ties,

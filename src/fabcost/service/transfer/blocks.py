@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fabcost.service.transfer.formats import Format, read_impressions
-from fabcost.service.transfer.lines import LineError
+from fabcost.service.transfer.line import LineError
 from fabcost.service.transfer.naming import Names
 
 #: A body has about so many bytes, or rows of Parquet; fewer if those would be larger.
