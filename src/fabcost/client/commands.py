@@ -16,7 +16,7 @@ from fabcost.service.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.client.client import Client
-    from fabcost.service.transfer.formats import Format
+    from fabcost.wire.log.formats import Format
 
 HERE = "http://127.0.0.1:8000"
 Model = Annotated[str, typer.Argument(help="Its name.")]
@@ -57,7 +57,7 @@ def import_log(
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
         from fabcost.client.client import Client  # noqa: PLC0415
-        from fabcost.service.transfer.blocks import check  # noqa: PLC0415
+        from fabcost.wire.log.blocks import check  # noqa: PLC0415
 
         chosen = _format(form, log)
         size = log.stat().st_size
@@ -91,7 +91,7 @@ def _sent(
     advance: Callable[[int], object],
 ) -> Iterator[int]:
     from fabcost.client.errors import ClientError  # noqa: PLC0415
-    from fabcost.service.transfer.blocks import blocks  # noqa: PLC0415
+    from fabcost.wire.log.blocks import blocks  # noqa: PLC0415
 
     for place, block in enumerate(blocks(log, form)):
         if place == len(after):
@@ -120,7 +120,7 @@ def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object])
 
 
 def _format(form: str | None, path: Path) -> Format:
-    from fabcost.service.transfer.formats import WRITERS  # noqa: PLC0415
+    from fabcost.wire.log.formats import WRITERS  # noqa: PLC0415
 
     name = path.suffix.removeprefix(".") if form is None else form
     for known in WRITERS:

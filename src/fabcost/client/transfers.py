@@ -65,7 +65,7 @@ def export_log(model: str, form: LogFormat) -> Call[None]:
 def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> Call[int]:
     """Impressions from elsewhere; a repeated body has the same ids and is learnt once.
 
-    ``after`` names the lines before a part of a file: `fabcost.service.transfer.blocks.check`.
+    ``after`` names the lines before a part of a file: `fabcost.wire.log.blocks.check`.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any
 
 from fabcost.service.core import Core
 from fabcost.service.models import views
-from fabcost.service.models.record import impression, view
+from fabcost.service.store.record import impression, view
 from fabcost.wire.messages import (
     DecisionView,
     ExplanationAnswer,

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
-from fabcost.service.transfer import blocks as transfer_blocks
-from fabcost.service.transfer.blocks import BYTES
+from fabcost.wire.log import blocks as transfer_blocks
+from fabcost.wire.log.blocks import BYTES
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}

@@ -14,7 +14,7 @@ from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning import snapshot as saving_module
 from fabcost.service.learning.learner import Learning, Learnt, learn
 from fabcost.service.learning.snapshot import Saving
-from fabcost.service.models.record import Impression
+from fabcost.service.store.record import Impression
 from fabcost.storage import archive
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.models.record import MANY, record
 from fabcost.service.service import Service
+from fabcost.service.store.record import MANY, record
 from fabcost.service.transfer.log import export
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving

@@ -11,10 +11,10 @@ from fabcost.service.learning.learner import learn
 from fabcost.service.learning.recovery import Recovery
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
-from fabcost.service.models.record import encoded
 from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.store.address import store_at
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import encoded
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
 from fabcost.service.store.session import Session
 from fabcost.wire.errors import StoreAwayError

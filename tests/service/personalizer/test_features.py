@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.service.personalizer.features import (
+from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.log.features import (
     DEEPEST,
     LONGEST_TEXT,
     MOST_FEATURES,
     flatten,
 )
-from fabcost.service.personalizer.refusals import RefusedError
 
 names = st.text(st.characters(exclude_characters=".", codec="utf-8"), min_size=1, max_size=5)
 leaves = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fabcost.service.transfer.formats import WRITERS, Format
-from fabcost.service.transfer.line import LogLine
+from fabcost.wire.log.formats import WRITERS, Format
+from fabcost.wire.log.line import LogLine
 from fabcost.wire.messages import LARGEST_TOTAL
 
 FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "dsjson")

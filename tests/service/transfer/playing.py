@@ -12,7 +12,7 @@ import numpy as np
 from fabcost.service import transfer
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
-from fabcost.service.transfer.formats import Format
+from fabcost.wire.log.formats import Format
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 
 CANDIDATES: dict[str, dict[str, Any]] = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.blocks import blocks, check
-from fabcost.service.transfer.formats import Format, read_impressions
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LogLine
-from fabcost.service.transfer.naming import Names
+from fabcost.wire.log.blocks import blocks, check
+from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LogLine
+from fabcost.wire.log.naming import Names
 from fabcost.wire.messages import Record
 from tests.service.transfer.logs import FORMATS, written
 

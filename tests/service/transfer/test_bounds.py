@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.formats import Format, read_impressions
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.parquet_sizes import sizes
+from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.parquet_sizes import sizes
 
 LIMITS = Limits.of(Settings())
 MEGABYTE = 1_000_000

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fabcost.service.transfer import dsjson_reader
-from fabcost.service.transfer.dsjson import DsJson
-from fabcost.service.transfer.line import LogLine, impression_of
+from fabcost.wire.log import dsjson_reader
+from fabcost.wire.log.dsjson import DsJson
+from fabcost.wire.log.line import LogLine, impression_of
 from tests.service.transfer.logs import PAGES, written
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.transfer import dsjson_reader
-from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.line import LogLine
+from fabcost.wire.log import dsjson_reader
+from fabcost.wire.log.formats import read_impressions
+from fabcost.wire.log.line import LogLine
 
 # The shape of a line of Azure Personalizer's log mirror, with seven digits of a second.
 AZURE: dict[str, Any] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from fabcost.service.transfer import jsonl
-from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.line import LogLine
+from fabcost.wire.log import jsonl
+from fabcost.wire.log.formats import read_impressions
+from fabcost.wire.log.line import LogLine
 from tests.service.transfer.logs import PAGES, written
 
 

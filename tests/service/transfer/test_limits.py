@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.dsjson import DsJson
-from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LogLine
+from fabcost.wire.log.dsjson import DsJson
+from fabcost.wire.log.formats import read_impressions
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LogLine
 
 LIMITS = Limits.of(Settings())
 GOOD: dict[str, Any] = {"item": "a", "candidates": {"a": {"m": 1}}, "value": 1}

@@ -16,11 +16,11 @@ from fabcost.features.reader import Reader
 from fabcost.service import exchanging, transfer
 from fabcost.service.service import Service
 from fabcost.service.transfer import log
-from fabcost.service.transfer.formats import Format, read_impressions
-from fabcost.service.transfer.line import LogLine
 from fabcost.service.transfer.log import PAGE
 from fabcost.service.transfer.logged import check_all, logged_row
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
+from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.line import LogLine
 from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.logs import FORMATS, written

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from fabcost.service.transfer import parquet
-from fabcost.service.transfer.formats import read_impressions
-from fabcost.service.transfer.line import LogLine
-from fabcost.service.transfer.parquet import ParquetPieces
+from fabcost.wire.log import parquet
+from fabcost.wire.log.formats import read_impressions
+from fabcost.wire.log.line import LogLine
+from fabcost.wire.log.parquet import ParquetPieces
 from fabcost.wire.messages import Record
 from tests.service.transfer.logs import PAGES, written
 

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 import fabcost
-from fabcost.service.http.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.service.http.keys import Role
 from fabcost.service.http.operation import Bytes, NoQuery, Operation
 from fabcost.service.http.problem import ErrorAnswer
+from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.wire.messages import LONGEST_ID, ModelName
 
 _REFERENCE = "#/components/schemas/{name}"

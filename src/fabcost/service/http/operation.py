@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from fabcost.service.http.answer import Answer
-from fabcost.service.http.checks import check_ids, may_hold_control_characters
 from fabcost.service.http.keys import Principal, Role
 from fabcost.service.http.site import Site
+from fabcost.wire.checks import check_ids, may_hold_control_characters
 
 
 class Call(NamedTuple):

@@ -19,7 +19,7 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.snapshot import Saving
-from fabcost.service.models.record import Impression
+from fabcost.service.store.record import Impression
 
 #: A refresh over more than this many multiplications is done in the background.
 INLINE = 4_000_000

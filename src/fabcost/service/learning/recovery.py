@@ -12,8 +12,8 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
 from fabcost.service.learning.learner import Learnt, dense, learn
-from fabcost.service.models.record import impression
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import impression
 from fabcost.service.store.rows import AppliedRow
 from fabcost.storage import archive
 from fabcost.wire.settings import ModelSettings

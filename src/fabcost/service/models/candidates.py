@@ -15,7 +15,7 @@ from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.models.catalogue import Catalogue, Selected
 from fabcost.service.models.memory import Key, Memory
-from fabcost.service.models.record import Impression, encoded
+from fabcost.service.store.record import Impression, encoded
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest, Record
 

@@ -8,9 +8,9 @@ from itertools import compress
 import msgspec
 import numpy as np
 
-from fabcost.service.models.packing import pack, unpack
-from fabcost.service.models.record import MANY, encoded, record
+from fabcost.service.store.packing import pack, unpack
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import MANY, encoded, record
 from fabcost.service.store.rows import StoredDecision
 
 _ALL = "all"

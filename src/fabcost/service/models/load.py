@@ -13,6 +13,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.service.learning.keeper import Keeper
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import Recovery
 from fabcost.service.learning.snapshot import Saving
@@ -22,7 +23,6 @@ from fabcost.service.models.model import Model
 from fabcost.service.progress import Progress
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
-from fabcost.service.writer.keeper import Keeper
 from fabcost.storage import archive
 from fabcost.wire.settings import ModelSettings
 

@@ -13,8 +13,8 @@ from fabcost.service.models.candidates import Scene, Scenes
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.choice import Chooser, Chosen
 from fabcost.service.models.memory import Memory
-from fabcost.service.models.record import NewRecord, Shares, encoded
 from fabcost.service.models.widening import widened
+from fabcost.service.store.record import NewRecord, Shares, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.writer.counts import entropy
 from fabcost.wire.errors import InvalidRequestError

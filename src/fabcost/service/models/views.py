@@ -12,9 +12,9 @@ from fabcost.service.learning.learner import Learnt
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.model import Model
-from fabcost.service.models.record import Impression, view
 from fabcost.service.models.widening import widened
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import Impression, view
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,

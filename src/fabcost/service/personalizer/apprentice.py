@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from fabcost.service.models.record import record
 from fabcost.service.service import Service
+from fabcost.service.store.record import record
 from fabcost.service.store.rows import StoredDecision
 
 #: The latest events of a model that are looked at, and how many are read at once.

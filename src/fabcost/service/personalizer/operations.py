@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.models.record import DecisionRecord
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
 from fabcost.service.personalizer.newcomers import Newcomers
 from fabcost.service.personalizer.ranking import decision_request, rank_response
@@ -23,6 +22,7 @@ from fabcost.service.personalizer.requests import (
     model_in,
 )
 from fabcost.service.service import Service
+from fabcost.service.store.record import DecisionRecord
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackRequest
 

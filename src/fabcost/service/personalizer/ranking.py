@@ -14,8 +14,8 @@ from fabcost.service.personalizer.bodies import (
     RankRequest,
     RankResponse,
 )
-from fabcost.service.personalizer.features import flatten
 from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.wire.log.features import flatten
 from fabcost.wire.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
 
 MOST_ACTIONS: Final = 50

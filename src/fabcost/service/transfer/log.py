@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision
-from fabcost.service.transfer.formats import WRITERS, Format, Writer, read_impressions
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import Lookup, line_of
-from fabcost.service.transfer.naming import Names
 from fabcost.wire.errors import UnknownItemError
+from fabcost.wire.log.formats import WRITERS, Format, Writer, read_impressions
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import Lookup, line_of
+from fabcost.wire.log.naming import Names
 from fabcost.wire.messages import LoggedImpression, Record
 
 #: Decisions that are read and written at once; few, so that others are served in between.
@@ -92,7 +92,7 @@ async def load(
     form, body
         The log, or a part of it.
     after
-        What names the lines before the body; see `fabcost.service.transfer.naming.Names`.
+        What names the lines before the body; see `fabcost.wire.log.naming.Names`.
     limits
         Of each line.
 

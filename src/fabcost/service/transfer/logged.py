@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.service.models.model import Model
-from fabcost.service.models.record import DecisionRecord, encoded
+from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LoggedImpression

@@ -11,8 +11,8 @@ import numpy as np
 from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.service.learning.learner import Learnt, Published
-from fabcost.service.models.record import record
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import record
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
@@ -170,7 +170,7 @@ def predicted(
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.service.models.record import Impression
+    >>> from fabcost.service.store.record import Impression
     >>> learnt = [Learnt(Impression([0, 5], [1.0, 1.0]), 1)]
     >>> predicted(Published(0, 0, Gaussian.isotropic(1)), 10.0, learnt)
     array([0.5])

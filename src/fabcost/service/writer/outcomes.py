@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fabcost.service.learning.keeper import Keeper
 from fabcost.service.learning.learner import Learnt
-from fabcost.service.models.record import impression
 from fabcost.service.store.protocol import Store
+from fabcost.service.store.record import impression
 from fabcost.service.store.rows import Resolution, StoredDecision
 from fabcost.service.writer.counts import Counts, predicted
-from fabcost.service.writer.keeper import Keeper
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 from fabcost.wire.settings import ModelSettings
 

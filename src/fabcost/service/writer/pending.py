@@ -8,7 +8,7 @@ import msgspec
 
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.model import Made
-from fabcost.service.models.record import DecisionRecord, record
+from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.messages import DecisionAnswer
 

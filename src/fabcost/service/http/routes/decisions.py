@@ -14,8 +14,8 @@ from fabcost.service.http.bodies import (
     BulkFeedbackAnswer,
     DecisionsAnswer,
 )
-from fabcost.service.http.checks import check_path_id
 from fabcost.service.http.operation import Call, Finish
+from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 
 

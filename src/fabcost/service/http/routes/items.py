@@ -8,8 +8,8 @@ from msgspec import Meta, Struct
 
 from fabcost.service.http.answer import Answer, answer, nothing
 from fabcost.service.http.bodies import CatalogueVersion
-from fabcost.service.http.checks import check_path_id
 from fabcost.service.http.operation import Call
+from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import Id, Items
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fabcost.service.http.answer import Answer, answer, nothing
 from fabcost.service.http.bodies import ModelsAnswer, NewModel
-from fabcost.service.http.checks import check_depth
 from fabcost.service.http.operation import Call
+from fabcost.wire.checks import check_depth
 
 
 async def list_models(call: Call) -> Answer:

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 from fabcost.service import transfer
 from fabcost.service.http.answer import Answer, answer
 from fabcost.service.http.bodies import Imported
-from fabcost.service.http.checks import check_model_name
 from fabcost.service.http.operation import Call
-from fabcost.service.transfer.limits import Limits
+from fabcost.wire.checks import check_model_name
+from fabcost.wire.log.limits import Limits
 
 Format = Literal["jsonl", "parquet", "dsjson"]
 OCTETS = "application/octet-stream"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LineError, LogLine
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LineError, LogLine
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(LogLine)
@@ -41,7 +41,7 @@ def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLi
     [(2, 'a')]
     >>> list(read(b'{"item": "a"}'))
     Traceback (most recent call last):
-    fabcost.service.transfer.line.LineError: line 1: Object missing required field `candidates`
+    fabcost.wire.log.line.LineError: line 1: Object missing required field `candidates`
     """
     for number, text in numbered(body, limits):
         try:

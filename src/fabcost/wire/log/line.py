@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fabcost.service.models.record import DecisionRecord, record
+from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.messages import LoggedImpression, Record
 
@@ -56,7 +56,7 @@ def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
     Examples
     --------
     >>> from fabcost.wire.messages import DecisionAnswer
-    >>> from fabcost.service.models.record import encoded
+    >>> from fabcost.service.store.record import encoded
     >>> answer = DecisionAnswer(
     ...     decision_id="d-1", item="a", ranking=["a"], scores=[0.5], propensities=[0.9],
     ...     arm="bandit", posterior_version="3", deadline=600.0

@@ -7,15 +7,15 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from fabcost.service.http.checks import check_ids
-from fabcost.service.transfer import dsjson_reader, jsonl, parquet
-from fabcost.service.transfer.dsjson import DsJson
-from fabcost.service.transfer.jsonl import JsonLines
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LineError, LogLine, impression_of
-from fabcost.service.transfer.naming import Names
-from fabcost.service.transfer.parquet import ParquetPieces
+from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.log import dsjson_reader, jsonl, parquet
+from fabcost.wire.log.dsjson import DsJson
+from fabcost.wire.log.jsonl import JsonLines
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LineError, LogLine, impression_of
+from fabcost.wire.log.naming import Names
+from fabcost.wire.log.parquet import ParquetPieces
 from fabcost.wire.messages import LoggedImpression
 
 Format = Literal["jsonl", "parquet", "dsjson"]

@@ -10,9 +10,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LineError, LogLine
-from fabcost.service.transfer.parquet_rows import rows
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LineError, LogLine
+from fabcost.wire.log.parquet_rows import rows
 
 #: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.parquet_sizes import sizes
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.parquet_sizes import sizes
 
 #: Rows that are read at once.
 BATCH = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from fabcost.service.transfer.thrift import Fields, Reader
+from fabcost.wire.log.thrift import Fields, Reader
 
 _MAGIC = b"PAR1"
 _LARGEST_FOOTER = 4 * 1024 * 1024

@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.personalizer.features import Side, flatten
 from fabcost.service.personalizer.refusals import RefusedError
-from fabcost.service.transfer.dsjson import CONTEXT, ITEM
-from fabcost.service.transfer.jsonl import numbered
-from fabcost.service.transfer.limits import Limits
-from fabcost.service.transfer.line import LineError, LogLine
+from fabcost.wire.log.dsjson import CONTEXT, ITEM
+from fabcost.wire.log.features import Side, flatten
+from fabcost.wire.log.jsonl import numbered
+from fabcost.wire.log.limits import Limits
+from fabcost.wire.log.line import LineError, LogLine
 from fabcost.wire.messages import Record
 
 #: Namespaces whose names Azure made up; their features have no prefix in a Rank request.

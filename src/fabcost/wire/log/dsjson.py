@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.transfer.line import LogLine
+from fabcost.wire.log.line import LogLine
 from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, Record
 
 _encoder = msgspec.json.Encoder()

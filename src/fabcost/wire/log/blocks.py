@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fabcost.service.transfer.formats import Format, read_impressions
-from fabcost.service.transfer.line import LineError
-from fabcost.service.transfer.naming import Names
+from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.line import LineError
+from fabcost.wire.log.naming import Names
 
 #: A body has about so many bytes, or rows of Parquet; fewer if those would be larger.
 BYTES = 2 * 1024 * 1024

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
-from fabcost.service.models import packing
+from fabcost.service.store import packing
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.messages import DecisionAnswer, DecisionView, Record
 from fabcost.wire.settings import Mode

@@ -1,0 +1,1 @@
+"""Logs of decisions as files: JSON Lines, Parquet, and what Vowpal Wabbit reads."""
