@@ -11,10 +11,10 @@ from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, U
 from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.inference.file import load, save
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.recommend.recommender import Recommender
-from fabcost.storage.archive import load, save
 
 if TYPE_CHECKING:
     from fabcost.estimator import BayesianLogisticRegression

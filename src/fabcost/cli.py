@@ -15,6 +15,7 @@ from rich.console import Console
 import fabcost
 from fabcost.client import commands as transfer
 from fabcost.service import commands as service
+from fabcost.wire.commands import explained
 
 application = typer.Typer(
     name="fabcost", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -50,7 +51,7 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the dashboard.")] = False,
 ) -> None:
     """A server with car adverts, and simulated visitors who come by HTTP."""
-    with service.explained():
+    with explained():
         from fabcost.demo import run
 
         run.run(

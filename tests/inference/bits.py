@@ -13,7 +13,7 @@ from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
 from fabcost.inference import adf, ep
-from fabcost.storage import archive
+from fabcost.inference import file as learner_file
 from fabcost.tilted import Moments
 
 WEIGHTS = (1, 2, 7, 8, 15, 17, 64, 130)
@@ -39,7 +39,7 @@ def learnt(X: Any, y: Any, batch: int, snapshot: bool, **settings: Any) -> FabCo
     for start in range(0, len(y), batch):
         learner.observe_many(X[start : start + batch], y[start : start + batch])
         if snapshot:
-            learner = archive.from_bytes(archive.to_bytes(learner))
+            learner = learner_file.from_bytes(learner_file.to_bytes(learner))
     return learner
 
 
@@ -50,7 +50,7 @@ def parts(batch: int, snapshot: bool) -> Iterator[Any]:
         X, y = data(120 if weights < 100 else 60, weights)
         for kind in moments:
             learner = learnt(X, y, batch, snapshot, moments=kind, window=90)
-            yield archive.to_bytes(learner)
+            yield learner_file.to_bytes(learner)
             yield from learner.sites
             belief = adf.fit(_correlated(weights), X, y, moments=kind)
             yield from (belief.mean, belief.root, belief.covariance, belief.predict(X))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fabcost
 from fabcost import FabCost, Refresh
-from fabcost.storage.archive import from_bytes, to_bytes
+from fabcost.inference.file import from_bytes, to_bytes
 from tests.simulated import cold_start, correlated_prior
 
 SCHEDULES = [Refresh.never(), Refresh.always(), Refresh.at(7, 90), Refresh.geometric(1.3)]

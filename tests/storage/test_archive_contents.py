@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
+from fabcost.inference.file import LEARNER, from_bytes, to_bytes
 from fabcost.recommend.recommender import FORMAT
-from fabcost.storage.archive import LEARNER, Array, from_bytes, pack, to_bytes, unpack
+from fabcost.storage.archive import Array, pack, unpack
 from tests.simulated import cold_start, correlated_prior
 from tests.storage.mutations import altered, archived, mutations, overlapping, signed
 

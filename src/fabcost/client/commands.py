@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabcost.client.progress import shown
-from fabcost.service.commands import explained
+from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.client.client import Client

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabcost.wire.commands import explained
+
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
     from fabcost.service.store.protocol import Store
@@ -178,21 +180,3 @@ def _assigned(settings: list[str]) -> dict[str, str]:
         if "=" not in each:
             raise ValueError(f"--set is {without_password(each)!r} but must be NAME=VALUE")
     return dict(each.split("=", 1) for each in settings)
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Tell errors of whoever typed a command without a traceback."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
-        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
-        raise typer.Exit(2) from error
-    except Exception as error:
-        from fabcost.wire.errors import ServiceError  # noqa: PLC0415
-
-        if not isinstance(error, ValueError | OSError | ServiceError):
-            raise
-        typer.echo(f"Error: {getattr(error, 'detail', '') or error}", err=True)
-        raise typer.Exit(2) from error

@@ -15,9 +15,10 @@ from fabcost.service.metrics import Metrics
 from fabcost.service.models import views
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.load import Loaded, make
-from fabcost.service.models.memory import CACHE_BYTES, Memory
+from fabcost.service.models.memory import Memory
 from fabcost.service.models.model import Model
 from fabcost.service.reading import Reading
+from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.writer.requests import Call, Count

@@ -10,11 +10,11 @@ from typing import Any
 from fabcost.features.reader import Reader
 from fabcost.inference.online import FabCost
 from fabcost.service.core import Core
+from fabcost.service.models import file
+from fabcost.service.models.imported import check_all, logged_row
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import DecisionRow, StoredDecision
-from fabcost.service.transfer import model_file
-from fabcost.service.transfer.logged import check_all, logged_row
 from fabcost.service.writer.requests import Feed, Write
 from fabcost.wire.errors import (
     BusyError,
@@ -127,7 +127,7 @@ class Exchanging(Core):
             learner = await self._call_about(name, lambda _: self._copied_learner(name))
             if learner is not None:
                 schema = model.schema.to_dict()
-                return await asyncio.to_thread(model_file.to_file, model.settings, schema, learner)
+                return await asyncio.to_thread(file.to_file, model.settings, schema, learner)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -137,7 +137,7 @@ class Exchanging(Core):
     ) -> ModelAnswer:
         """A new model from a file of `fabcost.Recommender.save`."""
         try:
-            found, base = await asyncio.to_thread(model_file.from_file, content, settings)
+            found, base = await asyncio.to_thread(file.from_file, content, settings)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return await self._create(name, found, base)

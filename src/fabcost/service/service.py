@@ -16,8 +16,8 @@ from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
 from fabcost.service.models import views
 from fabcost.service.models.load import load_all
-from fabcost.service.models.memory import CACHE_BYTES
 from fabcost.service.progress import Progress
+from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
 from fabcost.service.writer.ledger import Deleted, Ledger

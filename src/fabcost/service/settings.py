@@ -11,8 +11,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.models.memory import CACHE_BYTES
-
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
@@ -29,6 +27,8 @@ _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTA
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
+#: Unless a server is told otherwise.
+CACHE_BYTES = 134_217_728
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

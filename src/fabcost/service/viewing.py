@@ -34,7 +34,8 @@ class Viewing(Core):
         since, totals = now - 60.0 * minutes, self._totals.get(name)
         read = await self._read(lambda store: views.read_stats(store, name, since, totals))
         self._totals[name] = read.totals
-        return views.stats(model, read, now, self._writer)
+        away, unwritten = self._writer.away is not None, self._writer.unwritten
+        return views.stats(model, read, now, away=away, unwritten=unwritten)
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""

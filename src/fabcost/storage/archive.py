@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.inference.online import FabCost
-
 Array = npt.NDArray[Any]
 
 _LONGEST_HEADER = 200
@@ -52,7 +50,7 @@ class Format(NamedTuple):
 
     Examples
     --------
-    >>> LEARNER.what
+    >>> Format("fabcost-learner", 1, "learner").what
     'learner'
     """
 
@@ -61,71 +59,13 @@ class Format(NamedTuple):
     what: str
 
 
-LEARNER = Format("fabcost-learner", 1, "learner")
-
-
-def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
-    """Write a learner to ``path``; a file already there is replaced in one step.
-
-    Examples
-    --------
-    >>> import fabcost, tempfile
-    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fabcost.save(learner, f"{folder}/learner.fabcost")
-    ...     fabcost.load(f"{folder}/learner.fabcost").seen
-    0
-    """
-    replace_file(path, to_bytes(learner))
-
-
-def load(path: str | os.PathLike[str]) -> FabCost:
-    """Read a learner; what it learns from then on has the same bits as if it had never stopped.
-
-    A file that is truncated, altered or of a newer version is a ValueError that says so.
-
-    Examples
-    --------
-    >>> load("no-such-file")
-    Traceback (most recent call last):
-    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file'
-    """
-    return from_bytes(Path(path).read_bytes(), source=str(path))
-
-
-def to_bytes(learner: FabCost) -> bytes:
-    """The file of `save` as bytes.
-
-    Examples
-    --------
-    >>> from fabcost import Gaussian
-    >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
-    b'fabcost-learner 1'
-    """
-    return pack(LEARNER, *learner.state())
-
-
-def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
-    """The learner of `to_bytes`; ``source`` names the data in errors.
-
-    Examples
-    --------
-    >>> from_bytes(b"something else")
-    Traceback (most recent call last):
-    ValueError: the data is not a saved learner: it does not begin with 'fabcost-learner'
-    """
-    settings, arrays = unpack(LEARNER, content, source)
-    with told_of(source, LEARNER):
-        return FabCost.restored(settings, arrays)
-
-
 @contextmanager
 def told_of(source: str, kind: Format) -> Iterator[None]:
     """Whatever is wrong with what a file says is a ValueError that names the file.
 
     Examples
     --------
-    >>> with told_of("the file", LEARNER):
+    >>> with told_of("the file", Format("fabcost-learner", 1, "learner")):
     ...     {}["seen"]
     Traceback (most recent call last):
     ValueError: the file is of no learner that can be: KeyError('seen')
@@ -163,7 +103,7 @@ def pack(kind: Format, settings: dict[str, Any], arrays: Mapping[str, Array]) ->
 
     Examples
     --------
-    >>> pack(LEARNER, {}, {})[:17]
+    >>> pack(Format("fabcost-learner", 1, "learner"), {}, {})[:17]
     b'fabcost-learner 1'
     """
     buffer = io.BytesIO()
@@ -187,7 +127,8 @@ def unpack(
 
     Examples
     --------
-    >>> unpack(LEARNER, pack(LEARNER, {"seen": 3}, {}))
+    >>> learner = Format("fabcost-learner", 1, "learner")
+    >>> unpack(learner, pack(learner, {"seen": 3}, {}))
     ({'seen': 3}, {})
     """
     body = _checked_body(kind, content, source)

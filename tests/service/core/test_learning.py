@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
+from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning import snapshot as saving_module
 from fabcost.service.learning.learner import Learning, Learnt, learn
 from fabcost.service.learning.snapshot import Saving
 from fabcost.service.store.record import Impression
-from fabcost.storage import archive
 
 
 def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:
@@ -129,7 +129,7 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     packed: list[bytes] = []
 
     def pack(learner: FabCost) -> bytes:
-        packed.append(archive.to_bytes(learner))
+        packed.append(learner_file.to_bytes(learner))
         return packed[-1]
 
     learning = Learning(first(), 0, prior_variance=5.0, inline=inline, saving=Saving(pack, 0))
@@ -139,7 +139,7 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     expected = one_by_one(impressions)
     assert len(packed) > expected.refreshes
     for each in packed:
-        learner = archive.from_bytes(each)
+        learner = learner_file.from_bytes(each)
         learn(learner, impressions[learner.seen :], 5.0)
         assert same_bits(learner.posterior, expected.posterior)
         assert learner.refreshes == expected.refreshes

@@ -13,7 +13,7 @@ import pytest
 
 from fabcost.service.store.decision_tables import DecisionTables
 from fabcost.service.transfer import log as transfer_log
-from fabcost.wire.log.line import line_of
+from fabcost.service.transfer.line import line_of
 from tests.service.http.serving import Running
 from tests.service.http.waiting import PATIENCE, lines_with, wait_until
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fabcost.service.settings import Settings
+from fabcost.service.transfer.log import limits_of
 from fabcost.wire.log.blocks import blocks, check
 from fabcost.wire.log.formats import Format, read_impressions
-from fabcost.wire.log.limits import Limits
 from fabcost.wire.log.line import LogLine
 from fabcost.wire.log.naming import Names
 from fabcost.wire.messages import Record
@@ -47,7 +47,7 @@ def test_blocks_of_large_rows_have_fewer_of_them(tmp_path: Path) -> None:
     parts = list(blocks(path, "parquet"))
     assert len(parts) == 2
     assert sum(part.size for part in parts) == path.stat().st_size
-    limits = Limits.of(Settings())._replace(decoded_bytes=20_000_000)
+    limits = limits_of(Settings())._replace(decoded_bytes=20_000_000)
     for part in parts:
         list(read_impressions(part.body, "parquet", limits=limits))
 

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabcost.service.settings import Settings
+from fabcost.service.transfer.log import limits_of
 from fabcost.wire.log.formats import Format, read_impressions
-from fabcost.wire.log.limits import Limits
 from fabcost.wire.log.parquet_sizes import sizes
 
-LIMITS = Limits.of(Settings())
+LIMITS = limits_of(Settings())
 MEGABYTE = 1_000_000
 
 

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from fabcost.service.settings import Settings
+from fabcost.service.transfer.log import limits_of
 from fabcost.wire.log.dsjson import DsJson
 from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.limits import Limits
 from fabcost.wire.log.line import LogLine
 
-LIMITS = Limits.of(Settings())
+LIMITS = limits_of(Settings())
 GOOD: dict[str, Any] = {"item": "a", "candidates": {"a": {"m": 1}}, "value": 1}
 
 
@@ -61,7 +61,7 @@ def test_a_line_at_a_limit_is_read(right: dict[str, Any]) -> None:
 
 def test_as_many_candidates_as_the_catalogue_has_may_have_competed() -> None:
     line = GOOD | {"candidates": {"a": {}, **{f"a{i}": {} for i in range(1_499)}}}
-    limits = Limits.of(Settings(), catalogue=1_500)
+    limits = limits_of(Settings(), catalogue=1_500)
     assert len(list(read_impressions(_lines(line), "jsonl", limits=limits))) == 1
 
 

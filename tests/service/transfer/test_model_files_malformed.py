@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fabcost.gaussian import Gaussian
+from fabcost.inference import file as learner_file
 from fabcost.recommend.recommender import FORMAT
 from fabcost.service.learning.learner import Published
 from fabcost.service.service import Service
@@ -149,8 +150,8 @@ def spoil_base(address: str, model: str) -> None:
     store.open(take_over=True)
     base = store.model_base(model)
     assert base is not None
-    settings, arrays = archive.unpack(archive.LEARNER, base)
-    spoilt = archive.pack(archive.LEARNER, settings | {"next": -1}, arrays)
+    settings, arrays = archive.unpack(learner_file.LEARNER, base)
+    spoilt = archive.pack(learner_file.LEARNER, settings | {"next": -1}, arrays)
     row = next(row for row in store.models() if row.model == model)
     with store.transaction():
         store.delete_model(model)

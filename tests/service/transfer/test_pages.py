@@ -14,10 +14,10 @@ import pytest
 
 from fabcost.features.reader import Reader
 from fabcost.service import exchanging, transfer
+from fabcost.service.models.imported import check_all, logged_row
 from fabcost.service.service import Service
 from fabcost.service.transfer import log
 from fabcost.service.transfer.log import PAGE
-from fabcost.service.transfer.logged import check_all, logged_row
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
 from fabcost.wire.log.formats import Format, read_impressions
 from fabcost.wire.log.line import LogLine

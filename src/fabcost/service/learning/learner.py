@@ -20,6 +20,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.snapshot import Saving
 from fabcost.service.store.record import Impression
+from fabcost.tilted import tilted
 
 #: A refresh over more than this many multiplications is done in the background.
 INLINE = 4_000_000
@@ -287,6 +288,29 @@ def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
     for row, each in zip(rows, impressions, strict=True):
         row[each.columns] = each.numbers
     return rows
+
+
+def predicted(
+    published: Published, prior_variance: float, impressions: Sequence[Learnt]
+) -> FloatArray:
+    """The click probability of each impression under a posterior that may have fewer weights.
+
+    Examples
+    --------
+    >>> learnt = [Learnt(Impression([0, 5], [1.0, 1.0]), 1)]
+    >>> predicted(Published(0, 0, Gaussian.isotropic(1)), 10.0, learnt)
+    array([0.5])
+    """
+    mean, root = published.belief.mean, published.belief.root
+    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
+    for i, (impression, _) in enumerate(impressions):
+        columns, numbers = np.array(impression.columns, dtype=np.intp), np.array(impression.numbers)
+        known = columns < mean.size
+        along = numbers[known] @ root[columns[known]]
+        unknown = numbers[~known]
+        centres[i] = numbers[known] @ mean[columns[known]]
+        variances[i] = along @ along + prior_variance * (unknown @ unknown)
+    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))
 
 
 def _give_way() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
+from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.service.learning.learner import Learnt, dense, learn
 from fabcost.service.store.protocol import Store
@@ -114,15 +115,15 @@ class Recovery:
 
     def snapshot(self, learner: FabCost) -> bytes:
         """What `learner` reads again; an imported model's has all rows."""
-        return snapshot(learner) if self._base is None else archive.to_bytes(learner)
+        return snapshot(learner) if self._base is None else learner_file.to_bytes(learner)
 
     def _first(self) -> FabCost:
         if self._base is not None:
-            return archive.from_bytes(self._base, source=f"the imported model {self._model!r}")
+            return learner_file.from_bytes(self._base, source=f"the imported model {self._model!r}")
         return fresh(self._settings, self._width)
 
     def _restored(self, content: bytes) -> FabCost:
-        kind = FORMAT if self._base is None else archive.LEARNER
+        kind = FORMAT if self._base is None else learner_file.LEARNER
         settings, arrays = archive.unpack(kind, content, "the snapshot")
         _check_arithmetic(settings)
         if self._base is not None:

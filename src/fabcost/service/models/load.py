@@ -11,6 +11,7 @@ import msgspec
 
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.keeper import Keeper
@@ -23,7 +24,6 @@ from fabcost.service.models.model import Model
 from fabcost.service.progress import Progress
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
-from fabcost.storage import archive
 from fabcost.wire.settings import ModelSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
@@ -183,7 +183,7 @@ def make(
     """Write a new model and load it; a ValueError says what is wrong with its settings."""
     width = schema_of(settings).width
     if base is not None:
-        known = archive.from_bytes(base).posterior.dimension
+        known = learner_file.from_bytes(base).posterior.dimension
         if known > width:
             raise ValueError(f"the learner has {known} weights but the schema {width} columns")
     settings.policy.policy()

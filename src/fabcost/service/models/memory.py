@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+from fabcost.service.settings import CACHE_BYTES
+
 #: Of the owner of an entry, and what tells it from the owner's others.
 Key = tuple[Any, ...]
 
-#: Unless a server is told otherwise.
-CACHE_BYTES = 134_217_728
 #: Of an entry itself: its key, its place, and what holds its value.
 _ENTRY_BYTES = 500
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from fabcost import kernels
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -16,7 +17,6 @@ from fabcost.service.models.memory import Memory
 from fabcost.service.models.widening import widened
 from fabcost.service.store.record import NewRecord, Shares, encoded
 from fabcost.service.store.rows import DecisionRow
-from fabcost.service.writer.counts import entropy
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
 from fabcost.wire.settings import ModelSettings
@@ -101,7 +101,7 @@ class Model:
             return Made(answer, None, None)
         row = self._row(request, answer, chosen, scene, excluded, now)
         shares = chosen.propensities
-        return Made(answer, row, None if shares is None else entropy(shares))
+        return Made(answer, row, None if shares is None else float(kernels.entropy(shares)))
 
     def check_items(self, items: dict[str, Record]) -> None:
         """An error if the schema cannot read one of the items; nothing changes."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabcost.service.learning.learner import Learnt
+from fabcost.service.learning.learner import Learnt, predicted
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.model import Model
@@ -22,8 +22,6 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
-from fabcost.service.writer.counts import predicted
-from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import UnknownDecisionError
 from fabcost.wire.messages import (
     CalibrationBin,
@@ -179,7 +177,7 @@ def _read_totals(store: Store, name: str) -> Totals:
     return Totals(feedback, pending, decisions, now, now - started)
 
 
-def stats(each: Model, read: Read, now: float, writer: Writer) -> StatsAnswer:
+def stats(each: Model, read: Read, now: float, *, away: bool, unwritten: int) -> StatsAnswer:
     """What a dashboard shows."""
     learning = each.learning
     published = learning.published
@@ -198,8 +196,8 @@ def stats(each: Model, read: Read, now: float, writer: Writer) -> StatsAnswer:
         learning_failed=learning.failure is not None,
         refreshes=published.refreshes,
         last_refresh_seconds=learning.last_refresh_seconds,
-        store_away=writer.away is not None,
-        unwritten=writer.unwritten,
+        store_away=away,
+        unwritten=unwritten,
         feedback=read.totals.feedback,
         buckets=[StatsBucket(**_without_model(row)) for row in read.counts],
         calibration=[CalibrationBin(**_without_model(row)) for row in read.calibration],

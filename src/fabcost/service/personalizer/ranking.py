@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
@@ -15,7 +15,7 @@ from fabcost.service.personalizer.bodies import (
     RankResponse,
 )
 from fabcost.service.personalizer.refusals import RefusedError
-from fabcost.wire.log.features import flatten
+from fabcost.wire.log.features import Side, flatten
 from fabcost.wire.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
 
 MOST_ACTIONS: Final = 50
@@ -36,7 +36,7 @@ def decision_request(request: RankRequest) -> DecisionRequest:
     candidates = _candidates(request.actions)
     return DecisionRequest(
         decision_id=_checked_event(request.event_id),
-        context=flatten("context", request.context_features or []),
+        context=_flat("context", request.context_features),
         candidates=candidates,
         exclude=_excluded(candidates, request.excluded_actions or []),
         top_k=MOST_ACTIONS,
@@ -116,7 +116,7 @@ def _candidates(actions: Sequence[RankableAction]) -> dict[str, Record]:
 
 
 def _record(action: RankableAction) -> Record:
-    record = flatten("action", action.features or [])
+    record = _flat("action", action.features)
     if not record:
         raise _refusal(
             f"Every action should have at least one non-null action feature: {action.id!r} has none"
@@ -129,6 +129,13 @@ def _excluded(candidates: Collection[str], given: Sequence[str]) -> list[str]:
     if len(excluded) == len(candidates):
         raise _refusal("All actions are excluded but one should remain")
     return excluded
+
+
+def _flat(side: Side, objects: Sequence[Any] | None) -> Record:
+    try:
+        return flatten(side, objects or [])
+    except ValueError as error:
+        raise _refusal(str(error)) from error
 
 
 def _refusal(message: str) -> RefusedError:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from fabcost.service.service import Service
+from fabcost.service.settings import Settings
 from fabcost.service.store.rows import StoredDecision
+from fabcost.service.transfer.line import Lookup, line_of
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.log.formats import WRITERS, Format, Writer, read_impressions
 from fabcost.wire.log.limits import Limits
-from fabcost.wire.log.line import Lookup, line_of
 from fabcost.wire.log.naming import Names
 from fabcost.wire.messages import LoggedImpression, Record
 
@@ -21,6 +22,20 @@ FIRST_PAGE = 10
 #: Impressions, and candidates of theirs, that wait for the database together.
 BATCH = 500
 BATCH_RECORDS = 5_000
+#: Lines of a log may be larger than a request: they have the features of a whole catalogue.
+_LINES_OF_A_BODY = 8
+
+
+def limits_of(settings: Settings, *, catalogue: int = 0) -> Limits:
+    """Those of a server, for a model of so many items, which may all compete at once."""
+    return Limits(
+        candidates=max(settings.candidates, catalogue),
+        features=settings.features,
+        text_length=settings.text_length,
+        line_bytes=max(settings.body_bytes, settings.import_bytes // _LINES_OF_A_BODY),
+        lines=settings.import_lines,
+        decoded_bytes=settings.decoded_bytes,
+    )
 
 
 async def export(service: Service, model: str, form: Format) -> AsyncGenerator[bytes]:

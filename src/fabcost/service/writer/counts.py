@@ -10,7 +10,6 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
-from fabcost.service.learning.learner import Learnt, Published
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import record
 from fabcost.service.store.rows import (
@@ -20,7 +19,6 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
-from fabcost.tilted import tilted
 
 _MINUTE = 60.0
 _OUTERMOST_BIN = 12
@@ -160,28 +158,3 @@ def _add(mine: dict[Any, list[Any]], theirs: Mapping[Any, list[Any]]) -> None:
         mine[key] = (
             list(sums) if before is None else [a + b for a, b in zip(before, sums, strict=True)]
         )
-
-
-def predicted(
-    published: Published, prior_variance: float, impressions: Sequence[Learnt]
-) -> FloatArray:
-    """The click probability of each impression under a posterior that may have fewer weights.
-
-    Examples
-    --------
-    >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.service.store.record import Impression
-    >>> learnt = [Learnt(Impression([0, 5], [1.0, 1.0]), 1)]
-    >>> predicted(Published(0, 0, Gaussian.isotropic(1)), 10.0, learnt)
-    array([0.5])
-    """
-    mean, root = published.belief.mean, published.belief.root
-    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
-    for i, (impression, _) in enumerate(impressions):
-        columns, numbers = np.array(impression.columns, dtype=np.intp), np.array(impression.numbers)
-        known = columns < mean.size
-        along = numbers[known] @ root[columns[known]]
-        unknown = numbers[~known]
-        centres[i] = numbers[known] @ mean[columns[known]]
-        variances[i] = along @ along + prior_variance * (unknown @ unknown)
-    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))

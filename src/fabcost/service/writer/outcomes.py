@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from fabcost.service.learning.keeper import Keeper
-from fabcost.service.learning.learner import Learnt
+from fabcost.service.learning.learner import Learnt, predicted
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import impression
 from fabcost.service.store.rows import Resolution, StoredDecision
-from fabcost.service.writer.counts import Counts, predicted
+from fabcost.service.writer.counts import Counts
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 from fabcost.wire.settings import ModelSettings
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.wire.log.dsjson import CONTEXT, ITEM
 from fabcost.wire.log.features import Side, flatten
 from fabcost.wire.log.jsonl import numbered
@@ -77,7 +76,7 @@ def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLi
             line = _decoder.decode(text)
             if line.c is not None:
                 yield number, _decision(line, line.c)
-        except (ValueError, OverflowError, RecursionError, RefusedError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise LineError(number, error) from error
 
 

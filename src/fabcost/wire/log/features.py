@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from fabcost.features.kinds import LARGEST_NUMBER
-from fabcost.service.personalizer.refusals import RefusedError
 from fabcost.wire.messages import LONGEST_ID, Record, Scalar
 
 #: Records of context and action have different names: an open schema asks for it.
@@ -35,7 +34,7 @@ def flatten(side: Side, objects: Sequence[Any]) -> Record:
         if isinstance(each, dict):
             _add_all(record, f"{side}:", each, 1)
         elif each is not None:
-            raise _refusal(f"Features are not in key value pair format: {_shown(each)}")
+            raise ValueError(f"Features are not in key value pair format: {_shown(each)}")
     return record
 
 
@@ -43,14 +42,16 @@ def _add_all(record: Record, prefix: str, given: dict[str, Any], depth: int) -> 
     """Add what an object holds, with the names above it before its own."""
     for name, value in given.items():
         if not name:
-            raise _refusal(
+            raise ValueError(
                 "Context features and action features cannot use the empty string as an id"
             )
         if name[0] == "_" or value is None:
             continue
         if isinstance(value, dict):
             if depth == DEEPEST:
-                raise _refusal(f"Features are nested in more than {DEEPEST} objects at '{prefix}'")
+                raise ValueError(
+                    f"Features are nested in more than {DEEPEST} objects at '{prefix}'"
+                )
             _add_all(record, f"{prefix}{name}.", value, depth + 1)
         elif isinstance(value, list):
             _add_numbers(record, prefix + name, value)
@@ -61,7 +62,7 @@ def _add_all(record: Record, prefix: str, given: dict[str, Any], depth: int) -> 
 def _add_numbers(record: Record, name: str, given: list[Any]) -> None:
     for place, each in enumerate(given):
         if isinstance(each, bool) or not isinstance(each, int | float):
-            raise _refusal(
+            raise ValueError(
                 "Features should not contain array with non-number items: "
                 f"'{name}' has {_shown(each)}"
             )
@@ -70,24 +71,24 @@ def _add_numbers(record: Record, name: str, given: list[Any]) -> None:
 
 def _add(record: Record, name: str, value: Scalar) -> None:
     if name in record:
-        raise _refusal(
+        raise ValueError(
             f"Feature '{name}' is given twice but has one value; several strings at once are "
             'written as numbers, {"tag": {"red": 1, "blue": 1}}'
         )
     if len(record) == MOST_FEATURES:
-        raise _refusal(f"Feature '{name}' is one too many: there may be {MOST_FEATURES}")
+        raise ValueError(f"Feature '{name}' is one too many: there may be {MOST_FEATURES}")
     if len(name) > LONGEST_ID:
-        raise _refusal(f"Feature '{name[:40]}…' has a name of more than {LONGEST_ID} characters")
+        raise ValueError(f"Feature '{name[:40]}…' has a name of more than {LONGEST_ID} characters")
     _check_size(name, value)
     record[name] = value
 
 
 def _check_size(name: str, value: Scalar) -> None:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise _refusal(f"Feature '{name}' is a text of more than {LONGEST_TEXT} characters")
+        raise ValueError(f"Feature '{name}' is a text of more than {LONGEST_TEXT} characters")
     if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
         most = f"{LARGEST_NUMBER:g}"
-        raise _refusal(
+        raise ValueError(
             f"Feature '{name}' is {_shown(value)} but must be of magnitude at most {most}"
         )
 
@@ -95,7 +96,3 @@ def _check_size(name: str, value: Scalar) -> None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
-
-
-def _refusal(message: str) -> RefusedError:
-    return RefusedError("InvalidRankRequest", message)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fabcost.service.settings import Settings
 from fabcost.wire.messages import LoggedImpression, Record
-
-#: Lines of a log may be larger than a request: they have the features of a whole catalogue.
-_LINES_OF_A_BODY = 8
 
 
 class Limits(NamedTuple):
@@ -27,12 +23,11 @@ class Limits(NamedTuple):
 
     Examples
     --------
-    >>> Limits.of(Settings(candidates=1)).check(LoggedImpression(candidates={"a": {}}, item="a"))
-    >>> two = LoggedImpression(candidates={"a": {}, "b": {}}, item="a")
-    >>> Limits.of(Settings(candidates=1)).check(two)
+    >>> limits = Limits(1, 10, 100, line_bytes=1000, lines=10, decoded_bytes=10_000)
+    >>> limits.check(LoggedImpression(candidates={"a": {}}, item="a"))
+    >>> limits.check(LoggedImpression(candidates={"a": {}, "b": {}}, item="a"))
     Traceback (most recent call last):
     ValueError: there are 2 candidates but there may be 1
-    >>> Limits.of(Settings(candidates=1), catalogue=2).check(two)
     """
 
     candidates: int
@@ -41,18 +36,6 @@ class Limits(NamedTuple):
     line_bytes: int
     lines: int
     decoded_bytes: int
-
-    @classmethod
-    def of(cls, settings: Settings, *, catalogue: int = 0) -> Limits:
-        """Those of a server, for a model of so many items, which may all compete at once."""
-        return cls(
-            candidates=max(settings.candidates, catalogue),
-            features=settings.features,
-            text_length=settings.text_length,
-            line_bytes=max(settings.body_bytes, settings.import_bytes // _LINES_OF_A_BODY),
-            lines=settings.import_lines,
-            decoded_bytes=settings.decoded_bytes,
-        )
 
     def check_lines(self, many: int) -> None:
         """A ValueError if a body has more lines."""

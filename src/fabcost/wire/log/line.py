@@ -5,7 +5,6 @@ from __future__ import annotations
 from fabcost.wire.messages import LoggedImpression
 
 
-
 class LogLine(LoggedImpression, frozen=True, kw_only=True):
     """An impression and all else that is known of it; a log from elsewhere need not have that.
 

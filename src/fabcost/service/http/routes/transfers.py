@@ -12,8 +12,8 @@ from fabcost.service import transfer
 from fabcost.service.http.answer import Answer, answer
 from fabcost.service.http.bodies import Imported
 from fabcost.service.http.operation import Call
+from fabcost.service.transfer.log import limits_of
 from fabcost.wire.checks import check_model_name
-from fabcost.wire.log.limits import Limits
 
 Format = Literal["jsonl", "parquet", "dsjson"]
 OCTETS = "application/octet-stream"
@@ -62,7 +62,7 @@ async def import_log(call: Call) -> Answer:
     """Learn from decisions that were made elsewhere; those without an outcome wait for one."""
     query: ImportQuery = call.query
     service = call.site.service
-    limits = Limits.of(call.site.settings, catalogue=service.model(call.model).items)
+    limits = limits_of(call.site.settings, catalogue=service.model(call.model).items)
     many = await transfer.load(
         service, call.model, query.format, call.body, after=query.after, limits=limits
     )

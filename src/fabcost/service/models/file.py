@@ -9,6 +9,7 @@ import msgspec
 
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.schema import Schema
+from fabcost.inference import file as learner_file
 from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
@@ -82,7 +83,7 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
         "window": learner.window,
         "most_weights": max(given["most_weights"], recommender.schema.width),
     }
-    return _checked({**given, **fixed}), archive.to_bytes(learner)
+    return _checked({**given, **fixed}), learner_file.to_bytes(learner)
 
 
 def _settings(recommender: Recommender, document: dict[str, Any]) -> ModelSettings:

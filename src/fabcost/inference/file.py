@@ -1,0 +1,66 @@
+"""A learner as a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fabcost.inference.online import FabCost
+from fabcost.storage import archive
+
+LEARNER = archive.Format("fabcost-learner", 1, "learner")
+
+
+def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
+    """Write a learner to ``path``; a file already there is replaced in one step.
+
+    Examples
+    --------
+    >>> import fabcost, tempfile
+    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fabcost.save(learner, f"{folder}/learner.fabcost")
+    ...     fabcost.load(f"{folder}/learner.fabcost").seen
+    0
+    """
+    archive.replace_file(path, to_bytes(learner))
+
+
+def load(path: str | os.PathLike[str]) -> FabCost:
+    """Read a learner; what it learns from then on has the same bits as if it had never stopped.
+
+    A file that is truncated, altered or of a newer version is a ValueError that says so.
+
+    Examples
+    --------
+    >>> load("no-such-file")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file'
+    """
+    return from_bytes(Path(path).read_bytes(), source=str(path))
+
+
+def to_bytes(learner: FabCost) -> bytes:
+    """The file of `save` as bytes.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
+    b'fabcost-learner 1'
+    """
+    return archive.pack(LEARNER, *learner.state())
+
+
+def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:
+    """The learner of `to_bytes`; ``source`` names the data in errors.
+
+    Examples
+    --------
+    >>> from_bytes(b"something else")
+    Traceback (most recent call last):
+    ValueError: the data is not a saved learner: it does not begin with 'fabcost-learner'
+    """
+    settings, arrays = archive.unpack(LEARNER, content, source)
+    with archive.told_of(source, LEARNER):
+        return FabCost.restored(settings, arrays)
