@@ -63,22 +63,21 @@ LABELLED_EQUATIONS = [
 # The service is used over HTTP: docs/service.md has the examples, and a test runs them.
 WITHOUT_EXAMPLES = (
     "fabcost.kernels",
-    "fabcost.kernels.compilation",
     "fabcost.cli",
     "fabcost.client.commands",
     "fabcost.demo",
     "fabcost.offline",
+    "fabcost.paper",
     "fabcost.service",
+    "fabcost.wire",
+    "fabcost.worlds",
 )
 # Records that only name the fields of a result: the function that returns one has the example.
 RECORDS = {
     "fabcost.bandit.bandit.Choice",
     "fabcost.bandit.beta.Counts",
     "fabcost.bandit.environments.Round",
-    "fabcost.offline.replay.protocol.Replay",
     "fabcost.bandit.pool.shortlist.Answer",
-    "fabcost.offline.estimators.intervals.Estimate",
-    "fabcost.offline.estimators.acceptance.LoggedRound",
     "fabcost.recommend.ledger.Decision",
     "fabcost.recommend.ledger.Pending",
     "fabcost.features.document.Written",

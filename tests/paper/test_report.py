@@ -190,7 +190,7 @@ def test_verdicts_contrast_with_the_page() -> None:
     """WCAG AA: at least 4.5 to 1, in light and in dark."""
     from importlib import resources
 
-    style = (resources.files("fabcost.paper") / "style.css").read_text()
+    style = (resources.files("fabcost.paper.report") / "style.css").read_text()
     for block in re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL):
         colours = dict(re.findall(r"--(\w+): (#\w{6})", block))
         for name in ("ink", "soft", "link", "good", "fair", "poor", "none"):

@@ -119,7 +119,7 @@ SCRIPT = """
 import signal
 import sys
 from pathlib import Path
-from fabcost.paper import runner
+from fabcost.paper.engine import runner
 from fabcost.paper.engine.units import Store, Unit
 from tests.paper import pieces
 
@@ -140,7 +140,7 @@ def interrupted(tmp_path: Path) -> subprocess.Popen[bytes]:
     """A run that has kept a and b, and has c and d under way."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    places = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+    places = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     running = subprocess.Popen(
         [sys.executable, str(script), str(tmp_path / "log"), str(tmp_path / "units")],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
