@@ -12,7 +12,7 @@ import pytest
 from fabcost.paper import contents
 from fabcost.paper.report import docs, markdown, results
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG of "
 
 

@@ -15,7 +15,7 @@ from fabcost.paper.errata import demonstrations, errata
 from fabcost.paper.errata.authors import density_filtering
 from tests.reference import mackay_gradients
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "errata.md"
 
 
