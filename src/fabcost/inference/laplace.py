@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from fabcost import kernels
@@ -156,6 +155,9 @@ def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussia
 
     At the mode η = m + v y σ(−yη), with m and v the mean and variance of xᵀθ.
     """
+    # It takes as long to import as all of this package, which hardly anyone needs it for.
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     centre, variance = belief.marginal(row[0])
     y = float(label[0])
     far = centre + variance * y
