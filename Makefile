@@ -9,7 +9,7 @@ FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types layers benchmarks lock format clean
+.PHONY: help setup demo test check suite lint types layers benchmarks lock format clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,10 +31,13 @@ setup: $(STAMP)  ## Make .venv with the pinned versions
 demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
 	$(BIN)/fabcost demo
 
-test: check  ## Set everything up and run tests, lint, types and layer contracts
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+test: setup  ## Set everything up and run tests, lint, types and layer contracts
+	$(MAKE) --no-print-directory --jobs 2 lint types layers suite
 
-check: lint types layers
+check: lint types layers  ## What can be checked without running it, in less than a minute
+
+suite: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: setup  ## Style and formatting
 	$(BIN)/ruff check .
