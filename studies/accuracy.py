@@ -1,4 +1,4 @@
-"""Measure how close each posterior is to NUTS: ``python -m benchmarks.accuracy``."""
+"""Measure how close each posterior is to NUTS: ``python -m studies.accuracy``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
-from benchmarks.documents import DOCS, origin, write_page
 from fabcost.paper.tour.accuracy import Accuracy, Summary, measure, summarise
 from fabcost.paper.tour.figure import draw_accuracy
 from fabcost.paper.tour.table import CAPTION, accuracy_markdown, accuracy_table
 from fabcost.worlds.cold_start import simulate
+from studies.documents import DOCS, origin, write_page
 
 SIZES = (30, 100, 300, 1000, 3000)
 PRIOR_VARIANCES = (1.0, 100.0)
@@ -104,9 +104,7 @@ def main() -> None:
     if options.docs:
         example = next(p for p in points if (p.rows, p.prior_variance) == (300, 100.0))
         draw_accuracy(example, groups[-1], DOCS / "images" / "accuracy.png")
-        command = (
-            f"python -m benchmarks.accuracy --streams {options.streams} --draws {options.draws}"
-        )
+        command = f"python -m studies.accuracy --streams {options.streams} --draws {options.draws}"
         written = write_page("accuracy.md", page(groups, options.streams, command))
         console.print(f"wrote {written}")
 

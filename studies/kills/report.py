@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from benchmarks.documents import origin
-from benchmarks.kill_book import Checked
-from benchmarks.kill_rounds import MIGRATION, SCENES, VISITS, Tally
+from studies.documents import origin
+from studies.kills.book import Checked
+from studies.kills.rounds import MIGRATION, SCENES, VISITS, Tally
 
 #: By store, and by what was under way.
 Tallies = dict[tuple[str, str], Tally]
@@ -75,7 +75,7 @@ def page(study: Tallies) -> str:
     found = [f"- {each.how}: {each.what}" for each in total(study).broken]
     parts = [
         "# Killed servers",
-        origin("python -m benchmarks.kills --docs"),
+        origin("python -m studies.kills --docs"),
         *ABOUT,
         "\n".join(f"| {' | '.join(each)} |" for each in lines),
         "\n".join(found) or NOTHING,

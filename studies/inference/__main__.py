@@ -1,4 +1,4 @@
-"""Measure every claim about the speed of inference: ``python -m benchmarks.inference``."""
+"""Measure every claim about the speed of inference: ``python -m studies.inference``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
-from benchmarks import claims, footprint, online, scaling, speed
-from benchmarks.claims import Claim
-from benchmarks.documents import origin, write_page
-from benchmarks.workloads import FULL, QUICK, Sizes, cold_start
 from fabcost import FabCost
 from fabcost.inference import adf, ep, laplace
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin, write_page
+from studies.inference import footprint, online, scaling, speed
+from studies.inference.workloads import FULL, QUICK, Sizes, cold_start
 
 Measurement = tuple[str, Callable[[], Iterable[Claim]]]
 
@@ -70,7 +71,7 @@ def _progress(console: Console) -> Progress:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.inference", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.inference", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
     parser.add_argument("--docs", action="store_true", help="write docs/speed.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the results here")
@@ -81,7 +82,7 @@ def page(found: list[Claim]) -> str:
     """The page of the documentation."""
     parts = [
         "# Speed of inference",
-        origin("python -m benchmarks.inference"),
+        origin("python -m studies.inference"),
         "One thread, 15 weights, a stream with 5 % of clicks, prior variance 100; both sides of a "
         "ratio in turns within one run. The authors' side is the paper's matrix algorithms in "
         "NumPy, EP with pseudo-inverses as in their notebooks.",

@@ -1,4 +1,4 @@
-"""Measure fabcost beside other bandit libraries: ``python -m benchmarks.peers``."""
+"""Measure fabcost beside other bandit libraries: ``python -m studies.peers``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from benchmarks import claims, peer_measure, peer_report
-from benchmarks.documents import write_page
-from benchmarks.peer_claims import Found, claims_of
-from benchmarks.peer_measure import FULL, QUICK, TIMED, Sizes, Task
-from benchmarks.peer_settings import SETTINGS
+from studies import claims
+from studies.documents import write_page
+from studies.peers import measure as peer_measure
+from studies.peers import report as peer_report
+from studies.peers.claims import Found, claims_of
+from studies.peers.measure import FULL, QUICK, TIMED, Sizes, Task
+from studies.peers.settings import SETTINGS
 
 
 def measure(sizes: Sizes, console: Console) -> Found:
@@ -76,7 +78,7 @@ def _show(found: Found, made: list[claims.Claim], *, quick: bool) -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.peers", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
     parser.add_argument("--docs", action="store_true", help="write docs/peers.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the claims here")

@@ -10,9 +10,9 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 
-from benchmarks.claims import Claim
-from benchmarks.workloads import Workload
 from fabcost.inference import ep
+from studies.claims import Claim
+from studies.inference.workloads import Workload
 
 _IMPORTS = 5
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from bayesianbandits import Arm, BayesianGLM, ContextualAgent, ThompsonSampling
 
-from benchmarks.claims import Claim
-from benchmarks.timing import as_text, in_turn, median
-from benchmarks.workloads import PRIOR_VARIANCE, Sizes, Workload
 from fabcost import FabCost, Refresh
 from fabcost.inference import adf
+from studies.claims import Claim
+from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload
+from studies.timing import as_text, in_turn, median
 
 Update = Callable[[int], object]
 

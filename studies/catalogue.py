@@ -1,4 +1,4 @@
-"""Measure decisions as the catalogue grows: ``python -m benchmarks.catalogue``."""
+"""Measure decisions as the catalogue grows: ``python -m studies.catalogue``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rich.table import Table
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from benchmarks import claims
-from benchmarks.claims import Claim
-from benchmarks.documents import origin, write_page
-from benchmarks.timing import Action, as_text, in_turn, log_log_slope, median
 from fabcost import Bandit, Categorical, FabCost, Gaussian, Numeric, Recommender, Schema, Thompson
 from fabcost.bandit.pool.pool import Pool
 from fabcost.impressions import FloatArray
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin, write_page
+from studies.timing import Action, as_text, in_turn, log_log_slope, median
 
 Made = TypeVar("Made")
 
@@ -236,7 +236,7 @@ def page(readings: Sequence[Reading], found: Sequence[Claim]) -> str:
     lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)), *(r.cells for r in readings)]
     parts = [
         "# Decisions over a growing catalogue",
-        origin("python -m benchmarks.catalogue --docs"),
+        origin("python -m studies.catalogue --docs"),
         f"One thread, 15 columns, a belief after {IMPRESSIONS:,} impressions, Thompson sampling. "
         "`Bandit.choose` has the rows at hand. `Recommender.recommend` has a kept catalogue and "
         "a context that changes every time; folding that context into the weights, on the way, "
@@ -254,7 +254,7 @@ def page(readings: Sequence[Reading], found: Sequence[Claim]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.catalogue", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.catalogue", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to 10,000 items: a smoke test")
     parser.add_argument("--docs", action="store_true", help="write docs/catalogue.md")
     options = parser.parse_args()

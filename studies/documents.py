@@ -1,4 +1,4 @@
-"""Pages of the documentation that a benchmark writes itself."""
+"""Pages of the documentation that a study writes itself."""
 
 from __future__ import annotations
 

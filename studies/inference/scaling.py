@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.claims import Claim
-from benchmarks.timing import as_text, in_turn, log_log_slope, median
-from benchmarks.workloads import Sizes, Workload, cold_start
 from fabcost.inference import adf, ep
+from studies.claims import Claim
+from studies.inference.workloads import Sizes, Workload, cold_start
+from studies.timing import as_text, in_turn, log_log_slope, median
 
 Fit = Callable[[Workload], object]
 

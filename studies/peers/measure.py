@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.peer_settings import HUGE, LARGE, OURS, RIVAL, SETTINGS, SMALL, Setting
-from benchmarks.peer_workload import Round, played, scenario
-from benchmarks.timing import median
+from studies.peers.settings import HUGE, LARGE, OURS, RIVAL, SETTINGS, SMALL, Setting
+from studies.peers.workload import Round, played, scenario
+from studies.timing import median
 
 _WARM_UP = 20
 _TIMED_ROUNDS = 4_000

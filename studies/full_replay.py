@@ -1,4 +1,4 @@
-"""The paper's replay, every round to the last: ``python -m benchmarks.full_replay``."""
+"""The paper's replay, every round to the last: ``python -m studies.full_replay``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import claims
-from benchmarks.claims import Claim
-from benchmarks.documents import origin, write_page
-from benchmarks.timing import as_text
-from benchmarks.workloads import PRIOR_VARIANCE, Workload, cold_start
 from fabcost import FabCost, Thompson
 from fabcost.offline.replay.protocol import Replay, replay
 from fabcost.paper.errata import authors
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin, write_page
+from studies.inference.workloads import PRIOR_VARIANCE, Workload, cold_start
+from studies.timing import as_text
 
 ROWS, QUICK_ROWS = 678_446, 40_000
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1, 0.03, 0.01, 0.001)
@@ -114,7 +114,7 @@ def page(found: Found) -> str:
     tenth = clicks.size // 10
     parts = [
         "# The replay at full scale",
-        origin("python -m benchmarks.full_replay --docs"),
+        origin("python -m studies.full_replay --docs"),
         "The paper's protocol on a simulated day of its size, 15 weights: choose the best of all "
         "impressions under a draw of the weights, see its outcome, take it out, until none is "
         "left. The choices are exactly those of a full scan (`fabcost.bandit.pool.pool.Pool`).",
@@ -127,7 +127,7 @@ def page(found: Found) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.full_replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.full_replay", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="40,000 rows: a smoke test")
     parser.add_argument("--docs", action="store_true", help="write docs/full-replay.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the results here")

@@ -1,4 +1,4 @@
-"""Load on one server beside a bare echo of the same bodies: ``python -m benchmarks.service``."""
+"""Load on one server beside a bare echo of the same bodies: ``python -m studies.service``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import msgspec
 import numpy as np
 from rich.console import Console
 
-from benchmarks import claims
-from benchmarks.claims import Claim
-from benchmarks.documents import origin, write_page
 from fabcost.client import Client
 from fabcost.wire.messages import LoggedImpression
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from fabcost.worlds.synthetic import synthetic
 from fabcost.worlds.visitors import CarAdverts, Visitor
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin, write_page
 
 SEED = 20_261_116
 ITEMS = 50
@@ -87,7 +87,7 @@ class Bench:
         given, found = self._folder / "load.json", self._folder / "latencies.npy"
         plan = {"port": port, "path": path, "bodies": self._bodies, "seconds": seconds}
         given.write_text(json.dumps({**plan, "connections": CONNECTIONS}), encoding="utf-8")
-        command = [sys.executable, "-m", "benchmarks.service_load", str(given), str(found)]
+        command = [sys.executable, "-m", "studies.service.load", str(given), str(found)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
         result = json.loads(done.stdout)
         if result["failures"]:
@@ -240,7 +240,7 @@ def measure(size: Size) -> list[Claim]:
                     ONE, context=next(cars.visitors(np.random.default_rng(0))).context
                 )
             (folder / "answer.json").write_bytes(msgspec.json.encode(answer))
-            echo_command = ("-m", "benchmarks.service_echo", str(folder / "answer.json"))
+            echo_command = ("-m", "studies.service.echo", str(folder / "answer.json"))
             with process(*echo_command) as (_, echo):
                 bench = Bench(folder, url, echo, cars)
                 found = measure_load(bench, size)
@@ -265,7 +265,7 @@ def main() -> int:
 def _page(found: list[Claim]) -> str:
     return f"""# Load on one server
 
-{origin("python -m benchmarks.service --docs")}
+{origin("python -m studies.service --docs")}
 
 One server process on SQLite, every decision on disk before it is answered, {CONNECTIONS}
 connections that each wait for their answer, {ITEMS} items of a catalogue.  The echo is bare

@@ -1,4 +1,4 @@
-"""Kernels beside those of an earlier commit, in turns: ``python -m benchmarks.before COMMIT``.
+"""Kernels beside those of an earlier commit, in turns: ``python -m studies.before COMMIT``.
 
 Each side is a process with its own sources.  They measure one after the other, a few milliseconds
 each, so that what the machine does meanwhile happens to both.
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.documents import DOCS, origin, write_page
+from studies.documents import DOCS, origin, write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = (15, 50, 128, 512)
@@ -94,7 +94,7 @@ class Side:
 
     def __init__(self, sources: Path, cache: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.before", "--side"],
+            [sys.executable, "-m", "studies.before", "--side"],
             env={
                 **os.environ,
                 "PYTHONPATH": f"{sources}{os.pathsep}{ROOT}",
@@ -159,7 +159,7 @@ def page(found: list[Compared], commit: str) -> str:
         [
             "# Kernels with one order of sums, beside those before",
             "",
-            origin(f"python -m benchmarks.before {commit} --docs"),
+            origin(f"python -m studies.before {commit} --docs"),
             "",
             f"Two processes in turns, one with the sources of commit `{commit}`, whose sums were "
             "in an order that the compiler chose; the least time of each, in µs. ADF and EP are "
@@ -174,7 +174,7 @@ def page(found: list[Compared], commit: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.before", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.before", description=__doc__)
     parser.add_argument("commit", nargs="?", help="the earlier commit")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--docs", action="store_true", help=f"write {DOCS.name}/order.md")

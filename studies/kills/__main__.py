@@ -1,4 +1,4 @@
-"""Servers killed while they work, and what is left: ``python -m benchmarks.kills``."""
+"""Servers killed while they work, and what is left: ``python -m studies.kills``."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.service.faults.servers import Nursery, Processes, nursery_in
 from tests.service.faults.visitors import MODEL
 from tests.service.postgres import throw_away_server
 
-from benchmarks.documents import write_page
-from benchmarks.kill_book import Checked
-from benchmarks.kill_report import COLD, Tallies, as_table, page, total
-from benchmarks.kill_rounds import SCENES, START, VISITS, Round, Tally, Windows
-from benchmarks.kill_versions import Stores
+from studies.documents import write_page
+from studies.kills.book import Checked
+from studies.kills.report import COLD, Tallies, as_table, page, total
+from studies.kills.rounds import SCENES, START, VISITS, Round, Tally, Windows
+from studies.kills.versions import Stores
 
 SEED = 20_261_117
 KILLS, MINUTES = 500, 45.0
@@ -116,7 +116,7 @@ def measure(kills: int, minutes: float, progress: Progress) -> Study:
 
 def main() -> int:
     """Kill, print, and with ``--docs`` write the page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS, help="over both stores")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no new round after these")
     parser.add_argument("--docs", action="store_true", help="write docs/kills.md")

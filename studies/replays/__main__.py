@@ -1,4 +1,4 @@
-"""Clicks on real logs by the paper's replay: ``python -m benchmarks.replays``."""
+"""Clicks on real logs by the paper's replay: ``python -m studies.replays``."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.documents import DOCS, origin, write_page
-from benchmarks.replay_logs import LOGS, data_directory
 from fabcost.offline.comparisons import average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog
 from fabcost.offline.replay.figure import draw_differences
 from fabcost.offline.replay.report import chosen
 from fabcost.offline.replay.runs import THOMPSON, Replays, Settings, contenders, measure
 from fabcost.offline.replay.selection import Selection
+from studies.documents import DOCS, origin, write_page
+from studies.replays.logs import LOGS, data_directory
 
 FEATURES = 15
 PRIOR_VARIANCE = 100.0
@@ -148,7 +148,7 @@ def _protocol(settings: Settings) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replays", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.replays", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--quick", action="store_true", help="4 seeds, 300 rounds: a smoke test")
     parser.add_argument("--log", action="append", choices=list(LOGS), help="only this; repeatable")
@@ -166,7 +166,7 @@ def _write(outcomes: dict[str, Outcome], settings: Settings) -> Path:
     }
     draw_differences(pictured, DOCS / "images" / "replays.png")
     quick = settings.rounds == QUICK_ROUNDS
-    command = f"python -m benchmarks.replays {'--quick' if quick else f'--seeds {settings.seeds}'}"
+    command = f"python -m studies.replays {'--quick' if quick else f'--seeds {settings.seeds}'}"
     return write_page("replays.md", page(outcomes, settings, command))
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from benchmarks.claims import Claim
-from benchmarks.peer_measure import Clocks, Shares
-from benchmarks.peer_settings import HUGE, LARGE, OURS, RIVAL, SETTINGS, SMALL
-from benchmarks.timing import as_text
 from fabcost.impressions import FloatArray
+from studies.claims import Claim
+from studies.peers.measure import Clocks, Shares
+from studies.peers.settings import HUGE, LARGE, OURS, RIVAL, SETTINGS, SMALL
+from studies.timing import as_text
 
 _DECIDE, _UPDATE = 10.0, 20.0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bayesianbandits import LaplaceApproximator, RVGAApproximator
 from mabwiser.mab import LearningPolicy
 
-from benchmarks.peer_policies import (
+from studies.peers.policies import (
     CobaLinTS,
     Disjoint,
     Ours,
@@ -16,7 +16,7 @@ from benchmarks.peer_policies import (
     SharedEstimator,
     Vowpal,
 )
-from benchmarks.peer_workload import Player
+from studies.peers.workload import Player
 
 SMALL, LARGE, HUGE = 10, 100, 1_000
 OURS = "fabcost"

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.claims import Claim
-from benchmarks.timing import as_text, in_turn, median
-from benchmarks.workloads import PRIOR_VARIANCE, Sizes, Workload
 from fabcost import Gaussian, kernels
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.sites import Carried
 from fabcost.paper.errata import authors
+from studies.claims import Claim
+from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload
+from studies.timing import as_text, in_turn, median
 
 _AUTHORS_SWEEPS = 2
 

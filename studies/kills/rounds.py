@@ -26,9 +26,9 @@ from tests.service.faults.servers import (
 )
 from tests.service.faults.visitors import MODEL, Visitors, make_model
 
-from benchmarks.kill_book import Book, Checked, Checker
-from benchmarks.kill_versions import Stores
-from benchmarks.kill_works import (
+from studies.kills.book import Book, Checked, Checker
+from studies.kills.versions import Stores
+from studies.kills.works import (
     Deleting,
     Importing,
     Making,

@@ -15,7 +15,7 @@ import numpy as np
 from tests.service.faults.test_refreshes import impression as wide_impression
 from tests.service.faults.test_refreshes import settings as wide_settings
 
-from benchmarks.kill_book import CATALOGUE, Book, Imports
+from studies.kills.book import CATALOGUE, Book, Imports
 
 NEWS, WIDE, BRIEF = "news", "wide", "brief"
 LINES, FEW_LINES, ITEMS_AT_ONCE, ITEMS = 500, 200, 2_000, 6_000

@@ -1,4 +1,4 @@
-"""Expected clicks of bandits against a correct Laplace bandit: ``python -m benchmarks.clicks``."""
+"""Expected clicks of bandits against a correct Laplace bandit: ``python -m studies.clicks``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks import claims
-from benchmarks.claims import Claim
-from benchmarks.click_worlds import CHECKPOINTS, FIXED, FRESH, WORLDS, Entry, Outcome, outcomes
-from benchmarks.documents import origin, write_page
 from fabcost.offline.clicks import LEARNERS
 from fabcost.offline.comparisons import per_cent
+from studies import claims
+from studies.claims import Claim
+from studies.clicks.worlds import CHECKPOINTS, FIXED, FRESH, WORLDS, Entry, Outcome, outcomes
+from studies.documents import origin, write_page
 
 FLOORS = (12.0, 4.0, 1.0)
 LARGEST_REGRET = 0.93
@@ -106,7 +106,7 @@ def page(found: Found, seeds: int) -> str:
     """The page of the documentation."""
     parts = [
         "# Clicks",
-        origin("python -m benchmarks.clicks --docs"),
+        origin("python -m studies.clicks --docs"),
         f"Expected clicks of bandits that meet the same visitors, {seeds} paired seeds, 15 weights "
         "of sd 0.5, intercept −4, prior variance 100, Thompson sampling. A gain is in per cent of "
         "the clicks of Laplace, refitted on all data after every impression, at the same scale, "
@@ -120,7 +120,7 @@ def page(found: Found, seeds: int) -> str:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.clicks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.clicks", description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--learner", action="append", choices=list(LEARNERS))
     parser.add_argument("--scale", action="append", type=float)

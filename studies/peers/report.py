@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks import claims
-from benchmarks.claims import Claim
-from benchmarks.documents import origin
-from benchmarks.peer_claims import Found, error
-from benchmarks.peer_measure import TIMED
-from benchmarks.peer_settings import LARGE, SETTINGS, SMALL, Setting
-from benchmarks.peer_workload import CLICK_RATE, WEIGHT_SD, WEIGHTS
-from benchmarks.timing import as_text
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin
+from studies.peers.claims import Found, error
+from studies.peers.measure import TIMED
+from studies.peers.settings import LARGE, SETTINGS, SMALL, Setting
+from studies.peers.workload import CLICK_RATE, WEIGHT_SD, WEIGHTS
+from studies.timing import as_text
 
 
 def policies_table(found: Found) -> list[list[str]]:
@@ -68,7 +68,7 @@ def page(found: Found, made: list[Claim]) -> str:
     """The page of the documentation."""
     parts = [
         "# Beside other libraries",
-        origin("python -m benchmarks.peers"),
+        origin("python -m studies.peers"),
         _workload(found.rounds),
         claims.as_markdown(made),
         "## Policies as they come, and the best of a small grid",

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.public_logs import LOGS
+from studies.replays.public_logs import LOGS
 
 __all__ = ["LOGS", "data_directory"]
 

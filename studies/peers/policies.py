@@ -17,11 +17,11 @@ from coba.learners import LinTSLearner
 from mabwiser.mab import MAB
 from vowpalwabbit import Workspace
 
-from benchmarks.peer_workload import WEIGHTS
 from fabcost import FabCost, Gaussian
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import Thompson
 from fabcost.impressions import FloatArray
+from studies.peers.workload import WEIGHTS
 
 
 class _TakesRows:
