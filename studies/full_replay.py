@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from fabcost import FabCost, Thompson
 from fabcost.offline.replay.protocol import Replay, replay
-from fabcost.paper.errata import authors
+from fabcost.paper.errata import printed
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page
@@ -56,7 +56,7 @@ def authors_round(pool: Workload, rng: np.random.Generator) -> Callable[[], obje
     def play() -> object:
         theta = rng.multivariate_normal(mean, covariance)
         best = int(np.argmax(pool.X @ theta))
-        belief = authors.density_filtering(
+        belief = printed.density_filtering(
             mean, covariance, pool.X[best : best + 1], labels[best : best + 1]
         )
         return belief, np.delete(pool.X, best, axis=0), np.delete(labels, best)

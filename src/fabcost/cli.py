@@ -250,9 +250,11 @@ def reproduce(
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
     try:
-        from fabcost.paper.engine import run
+        from fabcost.paper import reproduction
 
-        run.reproduce(size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console())
+        reproduction.reproduce(
+            size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console()
+        )
     except (KeyboardInterrupt, BrokenProcessPool) as error:
         why = "Interrupted" if isinstance(error, KeyboardInterrupt) else "A process was killed"
         command = ("fabcost", "reproduce", "--scale", scale, "--seed", str(seed), "--out", str(out))

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from fabcost import Gaussian, kernels
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.sites import Carried
-from fabcost.paper.errata import authors
+from fabcost.paper.errata import printed
 from studies.claims import Claim
 from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload
 from studies.timing import as_text, in_turn, median
@@ -22,7 +22,7 @@ def adf_beside_authors(work: Workload, sizes: Sizes) -> Iterator[Claim]:
     prior, signed = work.prior, few.signed
     rounds = in_turn(
         lambda: adf.fit(prior, work.X, work.y),
-        lambda: authors.density_filtering(prior.mean, prior.covariance, few.X, signed),
+        lambda: printed.density_filtering(prior.mean, prior.covariance, few.X, signed),
         repeats=sizes.repeats,
     )
     ours, theirs = rounds[:, 0] / len(work.y), rounds[:, 1] / len(few.y)
@@ -44,7 +44,7 @@ def ep_beside_authors(work: Workload, sizes: Sizes) -> Iterator[Claim]:
     sweeps = ep.fit(prior, work.X, work.y).sweeps
     rounds = in_turn(
         lambda: ep.fit(prior, work.X, work.y),
-        lambda: authors.expectation_propagation(
+        lambda: printed.expectation_propagation(
             firm.mean, firm.covariance, few.X, signed, sweeps=_AUTHORS_SWEEPS
         ),
         repeats=sizes.repeats,

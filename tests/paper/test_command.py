@@ -19,17 +19,17 @@ from typing import Any, get_args
 import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
+from studies.reproduction import __main__ as docs
+from studies.reproduction import markdown
 from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
-from fabcost.paper import contents
-from fabcost.paper.engine import run
-from fabcost.paper.engine.parts import Change, Part, Plot
+from fabcost.paper import contents, reproduction
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report import docs, markdown
 from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.report.parts import Change, Part, Plot
 from tests.paper import pieces
 
 TINY = Scale(
@@ -56,7 +56,7 @@ MOST_CHARACTERS = 250  # in a cell that is still read
 def reproduce(out: Path, *, seed: int = 0, **settings: Any) -> tuple[str, dict[str, Any]]:
     """The page and the numbers."""
     console = Console(file=io.StringIO())
-    run.reproduce(TINY, seed=seed, out=out, jobs=2, console=console, **settings)
+    reproduction.reproduce(TINY, seed=seed, out=out, jobs=2, console=console, **settings)
     numbers = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return (out / "report.html").read_text(encoding="utf-8"), numbers
 

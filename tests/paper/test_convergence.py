@@ -22,12 +22,11 @@ from fabcost.paper.convergence.figure import (
     draw_day_costs,
     draw_design_costs,
 )
-from fabcost.paper.convergence.rates import compare_errors, fit_rate
 from fabcost.paper.convergence.results import KINDS, Convergence, Curves
-from fabcost.paper.data.impressions import day
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import QUICK, Scale
 from fabcost.paper.engine.units import Store
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.paper.methods import (
     ADF,
     EP,
     FAB_COST,
@@ -38,6 +37,7 @@ from fabcost.paper.posteriors.snapshots import (
     take,
 )
 from fabcost.paper.report.pictures import Picture
+from fabcost.paper.statistics import compare_errors, fit_rate
 
 TINY = replace(
     QUICK, convergence_sizes=(50, 100, 200, 400), streams=2, truth_draws=2000, fitted_from=50

@@ -13,15 +13,15 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.paper.cost.claims import claims
+from fabcost.paper.cost.costs import Batch, Costs, Growth, Sweeps
 from fabcost.paper.cost.figure import draw_cost
 from fabcost.paper.cost.measure import FORMS, measure_sweeps
-from fabcost.paper.cost.results import Batch, Costs, Growth, Sweeps
 from fabcost.paper.cost.timing import median_interval, slope_interval
 from fabcost.paper.cost.units import gather, units
-from fabcost.paper.data.impressions import DESIGNS, authors_design, day
+from fabcost.paper.data.designs import DESIGNS, authors_design, day
 from fabcost.paper.engine.scales import PAPER, QUICK, Scale
 from fabcost.paper.engine.units import Result, Store, Unit
-from fabcost.paper.errata import authors
+from fabcost.paper.errata import printed
 from fabcost.paper.report.claims import PaperClaim
 from fabcost.paper.report.pictures import Picture
 
@@ -82,13 +82,13 @@ def test_seed_reaches_every_unit() -> None:
 def test_matrix_form_is_the_rank_one_form() -> None:
     data, prior = day(60, seed=0), Gaussian.isotropic(15)
     signed = np.where(data.y == 1.0, 1.0, -1.0)
-    mean, covariance = authors.density_filtering(prior.mean, prior.covariance, data.X, signed)
+    mean, covariance = printed.density_filtering(prior.mean, prior.covariance, data.X, signed)
     ours = adf.fit(prior, data.X, data.y, moments="mackay")
     np.testing.assert_allclose(ours.mean, mean, atol=1e-9)
     np.testing.assert_allclose(ours.covariance, covariance, atol=1e-9)
     design, narrow = authors_design(60, seed=0), Gaussian.isotropic(6)
     signed = np.where(design.y == 1.0, 1.0, -1.0)
-    swept, _ = authors.expectation_propagation(
+    swept, _ = printed.expectation_propagation(
         narrow.mean, narrow.covariance, design.X, signed, sweeps=15
     )
     fixed = ep.fit(narrow, design.X, design.y, moments="mackay")

@@ -17,7 +17,7 @@ import fabcost
 from fabcost.cli import application
 from fabcost.offline.logs.impressions import read_log
 from fabcost.paper.data import file
-from fabcost.paper.data.impressions import (
+from fabcost.paper.data.designs import (
     DAY_COLUMNS,
     DESIGNS,
     TASTES,

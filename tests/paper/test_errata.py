@@ -10,12 +10,12 @@ import pytest
 
 from fabcost import Gaussian
 from fabcost.inference import ep, laplace
-from fabcost.paper.data.impressions import authors_design
+from fabcost.paper.data.designs import authors_design
 from fabcost.paper.errata import demonstrations, errata
-from fabcost.paper.errata.authors import density_filtering
+from fabcost.paper.errata.printed import density_filtering
 from tests.reference import mackay_gradients
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "errata.md"
 
 

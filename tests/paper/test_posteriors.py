@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
-from fabcost.paper.data.impressions import day
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import QUICK
+from fabcost.paper.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.posteriors import measure
 from fabcost.paper.posteriors.claims import claims
 from fabcost.paper.posteriors.figure import (
@@ -20,7 +21,6 @@ from fabcost.paper.posteriors.figure import (
     draw_fab_cost_and_laplace,
 )
 from fabcost.paper.posteriors.results import Marginals
-from fabcost.paper.posteriors.snapshots import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.report.pictures import Picture
 
 pytest.importorskip("nutpie")

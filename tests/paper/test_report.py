@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from fabcost.paper.engine.parts import Change
 from fabcost.paper.report.claims import PaperClaim
 from fabcost.paper.report.html import Report, Section, Table, render
+from fabcost.paper.report.parts import Change
 from fabcost.paper.report.pictures import Picture
 from fabcost.paper.report.wording import duration, typeset
 

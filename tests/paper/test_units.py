@@ -60,7 +60,7 @@ def test_what_json_does_not_have_is_refused_and_not_found(tmp_path: Path, value:
 
 
 def test_fingerprint_changes_with_everything_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that changed has another digest; `test_sources` says when."""
+    """Code that changed has another digest; `test_fingerprint` says when."""
     prints = {
         UNIT.fingerprint,
         Unit("draw", pieces.draw, {"seed": 2}).fingerprint,

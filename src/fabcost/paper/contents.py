@@ -17,7 +17,6 @@ from fabcost.paper.convergence.figure import (
 from fabcost.paper.cost import claims as cost_claims
 from fabcost.paper.cost import units as cost
 from fabcost.paper.cost.figure import draw_cost
-from fabcost.paper.engine.parts import Part, Plot
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import errata
 from fabcost.paper.posteriors import claims as posterior_claims
@@ -28,6 +27,7 @@ from fabcost.paper.posteriors.figure import (
 )
 from fabcost.paper.report import changes
 from fabcost.paper.report.html import Table
+from fabcost.paper.report.parts import Part, Plot
 
 _MARGINALS = (
     "Panels, one for each number of impressions: a histogram of NUTS draws of the intercept, and "

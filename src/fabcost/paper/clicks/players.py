@@ -14,7 +14,7 @@ from fabcost.offline.clicks import LEARNERS, MakeLearner
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import marks
 from fabcost.paper.clicks.published import RunawayLaplace
-from fabcost.paper.data.impressions import day
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.units import Result
 
 PAPERS, OURS = "FAB-COST, paper", "FAB-COST"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fabcost.paper.convergence.rates import Rate, Ratio, compare_errors
 from fabcost.paper.convergence.results import Convergence, Curves, Kind
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.paper.methods import (
     ADF,
     EP,
     FAB_COST_PAPER,
@@ -15,6 +14,7 @@ from fabcost.paper.posteriors.snapshots import (
     PAPER_REFRESH,
 )
 from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.statistics import Rate, Ratio, compare_errors
 
 _WHERE = "IV-E 3, Accuracy; figure of convergence"
 _ABSOLUTE: tuple[Kind, Kind] = ("mean", "variance")

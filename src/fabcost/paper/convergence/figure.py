@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fabcost.paper.convergence.results import Convergence, Cost, Curves, Kind
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.paper.methods import (
     ADF,
     EP,
     FAB_COST,

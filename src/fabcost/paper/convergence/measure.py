@@ -9,10 +9,10 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.paper.convergence.results import KINDS, Convergence, Curves
-from fabcost.paper.data.impressions import Impressions, authors_design, day
+from fabcost.paper.data.designs import Impressions, authors_design, day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.paper.methods import (
     BATCH_METHODS,
     METHODS,
     PRIOR_VARIANCE,

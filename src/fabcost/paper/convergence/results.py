@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from fabcost.impressions import FloatArray
-from fabcost.paper.convergence.rates import Rate, fit_rate
-from fabcost.paper.posteriors.snapshots import EP, EP_MACKAY, LAPLACE
+from fabcost.paper.methods import EP, EP_MACKAY, LAPLACE
+from fabcost.paper.statistics import Rate, fit_rate
 
 Kind = Literal["mean", "variance", "mean_in_sds", "variance_relative"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fabcost.paper.cost.costs import TITLES, TOLERANCE, Costs, Sweeps
 from fabcost.paper.cost.measure import AUTHORS_SWEEPS, MOMENTS
-from fabcost.paper.cost.results import TITLES, TOLERANCE, Costs, Sweeps
 from fabcost.paper.report.claims import PaperClaim, Verdict
 from fabcost.tilted import Moments
 

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from fabcost.paper.cost.costs import TITLES, TOLERANCE, Costs
 from fabcost.paper.cost.measure import FORMS
-from fabcost.paper.cost.results import TITLES, TOLERANCE, Costs
 from fabcost.paper.cost.timing import median_interval
 
 # Dashes and markers tell the lines apart without colour.

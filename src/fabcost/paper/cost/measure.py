@@ -24,9 +24,9 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.inference.sites import Carried, Sites
 from fabcost.paper.cost.timing import in_turn
-from fabcost.paper.data.impressions import DESIGNS, Impressions
+from fabcost.paper.data.designs import DESIGNS, Impressions
 from fabcost.paper.engine.units import Result
-from fabcost.paper.errata import authors
+from fabcost.paper.errata import printed
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.
@@ -85,8 +85,8 @@ def _forms(X: FloatArray, y: FloatArray, few: int) -> list[tuple[Fit, int]]:
     start = prior.mean, prior.covariance
     signed = _signed(y)
     more = min(10 * few, y.size)
-    filtered = partial(authors.density_filtering, *start, X[:more], signed[:more])
-    swept = partial(authors.expectation_propagation, *start, X[:few], signed[:few])
+    filtered = partial(printed.density_filtering, *start, X[:more], signed[:more])
+    swept = partial(printed.expectation_propagation, *start, X[:few], signed[:few])
     found: list[tuple[Fit, int]] = [
         (filtered, more),
         (partial(swept, sweeps=AUTHORS_SWEEPS), AUTHORS_SWEEPS * min(few, y.size)),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fabcost.impressions import FloatArray
+from fabcost.paper.cost.costs import Batch, Costs, Growth, Sweeps
 from fabcost.paper.cost.measure import (
     FORMS,
     MOMENTS,
@@ -16,8 +17,7 @@ from fabcost.paper.cost.measure import (
     measure_sweeps,
     measure_weights,
 )
-from fabcost.paper.cost.results import Batch, Costs, Growth, Sweeps
-from fabcost.paper.data.impressions import DESIGNS
+from fabcost.paper.data.designs import DESIGNS
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fabcost import __version__
-from fabcost.paper.data.impressions import DESIGNS, Impressions
+from fabcost.paper.data.designs import DESIGNS, Impressions
 
 REWARD = "clicked"
 

@@ -13,9 +13,9 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.offline.replay.protocol import replay
-from fabcost.paper.data.impressions import authors_design, day
-from fabcost.paper.errata.authors import density_filtering
+from fabcost.paper.data.designs import authors_design, day
 from fabcost.paper.errata.exponential import Natural
+from fabcost.paper.errata.printed import density_filtering
 from fabcost.tilted import tilted
 from fabcost.worlds.cold_start import simulate
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from fabcost.impressions import FloatArray
+from fabcost.paper.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.posteriors.results import Marginals
-from fabcost.paper.posteriors.snapshots import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.report.claims import PaperClaim, Verdict
 
 _POOR_SHIFT = 0.5

@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.paper.posteriors.results import Marginals, Sampled
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.paper.methods import (
     ADF,
     ADF_MACKAY,
     EP,
@@ -20,6 +19,7 @@ from fabcost.paper.posteriors.snapshots import (
     FAB_COST_PAPER,
     LAPLACE,
 )
+from fabcost.paper.posteriors.results import Marginals, Sampled
 from fabcost.paper.report.wording import typeset
 
 _CONDITIONAL = "Laplace, 1/√H"

@@ -8,11 +8,11 @@ import numpy as np
 
 from fabcost.gaussian import Gaussian
 from fabcost.inference import nuts
-from fabcost.paper.data.impressions import day
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
+from fabcost.paper.methods import LAPLACE, METHODS, PRIOR_VARIANCE, take
 from fabcost.paper.posteriors.results import Marginals, Sampled
-from fabcost.paper.posteriors.snapshots import LAPLACE, METHODS, PRIOR_VARIANCE, take
 
 RUNS = 2
 _CHAINS = 2

@@ -9,10 +9,10 @@ from fabcost.paper.clicks.claims import clicks_text, per_cent_text
 from fabcost.paper.clicks.players import CORRECT, OURS, PAPERS
 from fabcost.paper.clicks.results import Bandits
 from fabcost.paper.convergence.results import Convergence
-from fabcost.paper.cost.results import Costs
-from fabcost.paper.engine.parts import Change
+from fabcost.paper.cost.costs import Costs
+from fabcost.paper.methods import FAB_COST, FAB_COST_PAPER
 from fabcost.paper.posteriors.results import Marginals
-from fabcost.paper.posteriors.snapshots import FAB_COST, FAB_COST_PAPER
+from fabcost.paper.report.parts import Change
 
 
 def of_posteriors(part: Marginals) -> list[Change]:

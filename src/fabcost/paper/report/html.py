@@ -11,8 +11,8 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple, get_args
 
-from fabcost.paper.engine.parts import Change
 from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.report.parts import Change
 from fabcost.paper.report.pictures import Picture
 from fabcost.paper.report.wording import duration, typeset
 

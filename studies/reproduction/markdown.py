@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from fabcost.paper import contents
-from fabcost.paper.engine.parts import Plot
 from fabcost.paper.engine.scales import PAPER
 from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.report.parts import Plot
 from fabcost.paper.report.wording import typeset
 
 #: The figures that the documentation shows.
@@ -33,7 +33,7 @@ piece is done anew if its arguments have changed, or code of fabcost that it can
 comments and docstrings do not count, nor does what only tells or draws the results. Versions of
 other packages do not count either: take a new DIR after changing them.
 
-This page is written by `python -m fabcost.paper.report.docs` from
+This page is written by `python -m studies.reproduction` from
 [reproduction/results.json](reproduction/results.json), which has the curves of both figures, too.
 Do not edit it by hand.
 """

@@ -1,6 +1,6 @@
 """The documentation's copy of a finished run.
 
-``python -m fabcost.paper.report.docs DIR`` takes results and figures from a directory
+``python -m studies.reproduction DIR`` takes results and figures from a directory
 that `fabcost reproduce` wrote; without DIR, pages are written anew from the results that are
 there.
 """
@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabcost.paper.report import markdown, results
+from fabcost.paper.report import summary
+from studies.reproduction import markdown
 
 RESULTS = Path("docs/reproduction/results.json")
 PAGE = Path("docs/reproduction.md")
@@ -32,7 +33,7 @@ def take(run: Path, root: Path, *, memory: str | None = None) -> None:
     memory
         The most that all processes of the run had at a time, if somebody looked.
     """
-    content = results.digest(_read(run / "results.json"), markdown.shown_parts())
+    content = summary.digest(_read(run / "results.json"), markdown.shown_parts())
     drawn = {name: (run / "figures" / f"{name}.png").read_bytes() for name in markdown.SHOWN}
     if memory is not None:
         content["settings"]["Peak memory"] = memory
@@ -54,7 +55,7 @@ def write(root: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run from the root of a checkout."""
-    parser = argparse.ArgumentParser(prog=f"python -m {__spec__.name}", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.reproduction", description=__doc__)
     parser.add_argument("run", type=Path, nargs="?", help="what fabcost reproduce --out wrote")
     parser.add_argument("--memory", help="the run's peak of memory, as in '1.5 GB'")
     given = parser.parse_args(arguments)

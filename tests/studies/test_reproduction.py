@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from studies.reproduction import __main__ as docs
+from studies.reproduction import markdown
 
 from fabcost.paper import contents
-from fabcost.paper.report import docs, markdown, results
+from fabcost.paper.report import summary
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG of "
 
 
@@ -154,8 +156,8 @@ def test_what_is_not_whole_is_refused(
 
 def test_thinned_curves_belong_together() -> None:
     marks = np.arange(1, 1001)
-    kept = results.thinned({"marks": marks.tolist(), "clicks": [(2.0 * marks).tolist()] * 3})
+    kept = summary.thinned({"marks": marks.tolist(), "clicks": [(2.0 * marks).tolist()] * 3})
     assert kept["marks"][-1] == 1000
     for clicks in kept["clicks"]:
         np.testing.assert_array_equal(clicks, 2.0 * np.array(kept["marks"]))
-    assert results.thinned(kept) == kept
+    assert summary.thinned(kept) == kept

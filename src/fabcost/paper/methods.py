@@ -126,7 +126,7 @@ def take(name: str, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[
 
     Examples
     --------
-    >>> from fabcost.paper.data.impressions import authors_design
+    >>> from fabcost.paper.data.designs import authors_design
     >>> X, y, *_ = authors_design(200, seed=0)
     >>> [(each.filtered, each.visited) for each in take("ADF", X, y, [100, 200])]
     [(100, 0), (200, 0)]

@@ -13,12 +13,12 @@ from rich.table import Table as ScreenTable
 
 import fabcost
 from fabcost.paper import contents
-from fabcost.paper.engine import origin, runner
-from fabcost.paper.engine.parts import Part
+from fabcost.paper.engine import environment, runner
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Store, Unit
-from fabcost.paper.report import results
+from fabcost.paper.report import summary
 from fabcost.paper.report.html import Report, Section, render
+from fabcost.paper.report.parts import Part
 from fabcost.paper.report.wording import duration
 
 UNITS, FIGURES = "units", "figures"
@@ -39,7 +39,7 @@ def reproduce(
     a run that was interrupted and continued ends with the same report as asking once more.
     """
     units = [*(unit for part in parts for unit in part.units(scale, seed)), contents.ERRATA]
-    store = Store(out / UNITS, origin.describe())
+    store = Store(out / UNITS, environment.describe())
     found = _computed(units, store, jobs, console)
     gathered = {part.name: part.gather(scale, found) for part in parts}
     origins = [store.origin(unit) for unit in units]
@@ -53,7 +53,7 @@ def reproduce(
         errata=contents.errata_table(found),
         changes=[change for part in parts for change in part.changes(gathered[part.name])],
     )
-    _write(report, out, results.summary(report, scale, gathered, found, origins))
+    _write(report, out, summary.summary(report, scale, gathered, found, origins))
     _tell(report, out, console)
     return report
 
@@ -107,11 +107,11 @@ def _section(part: Part, gathered: Any) -> Section:
     return Section(part.name, part.title, part.introduction, part.claims(gathered), pictures)
 
 
-def _write(report: Report, out: Path, summary: str) -> None:
+def _write(report: Report, out: Path, results: str) -> None:
     for section in report.sections:
         for picture in section.pictures:
             picture.write(out / FIGURES)
-    (out / "results.json").write_text(summary, encoding="utf-8")
+    (out / "results.json").write_text(results, encoding="utf-8")
     (out / "report.html").write_text(render(report), encoding="utf-8")
 
 

@@ -27,7 +27,7 @@ from fabcost.paper.clicks.players import (
 )
 from fabcost.paper.clicks.published import STRAIGHT, RunawayLaplace
 from fabcost.paper.clicks.results import Bandits, share
-from fabcost.paper.data.impressions import authors_design, day
+from fabcost.paper.data.designs import authors_design, day
 from fabcost.paper.engine.scales import QUICK
 
 TINY = dataclasses.replace(QUICK, day_rows=200, bandit_rounds=60, bandit_seeds=2)

@@ -1,0 +1,1 @@
+"""The documentation of a run of `fabcost reproduce`: ``python -m studies.reproduction``."""
