@@ -13,8 +13,8 @@ from benchmarks import claims
 from benchmarks.claims import Claim
 from benchmarks.click_worlds import CHECKPOINTS, FIXED, FRESH, WORLDS, Entry, Outcome, outcomes
 from benchmarks.documents import origin, write_page
-from fabcost.offline.clicks import LEARNERS
 from fabcost.offline.comparisons import per_cent
+from fabcost.offline.methods import LEARNERS
 
 FLOORS = (12.0, 4.0, 1.0)
 LARGEST_REGRET = 0.93
