@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from fabcost.offline.clicks import LEARNERS
 from fabcost.offline.comparisons import per_cent
+from fabcost.offline.methods import LEARNERS
 from studies import claims
 from studies.claims import Claim
 from studies.clicks.worlds import CHECKPOINTS, FIXED, FRESH, WORLDS, Entry, Outcome, outcomes

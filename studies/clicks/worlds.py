@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_limits
 from fabcost import Gaussian, Thompson
 from fabcost.bandit.environments import FixedCatalogue, FreshCandidates
 from fabcost.impressions import FloatArray
-from fabcost.offline.clicks import Contender, Environment, run
+from fabcost.offline.clicks import Environment, run
+from fabcost.offline.methods import PRIOR_VARIANCE, Contender
 
 WEIGHTS = 15
-PRIOR_VARIANCE = 100.0
 CHECKPOINTS = (100, 300, 1000)
 
 

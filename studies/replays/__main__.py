@@ -16,15 +16,15 @@ from rich.table import Table
 
 from fabcost.offline.comparisons import average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog
+from fabcost.offline.methods import PRIOR_VARIANCE, THOMPSON, contenders
 from fabcost.offline.replay.figure import draw_differences
 from fabcost.offline.replay.report import chosen
-from fabcost.offline.replay.runs import THOMPSON, Replays, Settings, contenders, measure
+from fabcost.offline.replay.runs import Replays, Settings, measure
 from fabcost.offline.replay.selection import Selection
 from studies.documents import DOCS, origin, write_page
 from studies.replays.logs import LOGS, data_directory
 
 FEATURES = 15
-PRIOR_VARIANCE = 100.0
 CHECKPOINTS = (100, 300, 1000)
 QUICK_ROUNDS, QUICK_SEEDS = 300, 4
 LEAST_CLICKS = 10.0  # of the baseline, for its per cent to mean something

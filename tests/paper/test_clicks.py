@@ -22,10 +22,10 @@ from fabcost.paper.clicks.players import (
     PAPERS,
     PUBLISHED,
     RANDOM,
+    STRAIGHT,
     is_refit,
     play,
 )
-from fabcost.paper.clicks.published import STRAIGHT, RunawayLaplace
 from fabcost.paper.clicks.results import Bandits, share
 from fabcost.paper.data.designs import authors_design, day
 from fabcost.paper.engine.scales import QUICK
@@ -174,7 +174,7 @@ def test_the_published_baseline_in_closed_form_is_the_published_one() -> None:
     data = authors_design(700, seed=5)
     X, y = data.X[:, :3], data.y
     prior = Gaussian.isotropic(3, variance=100.0)
-    straight, refitted = RunawayLaplace(prior), LaplaceAsPublished(prior)
+    straight, refitted = LaplaceAsPublished(prior, straight=STRAIGHT), LaplaceAsPublished(prior)
     since = 0
     for row, label in zip(X, y, strict=True):
         straight.observe(row, label)
@@ -189,7 +189,7 @@ def test_the_published_baseline_in_closed_form_is_the_published_one() -> None:
 
 def test_a_prior_of_another_mean_is_refused() -> None:
     with pytest.raises(ValueError, match="the published one is zero"):
-        RunawayLaplace(Gaussian.isotropic(2, mean=1.0))
+        LaplaceAsPublished(Gaussian.isotropic(2, mean=1.0), straight=STRAIGHT)
 
 
 def test_the_figure_has_six_panels(tiny: Bandits) -> None:

@@ -205,6 +205,10 @@ def fit_as_published(
     rows, labels = as_impressions(X, y, prior.dimension)
     fitted = prior
     for t in range(first_fit, labels.size):
-        runaway = Gaussian.from_root(prior.mean, fitted.root)
-        fitted = _fit_checked(runaway, rows[:t], labels[:t], fitted.mean)
+        fitted = refit_as_published(prior, fitted, rows[:t], labels[:t])
     return fitted
+
+
+def refit_as_published(prior: Gaussian, fitted: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
+    """One fit of `fit_as_published`: the defect is that the last fit's spread is the prior's."""
+    return _fit_checked(Gaussian.from_root(prior.mean, fitted.root), X, y, fitted.mean)

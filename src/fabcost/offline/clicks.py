@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
@@ -10,35 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.baselines import (
-    BatchLaplace,
-    LaplaceAsPublished,
-    Learner,
-    LinearGaussian,
-    OnlineLaplace,
-)
 from fabcost.bandit.environments import Round
-from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
-
-MakeLearner = Callable[[Gaussian], Learner]
-
-LEARNERS: dict[str, MakeLearner] = {
-    "FAB-COST": FabCost,
-    "FAB-COST, paper": lambda prior: FabCost(
-        prior, refresh=Refresh.at(100, 10_000), moments="mackay"
-    ),
-    "ADF": lambda prior: FabCost(prior, refresh=Refresh.never()),
-    "EP": lambda prior: FabCost(prior, refresh=Refresh.always(), tolerance=1e-4),
-    "Laplace": BatchLaplace,
-    "Laplace, online": OnlineLaplace,
-    "Laplace, diagonal": lambda prior: OnlineLaplace(prior, covariance="diagonal"),
-    "Laplace, published": LaplaceAsPublished,
-    "linear": LinearGaussian,
-}
+from fabcost.offline.methods import LEARNERS, Contender
 
 
 class Environment(Protocol):
@@ -47,18 +22,6 @@ class Environment(Protocol):
     def rounds(self, rng: np.random.Generator) -> Iterable[Round]:
         """A stream of visitors."""
         ...
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A learner under a policy."""
-
-    learner: str
-    policy: Policy = Thompson()  # noqa: RUF009 - a frozen value
-
-    def __str__(self) -> str:
-        scale = getattr(self.policy, "scale", None)
-        return self.learner if scale == 1.0 else f"{self.learner}, {self.policy}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 
-from fabcost.bandit.baselines import BatchLaplace
+from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished
 from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.inference.schedule import Refresh
-from fabcost.offline.clicks import LEARNERS, MakeLearner
+from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, MakeLearner
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import marks
-from fabcost.paper.clicks.published import RunawayLaplace
 from fabcost.paper.data.designs import day
 from fabcost.paper.engine.units import Result
 
@@ -21,7 +20,8 @@ PAPERS, OURS = "FAB-COST, paper", "FAB-COST"
 CORRECT, PUBLISHED, RANDOM = "Laplace", "Laplace, published", "uniform"
 EVERY_ROUND = "Laplace, every round"
 
-PRIOR_VARIANCE = 100.0
+#: No |xᵀθ| above this: there σ(η) = ½ + η/4 to η²/12 of the second term, below 1e-5 of it.
+STRAIGHT = 0.01
 #: Correct Laplace is refitted after each of so many impressions, then when the data have grown so.
 REFITTED_EACH, REFIT_GROWTH = 1_000, 1.02
 #: The round at which that schedule is checked against a refit after every impression.
@@ -47,7 +47,7 @@ PLAYERS: dict[str, tuple[MakeLearner, Policy]] = {
     PAPERS: (LEARNERS["FAB-COST, paper"], Thompson()),
     OURS: (LEARNERS["FAB-COST"], Thompson()),
     CORRECT: (lambda prior: BatchLaplace(prior, refit=Refresh.when(is_refit)), Thompson()),
-    PUBLISHED: (RunawayLaplace, Thompson()),
+    PUBLISHED: (lambda prior: LaplaceAsPublished(prior, straight=STRAIGHT), Thompson()),
     RANDOM: (LEARNERS["ADF"], Uniform()),
     EVERY_ROUND: (BatchLaplace, Thompson()),
 }
