@@ -11,9 +11,15 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
-from fabcost.paper.tour.accuracy import Accuracy, Summary, measure, summarise
-from fabcost.paper.tour.figure import draw_accuracy
-from fabcost.paper.tour.table import CAPTION, accuracy_markdown, accuracy_table
+from fabcost.paper.tour import (
+    CAPTION,
+    Accuracies,
+    Accuracy,
+    draw,
+    measure,
+    screen_table,
+    table_lines,
+)
 from fabcost.worlds.cold_start import simulate
 from studies.documents import DOCS, origin, write_page
 
@@ -24,7 +30,7 @@ LEAST_GAIN = 10.0
 GAIN_UP_TO = 1000
 
 
-def holds(cell: Summary) -> bool:
+def holds(cell: Accuracies) -> bool:
     """Whether EP is as accurate as claimed, beyond what the sampler itself can tell."""
     close = cell.mean_errors["EP"] <= ALLOWED_MEAN_ERROR + cell.sampler_error
     return close and (cell.rows > GAIN_UP_TO or cell.gain >= LEAST_GAIN)
@@ -34,8 +40,7 @@ def measure_cell(seed: int, variance: float, rows: int, draws: int) -> Accuracy:
     """One posterior of one stream, on one thread."""
     data = simulate(max(SIZES), rng=np.random.default_rng(seed))
     with threadpool_limits(1):
-        [point] = measure(data, sizes=(rows,), prior_variances=(variance,), draws=draws, seed=seed)
-    return point
+        return measure(data, rows, prior_variance=variance, draws=draws, seed=seed)
 
 
 def measure_all(streams: int, draws: int, console: Console) -> list[Accuracy]:
@@ -50,7 +55,20 @@ def measure_all(streams: int, draws: int, console: Console) -> list[Accuracy]:
     return [done[cell] for cell in cells]
 
 
-def page(groups: list[list[Summary]], streams: int, command: str) -> str:
+def averages(points: list[Accuracy]) -> list[list[Accuracies]]:
+    """Over the streams, for each size; a list for each prior variance."""
+    cells = groupby(points, key=lambda point: (point.prior_variance, point.rows))
+    means = [Accuracies.of(list(cell)) for _, cell in cells]
+    return [list(group) for _, group in groupby(means, key=lambda cell: cell.prior_variance)]
+
+
+def markdown(points: list[Accuracies]) -> str:
+    heading, *lines = table_lines(points)
+    rule = ("---",) + ("---:",) * len(points)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
+
+
+def page(groups: list[list[Accuracies]], streams: int, command: str) -> str:
     parts = [
         "# Accuracy at the cold start",
         origin(command),
@@ -61,13 +79,13 @@ def page(groups: list[list[Summary]], streams: int, command: str) -> str:
         "![One posterior and the errors](images/accuracy.png)",
     ]
     for group in groups:
-        parts += [f"## Prior variance {group[0].prior_variance:g}", accuracy_markdown(group)]
+        parts += [f"## Prior variance {group[0].prior_variance:g}", markdown(group)]
         parts.append(_variances(group))
     parts.append(verdict([cell for group in groups for cell in group]))
     return "\n\n".join(parts)
 
 
-def verdict(cells: list[Summary]) -> str:
+def verdict(cells: list[Accuracies]) -> str:
     missed = [f"{c.rows} rows, variance {c.prior_variance:g}" for c in cells if not holds(c)]
     claim = (
         f"EP's error at most {ALLOWED_MEAN_ERROR} above the sampler's own, and at least "
@@ -76,7 +94,7 @@ def verdict(cells: list[Summary]) -> str:
     return f"{claim}: {'not at ' + '; '.join(missed) if missed else 'holds in every column'}."
 
 
-def _variances(group: list[Summary]) -> str:
+def _variances(group: list[Accuracies]) -> str:
     errors = ", ".join(
         f"{c.rows:,}: {c.variance_errors['EP']:.2f} / {c.variance_errors['Laplace']:.2f}"
         for c in group
@@ -85,7 +103,7 @@ def _variances(group: list[Summary]) -> str:
 
 
 def _options() -> argparse.Namespace:
-    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m studies.accuracy", description=__doc__)
     arguments.add_argument("--streams", type=int, default=5, help="data sets to average over")
     arguments.add_argument("--draws", type=int, default=20_000, help="of each of two chains")
     arguments.add_argument("--docs", action="store_true", help="write docs/accuracy.md")
@@ -96,14 +114,14 @@ def main() -> None:
     options = _options()
     console = Console()
     points = measure_all(options.streams, options.draws, console)
-    cells = summarise(points)
-    groups = [list(group) for _, group in groupby(cells, key=lambda cell: cell.prior_variance)]
+    groups = averages(points)
+    cells = [cell for group in groups for cell in group]
     for group in groups:
-        console.print(accuracy_table(group))
+        console.print(screen_table(group))
     console.print(verdict(cells))
     if options.docs:
         example = next(p for p in points if (p.rows, p.prior_variance) == (300, 100.0))
-        draw_accuracy(example, groups[-1], DOCS / "images" / "accuracy.png")
+        draw(example, groups[-1], DOCS / "images" / "accuracy.png")
         command = f"python -m studies.accuracy --streams {options.streams} --draws {options.draws}"
         written = write_page("accuracy.md", page(groups, options.streams, command))
         console.print(f"wrote {written}")

@@ -21,10 +21,11 @@ from threadpoolctl import threadpool_limits
 from fabcost import Bandit, Categorical, FabCost, Gaussian, Numeric, Recommender, Schema, Thompson
 from fabcost.bandit.pool.pool import Pool
 from fabcost.impressions import FloatArray
+from fabcost.paper.cost.measure import Action
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page
-from studies.timing import Action, as_text, in_turn, log_log_slope, median
+from studies.timing import as_text, in_turn, log_log_slope, median
 
 Made = TypeVar("Made")
 

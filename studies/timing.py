@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from fabcost.impressions import FloatArray
-from fabcost.paper.cost import timing
-
-Action = Callable[[], object]
+from fabcost.paper.cost import measure
+from fabcost.paper.cost.measure import Action
 
 
 def in_turn(*actions: Action, repeats: int) -> FloatArray:
     """Seconds of each action (columns) in each round (rows), the actions taking turns."""
-    return timing.in_turn(actions, repeats=repeats)
+    return measure.in_turn(actions, repeats=repeats)
 
 
 def median(values: FloatArray) -> float:

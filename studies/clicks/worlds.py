@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fabcost import Gaussian, Thompson
+from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.environments import FixedCatalogue, FreshCandidates
 from fabcost.impressions import FloatArray
-from fabcost.offline.clicks import Environment, run
-from fabcost.offline.methods import PRIOR_VARIANCE, Contender
+from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE
 
 WEIGHTS = 15
 CHECKPOINTS = (100, 300, 1000)
+
+Environment = FreshCandidates | FixedCatalogue
 
 
 def _fresh(rng: np.random.Generator) -> Environment:
@@ -53,13 +56,24 @@ def play(entry: Entry, seed: int) -> FloatArray:
     """Expected clicks at the checkpoints, those of a random choice, then the final regret."""
     weights, _ = np.random.default_rng(seed).spawn(2)
     environment = WORLDS[entry.world](weights)
-    prior = Gaussian.isotropic(WEIGHTS, variance=PRIOR_VARIANCE)
-    contender = Contender(entry.learner, Thompson(scale=entry.scale))
     with threadpool_limits(1):
-        course = run(contender, environment, prior, rounds=CHECKPOINTS[-1], seed=seed)
+        expected, best, average = _meet(entry, environment, seed).cumsum(axis=1)
     at = np.array(CHECKPOINTS) - 1
-    clicks, random = course.expected.cumsum()[at], course.average.cumsum()[at]
-    return np.concatenate([clicks, random, course.regret[-1:]])
+    return np.concatenate([expected[at], average[at], (best - expected)[-1:]])
+
+
+def _meet(entry: Entry, environment: Environment, seed: int) -> FloatArray:
+    """Click probabilities of the choice, of the best and of the average item, by visitor."""
+    visitors, choices = np.random.default_rng(seed).spawn(2)
+    learner = LEARNERS[entry.learner](Gaussian.isotropic(WEIGHTS, variance=PRIOR_VARIANCE))
+    bandit = Bandit(learner, policy=Thompson(scale=entry.scale), seed=choices)
+    seen = np.empty((3, CHECKPOINTS[-1]))
+    for t, visitor in enumerate(islice(environment.rounds(visitors), CHECKPOINTS[-1])):
+        index = bandit.choose(visitor.rows).index
+        bandit.learn(visitor.rows[index], visitor.clicked(index))
+        p = visitor.probability
+        seen[:, t] = p[index], p.max(), p.mean()
+    return seen
 
 
 def outcomes(entries: list[Entry], seeds: int) -> Iterator[tuple[Entry, Outcome]]:

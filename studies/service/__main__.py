@@ -251,7 +251,7 @@ def measure(size: Size) -> list[Claim]:
 
 def main() -> int:
     """Measure, print, and with ``--docs`` write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.service", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small, to see whether it runs")
     parser.add_argument("--docs", action="store_true", help="write docs/load.md")
     given = parser.parse_args()

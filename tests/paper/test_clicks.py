@@ -15,7 +15,7 @@ from fabcost.offline.replay.runs import Replays
 from fabcost.paper.clicks import measure
 from fabcost.paper.clicks.claims import claims
 from fabcost.paper.clicks.figure import draw_bandits
-from fabcost.paper.clicks.players import (
+from fabcost.paper.clicks.measure import (
     CORRECT,
     EVERY_ROUND,
     OURS,
@@ -23,10 +23,11 @@ from fabcost.paper.clicks.players import (
     PUBLISHED,
     RANDOM,
     STRAIGHT,
+    Bandits,
     is_refit,
     play,
+    share,
 )
-from fabcost.paper.clicks.results import Bandits, share
 from fabcost.paper.data.designs import authors_design, day
 from fabcost.paper.engine.scales import QUICK
 

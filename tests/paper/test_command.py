@@ -19,8 +19,7 @@ from typing import Any, get_args
 import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
-from studies.reproduction import __main__ as docs
-from studies.reproduction import markdown
+from studies import reproduction as pages
 from typer.testing import CliRunner
 
 import fabcost
@@ -28,8 +27,7 @@ from fabcost.cli import application
 from fabcost.paper import contents, reproduction
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report.claims import PaperClaim, Verdict
-from fabcost.paper.report.parts import Change, Part, Plot
+from fabcost.paper.report.parts import Change, PaperClaim, Part, Plot, Verdict
 from tests.paper import pieces
 
 TINY = Scale(
@@ -93,15 +91,15 @@ def test_the_documentation_has_its_claims(
     first: tuple[Path, str, dict[str, Any]], tmp_path: Path
 ) -> None:
     out, _, numbers = first
-    (tmp_path / docs.README).write_text(f"{markdown.BEGIN}{markdown.END}", encoding="utf-8")
-    docs.take(out, tmp_path)
-    docs.write(tmp_path)
-    page = (tmp_path / docs.PAGE).read_text(encoding="utf-8")
+    (tmp_path / pages.README).write_text(f"{pages.BEGIN}{pages.END}", encoding="utf-8")
+    pages.take(out, tmp_path)
+    pages.write(tmp_path)
+    page = (tmp_path / pages.PAGE).read_text(encoding="utf-8")
     for claim in numbers["claims"]:
         for text in (claim["claim"], claim["measured"], claim["reason"]):
-            assert markdown.escape(text) in page
-    for name in markdown.SHOWN:
-        copied = (tmp_path / docs.IMAGES / f"reproduction-{name}.png").read_bytes()
+            assert pages.escape(text) in page
+    for name in pages.SHOWN:
+        copied = (tmp_path / pages.IMAGES / f"reproduction-{name}.png").read_bytes()
         assert copied == (out / "figures" / f"{name}.png").read_bytes()
 
 

@@ -11,16 +11,17 @@ from matplotlib.figure import Figure
 
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
+from fabcost.offline.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import QUICK
-from fabcost.paper.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.posteriors import measure
 from fabcost.paper.posteriors.claims import claims
 from fabcost.paper.posteriors.figure import (
     draw_ep_and_adf,
     draw_fab_cost_and_laplace,
 )
-from fabcost.paper.posteriors.results import Marginals
+from fabcost.paper.posteriors.measure import Marginals
+from fabcost.paper.report.parts import Plot
 from fabcost.paper.report.pictures import Picture
 
 pytest.importorskip("nutpie")
@@ -101,8 +102,8 @@ def test_verdicts_follow_the_numbers(tiny: Marginals) -> None:
 
 @pytest.mark.parametrize("draw", [draw_ep_and_adf, draw_fab_cost_and_laplace])
 def test_figures_are_drawn(draw: Callable[[Marginals], Figure], tiny: Marginals) -> None:
+    assert len(Picture.of(Plot("a", draw, "b", "c"), tiny).png) > 10_000
     figure = draw(tiny)
-    assert len(Picture.of(figure, name="a", shows="b", caption="c").png) > 10_000
     titles = [axes.get_title() for axes in figure.axes]
     assert titles[0].startswith("500 impressions")
     # A marginal that is too far away to be drawn is named.

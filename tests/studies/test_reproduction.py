@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from studies.reproduction import __main__ as docs
-from studies.reproduction import markdown
+from studies import reproduction
 
 from fabcost.paper import contents
-from fabcost.paper.report import summary
 
 ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG of "
@@ -20,7 +18,7 @@ PNG = b"\x89PNG of "
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    kept: dict[str, Any] = json.loads((ROOT / docs.RESULTS).read_text(encoding="utf-8"))
+    kept: dict[str, Any] = json.loads((ROOT / reproduction.RESULTS).read_text(encoding="utf-8"))
     return kept
 
 
@@ -28,7 +26,7 @@ def finished(place: Path, content: dict[str, Any]) -> Path:
     """A directory as `fabcost reproduce` leaves it."""
     (place / "figures").mkdir(parents=True)
     (place / "results.json").write_text(json.dumps({**content, "units": {}}), encoding="utf-8")
-    for name in markdown.SHOWN:
+    for name in reproduction.SHOWN:
         (place / "figures" / f"{name}.png").write_bytes(PNG + name.encode())
     return place
 
@@ -36,7 +34,7 @@ def finished(place: Path, content: dict[str, Any]) -> Path:
 def checkout(place: Path) -> Path:
     place.mkdir()
     (place / "README.md").write_text(
-        f"# It\n\n{markdown.BEGIN}\nold\n{markdown.END}\n\nEnd.\n", encoding="utf-8"
+        f"# It\n\n{reproduction.BEGIN}\nold\n{reproduction.END}\n\nEnd.\n", encoding="utf-8"
     )
     return place
 
@@ -47,57 +45,57 @@ def files(place: Path) -> dict[str, bytes]:
 
 
 def test_the_page_is_up_to_date(content: dict[str, Any]) -> None:
-    assert (ROOT / docs.PAGE).read_text(encoding="utf-8") == markdown.page(content)
+    assert (ROOT / reproduction.PAGE).read_text(encoding="utf-8") == reproduction.page(content)
 
 
 def test_the_readme_is_up_to_date_and_short(content: dict[str, Any]) -> None:
-    readme = (ROOT / docs.README).read_text(encoding="utf-8")
-    assert markdown.put(readme, markdown.block(content)) == readme
+    readme = (ROOT / reproduction.README).read_text(encoding="utf-8")
+    assert reproduction.put(readme, reproduction.block(content)) == readme
     assert len(readme.splitlines()) < 150
 
 
 def test_the_results_are_small_and_say_where_they_come_from(content: dict[str, Any]) -> None:
-    assert (ROOT / docs.RESULTS).stat().st_size < 200_000
-    page, block = markdown.page(content), markdown.block(content)
+    assert (ROOT / reproduction.RESULTS).stat().st_size < 200_000
+    page, block = reproduction.page(content), reproduction.block(content)
     for name in ("Scale", "Seed", "Commit", "Finished"):
         value = content["settings"][name]
         assert value
         assert value in page
         assert value in block
     for name in ("Machine", "Computing time"):
-        assert markdown.escape(content["settings"][name]) in page
+        assert reproduction.escape(content["settings"][name]) in page
     assert set(content["parts"]) == {"convergence", "bandits"}
 
 
 def test_the_figures_are_there(content: dict[str, Any]) -> None:
-    texts = {"docs": markdown.page(content), "": markdown.block(content)}
-    for name in markdown.SHOWN:
-        path = ROOT / docs.IMAGES / f"reproduction-{name}.png"
+    texts = {"docs": reproduction.page(content), "": reproduction.block(content)}
+    for name in reproduction.SHOWN:
+        path = ROOT / reproduction.IMAGES / f"reproduction-{name}.png"
         assert path.read_bytes().startswith(b"\x89PNG")
         for place, text in texts.items():
             assert f"({path.relative_to(ROOT / place).as_posix()})" in text
 
 
 def test_main_claims_are_of_every_part_and_fit_a_cell(content: dict[str, Any]) -> None:
-    claims = markdown.read_claims(content)
+    claims = reproduction.read_claims(content)
     shown = [claim for claim in claims if claim.main]
     assert 2 * len(contents.PARTS) <= len(shown) <= 10
     assert max(len(claim.measured) for claim in claims) <= 250
-    rows = [line for line in markdown.block(content).splitlines() if line.startswith("| ")]
+    rows = [line for line in reproduction.block(content).splitlines() if line.startswith("| ")]
     assert len(rows) == len(shown) + 2
     assert all(row.count(" | ") == 3 for row in rows)
 
 
 def test_a_run_is_taken_over(content: dict[str, Any], tmp_path: Path) -> None:
     run, root = finished(tmp_path / "run", content), checkout(tmp_path / "root")
-    docs.take(run, root, memory="1.5 GB")
-    docs.write(root)
+    reproduction.take(run, root, memory="1.5 GB")
+    reproduction.write(root)
     written = files(root)
     assert set(written) == {
         "README.md",
         "docs/reproduction.md",
         "docs/reproduction/results.json",
-        *(f"docs/images/reproduction-{name}.png" for name in markdown.SHOWN),
+        *(f"docs/images/reproduction-{name}.png" for name in reproduction.SHOWN),
     }
     assert written["docs/images/reproduction-clicks.png"] == PNG + b"clicks"
     kept = json.loads(written["docs/reproduction/results.json"])
@@ -107,7 +105,7 @@ def test_a_run_is_taken_over(content: dict[str, Any], tmp_path: Path) -> None:
     readme = written["README.md"].decode()
     assert readme.startswith("# It\n\n<!-- reproduction -->\n![")
     assert readme.endswith("<!-- /reproduction -->\n\nEnd.\n")
-    docs.write(root)
+    reproduction.write(root)
     assert files(root) == written
 
 
@@ -115,11 +113,11 @@ def test_other_numbers_give_another_page(content: dict[str, Any]) -> None:
     other = json.loads(json.dumps(content))
     other["claims"][0]["measured"] = "-12.5 % of <a|b>"
     other["scale"]["name"] = "paper"
-    page = markdown.page(other)
+    page = reproduction.page(other)
     assert "−12.5\xa0% of \\<a\\|b>" in page
     assert "smaller than the paper's" not in page
     other["scale"]["name"] = "quick"
-    assert "smaller than the paper's" in markdown.page(other)
+    assert "smaller than the paper's" in reproduction.page(other)
 
 
 @pytest.mark.parametrize("lost", ["figure", "settings", "marks"])
@@ -141,7 +139,7 @@ def test_what_is_not_whole_is_refused(
     before = files(root)
     monkeypatch.chdir(root)
     with pytest.raises(SystemExit) as ended:
-        docs.main([str(run)])
+        reproduction.main([str(run)])
     assert ended.value.code == 2
     complaint = {
         "figure": "clicks.png",
@@ -156,8 +154,8 @@ def test_what_is_not_whole_is_refused(
 
 def test_thinned_curves_belong_together() -> None:
     marks = np.arange(1, 1001)
-    kept = summary.thinned({"marks": marks.tolist(), "clicks": [(2.0 * marks).tolist()] * 3})
+    kept = reproduction.thinned({"marks": marks.tolist(), "clicks": [(2.0 * marks).tolist()] * 3})
     assert kept["marks"][-1] == 1000
     for clicks in kept["clicks"]:
         np.testing.assert_array_equal(clicks, 2.0 * np.array(kept["marks"]))
-    assert summary.thinned(kept) == kept
+    assert reproduction.thinned(kept) == kept

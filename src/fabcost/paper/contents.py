@@ -15,7 +15,7 @@ from fabcost.paper.convergence.figure import (
     draw_design_costs,
 )
 from fabcost.paper.cost import claims as cost_claims
-from fabcost.paper.cost import units as cost
+from fabcost.paper.cost import costs
 from fabcost.paper.cost.figure import draw_cost
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import errata
@@ -25,8 +25,7 @@ from fabcost.paper.posteriors.figure import (
     draw_ep_and_adf,
     draw_fab_cost_and_laplace,
 )
-from fabcost.paper.report import changes
-from fabcost.paper.report.html import Table
+from fabcost.paper.report.html import TextTable
 from fabcost.paper.report.parts import Part, Plot
 
 _MARGINALS = (
@@ -47,7 +46,7 @@ POSTERIORS = Part(
     units=posteriors.units,
     gather=posteriors.gather,
     claims=posterior_claims.claims,
-    changes=changes.of_posteriors,
+    changes=posterior_claims.changes,
     plots=(
         Plot(
             name="ep-and-adf",
@@ -77,7 +76,7 @@ CONVERGENCE = Part(
     units=convergence.units,
     gather=convergence.gather,
     claims=convergence_claims.claims,
-    changes=changes.of_convergence,
+    changes=convergence_claims.changes,
     plots=(
         Plot(
             name="convergence",
@@ -115,10 +114,10 @@ COST = Part(
     "update grows. The paper writes both methods with D × D matrices; this library changes the "
     "belief along one direction for each site. Units that measure time have the machine to "
     "themselves, and methods take turns, so that ratios are more reliable than seconds.",
-    units=cost.units,
-    gather=cost.gather,
+    units=costs.units,
+    gather=costs.gather,
     claims=cost_claims.claims,
-    changes=changes.of_costs,
+    changes=cost_claims.changes,
     plots=(
         Plot(
             name="costs",
@@ -145,7 +144,7 @@ BANDITS = Part(
     units=clicks.units,
     gather=clicks.gather,
     claims=click_claims.claims,
-    changes=changes.of_clicks,
+    changes=click_claims.changes,
     plots=(
         Plot(
             name="clicks",
@@ -162,26 +161,13 @@ BANDITS = Part(
     ),
 )
 PARTS = (POSTERIORS, CONVERGENCE, COST, BANDITS)
-
-
-def demonstrate_errata() -> Result:
-    """The rows of the table of errata; runs what each is about."""
-    return {"rows": errata.rows()}
-
+ERRATA = Unit("errata", errata.demonstrate, weight=3.0)
 
 _ERRATA_WIDTHS = (13, 21, 21, 17, 28)
-ERRATA = Unit("errata", demonstrate_errata, weight=3.0)
 
 
-def errata_table(results: Mapping[str, Result]) -> Table:
-    """The errata, without the names of their tests.
-
-    Examples
-    --------
-    >>> row = ["1. Labels", "0 and 1", "−1 and +1", "By reading", "Much", "test_labels"]
-    >>> errata_table({"errata": {"rows": [row]}}).rows
-    [['1. Labels', '0 and 1', '−1 and +1', 'By reading', 'Much']]
-    """
+def errata_table(results: Mapping[str, Result]) -> TextTable:
+    """The errata, without the names of their tests."""
     columns = dict(zip(errata.HEADING, _ERRATA_WIDTHS, strict=False))
     rows = [row[: len(columns)] for row in results[ERRATA.name]["rows"]]
-    return Table("What is printed, what is right, and what it changes", columns, rows)
+    return TextTable("What is printed, what is right, and what it changes", columns, rows)

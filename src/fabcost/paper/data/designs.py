@@ -70,7 +70,7 @@ _LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
 _SEARCH = 0.6  # correlation of the visitor's wealth with the price of the advert that is shown
 
 
-class Impressions(NamedTuple):
+class Dataset(NamedTuple):
     """Covariates (the first is constant), clicks 0/1, the true weights and the columns' names."""
 
     X: FloatArray
@@ -79,7 +79,7 @@ class Impressions(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Catalogue(NamedTuple):
+class Stock(NamedTuple):
     """Encoded adverts, one per row, and the cumulated shares of impressions that they get."""
 
     features: FloatArray
@@ -87,7 +87,7 @@ class Catalogue(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def authors_design(rows: int, *, seed: int) -> Impressions:
+def authors_design(rows: int, *, seed: int) -> Dataset:
     """An intercept, five uniform covariates and the weights 1.0, 0.2, 1.5, −1.0, −0.7, −0.2.
 
     Examples
@@ -105,7 +105,7 @@ def authors_design(rows: int, *, seed: int) -> Impressions:
 
 
 @lru_cache(maxsize=2)
-def day(rows: int, *, seed: int) -> Impressions:
+def day(rows: int, *, seed: int) -> Dataset:
     """Impressions of made-up car adverts with 15 covariates and about 3 % of clicks.
 
     Fewer rows of the same seed are the first rows of more.
@@ -120,11 +120,11 @@ def day(rows: int, *, seed: int) -> Impressions:
     """
     _check(rows)
     world, calibration, shown = np.random.default_rng(seed).spawn(3)
-    catalogue = _catalogue(world)
-    X = _covariates(catalogue, calibration.random((_CALIBRATION_ROWS, 3)))
+    stock = _stock(world)
+    X = _covariates(stock, calibration.random((_CALIBRATION_ROWS, 3)))
     theta = _weights(X, world)
     uniform = shown.random((rows, 4))  # row by row, hence the first rows do not depend on the last
-    return _read_only(_covariates(catalogue, uniform[:, 1:]), uniform[:, 0], theta, DAY_COLUMNS)
+    return _read_only(_covariates(stock, uniform[:, 1:]), uniform[:, 0], theta, DAY_COLUMNS)
 
 
 def _check(rows: int) -> None:
@@ -134,18 +134,18 @@ def _check(rows: int) -> None:
 
 def _read_only(
     X: FloatArray, uniform: FloatArray, theta: FloatArray, columns: tuple[str, ...]
-) -> Impressions:
+) -> Dataset:
     y = (uniform < expit(X @ theta)).astype(float)
     for array in (X, y, theta):
         array.setflags(write=False)
-    return Impressions(X, y, theta, columns)
+    return Dataset(X, y, theta, columns)
 
 
-def _catalogue(rng: np.random.Generator) -> Catalogue:
+def _stock(rng: np.random.Generator) -> Stock:
     """Adverts with a lognormal popularity: the best tenth gets four tenths of the impressions."""
     features = _encoded(synthetic(ADVERTS, rng=rng))
     shares = np.cumsum(rng.lognormal(0.0, 1.0, ADVERTS))
-    return Catalogue(features, shares / shares[-1])
+    return Stock(features, shares / shares[-1])
 
 
 def _encoded(adverts: Adverts) -> FloatArray:
@@ -160,12 +160,12 @@ def _encoded(adverts: Adverts) -> FloatArray:
     return np.column_stack([limited, np.array(indicators, dtype=float)])
 
 
-def _covariates(catalogue: Catalogue, uniform: FloatArray) -> FloatArray:
+def _covariates(stock: Stock, uniform: FloatArray) -> FloatArray:
     """Rows from three uniform numbers each: the advert, the visitor's device and wealth."""
-    advert = np.searchsorted(catalogue.shares, uniform[:, 0], side="right")
+    advert = np.searchsorted(stock.shares, uniform[:, 0], side="right")
     X = np.empty((len(uniform), len(DAY_COLUMNS)))
     X[:, 0] = 1.0
-    X[:, 1:9] = catalogue.features[advert]
+    X[:, 1:9] = stock.features[advert]
     price = X[:, 1]
     X[:, 9:12] = _visitors(price, uniform[:, 1], uniform[:, 2])
     X[:, 12], X[:, 13], X[:, 14] = X[:, 10] * price, X[:, 11] * price, X[:, 9] * price
@@ -191,4 +191,4 @@ def _weights(X: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 
 #: Each data set by its name on the command line.
-DESIGNS: dict[str, Callable[..., Impressions]] = {"day": day, "authors": authors_design}
+DESIGNS: dict[str, Callable[..., Dataset]] = {"day": day, "authors": authors_design}

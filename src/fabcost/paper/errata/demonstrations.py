@@ -12,10 +12,10 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
+from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.offline.replay.protocol import replay
 from fabcost.paper.data.designs import authors_design, day
-from fabcost.paper.errata.exponential import Natural
-from fabcost.paper.errata.printed import density_filtering
+from fabcost.paper.errata.printed import Natural, density_filtering
 from fabcost.tilted import tilted
 from fabcost.worlds.cold_start import simulate
 
@@ -61,7 +61,7 @@ class Labels(NamedTuple):
 def labels(rows: int = 2_000) -> Labels:
     """The paper's filtering algorithm with non-clicks as −1 and as 0."""
     data = simulate(rows, 3, rng=np.random.default_rng(0))
-    prior = Gaussian.isotropic(3, variance=100.0)
+    prior = Gaussian.isotropic(3, variance=PRIOR_VARIANCE)
 
     def predicted(y: FloatArray) -> float:
         fitted = Gaussian(*density_filtering(prior.mean, prior.covariance, data.X, y))
@@ -132,7 +132,7 @@ class Runaway(NamedTuple):
 def runaway(rows: int = 400) -> Runaway:
     """The published Laplace bandit's fit of all rows beside a quarter of them."""
     data = authors_design(rows, seed=0)
-    prior = Gaussian.isotropic(data.X.shape[1], variance=100.0)
+    prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
     quarter = slice(rows // 4)
     fits = [
         [fit(prior, data.X[part], data.y[part]) for part in (quarter, slice(rows))]
@@ -163,7 +163,7 @@ class Widths(NamedTuple):
 def widths(rows: int = 2_000) -> Widths:
     """Laplace's two widths of every weight on the day of adverts."""
     data = day(rows, seed=0)
-    prior = Gaussian.isotropic(data.X.shape[1], variance=100.0)
+    prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
     fitted = laplace.fit(prior, data.X, data.y)
     ratio = 1.0 / np.sqrt(fitted.precision.diagonal()) / fitted.sd
     return Widths(float(ratio.min()), float(ratio.max()))
@@ -182,14 +182,14 @@ def ties(rows: int = 1_000, rounds: int = 100) -> Ties:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(rows), rng.integers(0, 2, rows)])
     y = (np.arange(rows) < 0.3 * rows).astype(float)
-    learner = FabCost(Gaussian.isotropic(2, variance=100.0))
+    learner = FabCost(Gaussian.isotropic(2, variance=PRIOR_VARIANCE))
     shown = replay(X, y, learner, policy=Thompson(), rng=rng, rounds=rounds)
     return Ties(_lowest_index(X, y, rounds), int(shown.clicks[-1]), float(rounds * y.mean()))
 
 
 def _lowest_index(X: FloatArray, y: FloatArray, rounds: int) -> int:
     """Thompson sampling with a plain argmax over what is left."""
-    learner = FabCost(Gaussian.isotropic(X.shape[1], variance=100.0))
+    learner = FabCost(Gaussian.isotropic(X.shape[1], variance=PRIOR_VARIANCE))
     rng, left, clicks = np.random.default_rng(1), np.ones(len(y), dtype=bool), 0
     for _ in range(rounds):
         scores = np.where(left, X @ learner.posterior.sample(rng), -np.inf)

@@ -1,55 +1,26 @@
-"""The errata of the paper and of the notebooks published with it: one list for page and report.
-
-``python -m fabcost.paper.errata.errata`` prints docs/errata.md.
-"""
+"""The errata of the paper and of the notebooks published with it: one list for page and report."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fabcost.paper.engine.units import Result
 from fabcost.paper.errata import demonstrations
 
-TESTS = "tests/paper/test_errata.py"
 HEADING = ("Erratum", "Printed", "Right", "How it shows", "What it changes", "Test")
-
-_INTRODUCTION = """\
-# Errata
-
-These points concern the text of the paper (FAB-COST; McKenzie, Appleby, House, Walton) and the
-notebooks published with it. None touches its main idea, to combine ADF with EP, which is sound and
-is what this library builds on. Each erratum has a test that demonstrates it by running. The tests
-are in `{tests}`.
-
-Errata 1 and 2 are in the text. Errata 3 to 7 are in the notebooks, whose computations are repeated
-here in code of this library; the notebooks themselves are not part of it and are not run.
-
-This page is printed by `python -m fabcost.paper.errata.errata`, numbers included. Do
-not edit it by hand.
-"""
 
 
 class Erratum(NamedTuple):
-    """One error: what is printed or programmed, what is right, and what the difference makes.
-
-    Attributes
-    ----------
-    found
-        By which check it was found, so that it can be found again.
-    changes
-        Runs the demonstration, and says in a sentence what it showed.
-    test
-        The test that demonstrates it.
-    """
+    """One error: what is printed or programmed, what is right, and what the difference makes."""
 
     number: int
     title: str
     printed: str
     right: str
-    found: str
-    changes: Callable[[], str]
-    test: str
+    found: str  # by which check, so that it can be found again
+    changes: Callable[[], str]  # runs the demonstration, and says in a sentence what it showed
+    test: str  # that demonstrates it
 
 
 def _changed_by_factor_in_b() -> str:
@@ -226,24 +197,6 @@ def rows() -> list[tuple[str, ...]]:
     ]
 
 
-def page() -> str:
-    """The text of docs/errata.md.
-
-    Examples
-    --------
-    >>> page().splitlines()[0]
-    '# Errata'
-    """
-    return "\n".join([_INTRODUCTION.format(tests=TESTS), *map(_section, rows())])
-
-
-def _section(row: tuple[str, ...]) -> str:
-    title, *cells, test = row
-    body = "\n".join(
-        f"- **{name}.** {cell}" for name, cell in zip(HEADING[1:-1], cells, strict=True)
-    )
-    return f"## {title}\n\n{body}\n- **{HEADING[-1]}.** `{test}`\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())
+def demonstrate() -> Result:
+    """The rows as the result of a unit."""
+    return {"rows": rows()}

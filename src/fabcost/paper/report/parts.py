@@ -1,39 +1,59 @@
-"""What a part of the reproduction consists of."""
+"""What a part of the reproduction consists of: its work, its claims, its figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from matplotlib.figure import Figure
 
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report.claims import PaperClaim
-from fabcost.paper.report.pictures import Picture
+
+Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
 
 
-class Plot(NamedTuple):
-    """How a figure is drawn from the results of a part, and what is said about it.
+class PaperClaim(NamedTuple):
+    """What the paper says beside what was measured: a row of the table of claims.
 
     Attributes
     ----------
-    name
-        Of its files.
-    shows
-        What is drawn, for those who cannot see it.
-    caption
-        What to look for.
+    where
+        The section or figure of the paper.
+    claim
+        What is claimed, in a sentence.
+    paper
+        The paper's own figure, or its words.
+    measured
+        Ours, with an interval where there is one.
+    verdict
+        By a rule on the numbers.
+    reason
+        Why the verdict is what it is.
+    seconds
+        How long the measurement took.
+    details
+        Every case behind ``measured``, by name, where there are too many for a row.
+    main
+        Whether a short table has it.
     """
 
-    name: str
-    draw: Callable[[Any], Figure]
-    shows: str
-    caption: str
+    where: str
+    claim: str
+    paper: str
+    measured: str
+    verdict: Verdict
+    reason: str
+    seconds: float
+    details: tuple[tuple[str, str], ...] = ()
+    main: bool = False
 
-    def picture(self, part: Any) -> Picture:
-        """The figure of these results, drawn."""
-        return Picture.of(self.draw(part), name=self.name, shows=self.shows, caption=self.caption)
+
+def verdict_of(held: int, cases: int) -> Verdict:
+    """Whether a claim held in all cases, in some, or in none."""
+    if held == cases:
+        return "reproduced"
+    return "partly" if held else "not reproduced"
 
 
 class Change(NamedTuple):
@@ -42,6 +62,18 @@ class Change(NamedTuple):
     subject: str
     ours: str
     measured: str
+
+
+class Plot(NamedTuple):
+    """How a figure is drawn from what a part measured, and what is said about it.
+
+    ``shows`` is for those who cannot see it, ``caption`` says what to look for.
+    """
+
+    name: str
+    draw: Callable[[Any], Figure]
+    shows: str
+    caption: str
 
 
 class Part(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -12,13 +12,11 @@ import numpy as np
 
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result
-from fabcost.paper.report.html import Report
-
-_LONGEST = 40
+from fabcost.paper.report.html import ReproductionReport
 
 
-def summary(
-    report: Report,
+def text(
+    report: ReproductionReport,
     scale: Scale,
     gathered: Mapping[str, Any],
     found: Mapping[str, Result],
@@ -40,41 +38,6 @@ def summary(
         },
     }
     return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def digest(content: Mapping[str, Any], parts: Collection[str]) -> dict[str, Any]:
-    """What is small enough for the documentation: no units, and the curves of ``parts``, thinned.
-
-    Examples
-    --------
-    >>> digest({"seed": 0, "units": {}, "parts": {"a": [1 / 3], "b": [1]}}, ["a"])
-    {'seed': 0, 'parts': {'a': [0.3333]}}
-    """
-    kept = {name: each for name, each in content.items() if name != "units"}
-    return {**kept, "parts": {name: thinned(content["parts"][name]) for name in parts}}
-
-
-def thinned(value: Any) -> Any:
-    """Numbers to four digits; a list of more than forty keeps so many, evenly spread over it.
-
-    Lists of one length keep the same places, so that curves still belong to their abscissa.
-
-    Examples
-    --------
-    >>> curve = thinned(list(range(100)))
-    >>> len(curve), curve[0], curve[-1]
-    (40, 0, 99)
-    """
-    if isinstance(value, float):
-        return float(f"{value:.4g}")
-    if isinstance(value, dict):
-        return {name: thinned(each) for name, each in value.items()}
-    if not isinstance(value, list):
-        return value
-    if len(value) <= _LONGEST:
-        return [thinned(each) for each in value]
-    places = np.linspace(0, len(value) - 1, _LONGEST).round().astype(int)
-    return [thinned(value[place]) for place in places]
 
 
 def plain(value: Any) -> Any:

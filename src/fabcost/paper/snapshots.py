@@ -11,34 +11,26 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.offline.methods import (
+    ADF,
+    ADF_MACKAY,
+    EP,
+    EP_MACKAY,
+    FAB_COST,
+    FAB_COST_PAPER,
+    FAB_COST_TWICE,
+    LAPLACE,
+    PAPER_REFRESH,
+    PRIOR_VARIANCE,
+)
 from fabcost.tilted import Moments
-
-#: As in the authors' simulations.
-PRIOR_VARIANCE = 100.0
-PAPER_REFRESH = (100, 10_000)
-
-LAPLACE = "Laplace"
-ADF = "ADF"
-ADF_MACKAY = "ADF, MacKay"
-EP = "EP"
-EP_MACKAY = "EP, MacKay"
-FAB_COST = "FAB-COST"
-FAB_COST_TWICE = "FAB-COST, EP twice"
-FAB_COST_PAPER = "FAB-COST, paper"
 
 
 class Snapshot(NamedTuple):
-    """A posterior and the work behind it.
+    """A posterior and the work behind it: ADF steps, visits of EP to sites, and seconds.
 
-    Attributes
-    ----------
-    posterior
-        After so many impressions.
-    filtered, visited
-        ADF steps and visits of EP to sites: since the start of the stream for a learner that
-        goes along with it, of this one fit for a batch method.
-    seconds
-        Likewise.
+    Since the start of the stream for a learner that goes along with it, of this one fit for a
+    batch method.
     """
 
     posterior: Gaussian

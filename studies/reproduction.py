@@ -1,22 +1,38 @@
-"""The reproduction in the documentation: a page, and a few of its claims for the README."""
+"""The documentation's copy of a finished run: ``python -m studies.reproduction DIR``.
+
+Takes results and figures from a directory that `fabcost reproduce` wrote; without DIR, the page and
+a few claims in the README are written anew from the results that are there.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
 
 from fabcost.paper import contents
 from fabcost.paper.engine.scales import PAPER
-from fabcost.paper.report.claims import PaperClaim, Verdict
-from fabcost.paper.report.parts import Plot
+from fabcost.paper.report.parts import PaperClaim, Plot, Verdict
 from fabcost.paper.report.wording import typeset
+
+RESULTS = Path("docs/reproduction/results.json")
+PAGE = Path("docs/reproduction.md")
+IMAGES = Path("docs/images")
+README = Path("README.md")
 
 #: The figures that the documentation shows.
 SHOWN = ("convergence", "clicks")
 BEGIN, END = "<!-- reproduction -->", "<!-- /reproduction -->"
 
+_NEEDED = ("command", "settings", "claims", "parts", "scale")
+_LONGEST = 40  # entries of a list
 _HEADING = ("Claim", "The paper says", "Measured", "Verdict")
 _INTRODUCTION = """\
 # The paper's claims, reproduced
@@ -45,6 +61,96 @@ _SMALL = """
 **This run has the {scale} scale**, which is smaller than the paper's: {rows:,} impressions in a day
 instead of {papers:,}. Intervals are wider for it. `--scale paper` has the paper's sizes.
 """
+
+
+def take(run: Path, root: Path, *, memory: str | None = None) -> None:
+    """Copy results and figures of the run to the checkout at ``root``.
+
+    Parameters
+    ----------
+    memory
+        The most that all processes of the run had at a time, if somebody looked.
+    """
+    content = digest(_read(run / "results.json"), shown_parts())
+    drawn = {name: (run / "figures" / f"{name}.png").read_bytes() for name in SHOWN}
+    if memory is not None:
+        content["settings"]["Peak memory"] = memory
+    (root / RESULTS).parent.mkdir(parents=True, exist_ok=True)
+    (root / RESULTS).write_text(_lines(content), encoding="utf-8")
+    (root / IMAGES).mkdir(parents=True, exist_ok=True)
+    for name, figure in drawn.items():
+        (root / IMAGES / f"reproduction-{name}.png").write_bytes(figure)
+
+
+def write(root: Path) -> None:
+    """Write the page and the README's block from the results at ``root``."""
+    content = _read(root / RESULTS)
+    readme = (root / README).read_text(encoding="utf-8")
+    changed = put(readme, block(content))
+    (root / PAGE).write_text(page(content), encoding="utf-8")
+    (root / README).write_text(changed, encoding="utf-8")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    missing = [name for name in _NEEDED if name not in content]
+    if missing:
+        raise ValueError(
+            f"{path} has no {', '.join(missing)}: it was written by another version; "
+            "fabcost reproduce writes it anew, from the units that it finds"
+        )
+    return content
+
+
+def _lines(content: Mapping[str, Any]) -> str:
+    """JSON with a line for each entry, so that changes can be read."""
+    entries = [f"{json.dumps(name)}: {_entry(each)}" for name, each in content.items()]
+    return "{\n" + ",\n".join(entries) + "\n}\n"
+
+
+def _entry(value: Any) -> str:
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(map(_dumped, value)) + "\n]"
+    return _dumped(value)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def digest(content: Mapping[str, Any], parts: Collection[str]) -> dict[str, Any]:
+    """What is small enough for the documentation: no units, and the curves of ``parts``, thinned.
+
+    Examples
+    --------
+    >>> digest({"seed": 0, "units": {}, "parts": {"a": [1 / 3], "b": [1]}}, ["a"])
+    {'seed': 0, 'parts': {'a': [0.3333]}}
+    """
+    kept = {name: each for name, each in content.items() if name != "units"}
+    return {**kept, "parts": {name: thinned(content["parts"][name]) for name in parts}}
+
+
+def thinned(value: Any) -> Any:
+    """Numbers to four digits; a list of more than forty keeps so many, evenly spread over it.
+
+    Lists of one length keep the same places, so that curves still belong to their abscissa.
+
+    Examples
+    --------
+    >>> curve = thinned(list(range(100)))
+    >>> len(curve), curve[0], curve[-1]
+    (40, 0, 99)
+    """
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: thinned(each) for name, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if len(value) <= _LONGEST:
+        return [thinned(each) for each in value]
+    places = np.linspace(0, len(value) - 1, _LONGEST).round().astype(int)
+    return [thinned(value[place]) for place in places]
 
 
 def page(content: Mapping[str, Any]) -> str:
@@ -167,3 +273,22 @@ def _figure(plot: Plot, directory: str) -> str:
 
 def _cases(claim: PaperClaim) -> str:
     return f"### {escape(claim.claim)}\n\n{_table(('Case', 'Measured'), claim.details)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run from the root of a checkout."""
+    parser = argparse.ArgumentParser(prog="python -m studies.reproduction", description=__doc__)
+    parser.add_argument("run", type=Path, nargs="?", help="what fabcost reproduce --out wrote")
+    parser.add_argument("--memory", help="the run's peak of memory, as in '1.5 GB'")
+    given = parser.parse_args(arguments)
+    try:
+        if given.run is not None:
+            take(given.run, Path(), memory=given.memory)
+        write(Path())
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    sys.stdout.write(f"Written: {PAGE}, {README}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The documentation of a run of `fabcost reproduce`: ``python -m studies.reproduction``."""
