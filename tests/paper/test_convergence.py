@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,7 @@ from fabcost.offline.methods import (
 )
 from fabcost.paper.convergence import measure
 from fabcost.paper.convergence.claims import claims
-from fabcost.paper.convergence.figure import (
-    draw_convergence,
-    draw_day_costs,
-    draw_design_costs,
-)
+from fabcost.paper.convergence.figure import draw_convergence, draw_costs
 from fabcost.paper.convergence.measure import KINDS, Convergence, Curves
 from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import QUICK, Scale
@@ -199,7 +196,10 @@ def test_verdicts_follow_the_numbers(tiny: Convergence) -> None:
     assert claims(tiny)[-1].verdict == "not testable"  # ends before 10,000
 
 
-@pytest.mark.parametrize("draw", [draw_convergence, draw_day_costs, draw_design_costs])
+@pytest.mark.parametrize(
+    "draw",
+    [draw_convergence, partial(draw_costs, name="day"), partial(draw_costs, name="design")],
+)
 def test_figures_are_drawn(draw: Callable[[Convergence], Figure], tiny: Convergence) -> None:
     assert len(Picture.of(Plot("a", draw, "b", "c"), tiny).png) > 10_000
     figure = draw(tiny)

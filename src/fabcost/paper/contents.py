@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fabcost.paper.clicks import claims as click_claims
 from fabcost.paper.clicks import measure as clicks
 from fabcost.paper.clicks.figure import draw_bandits
 from fabcost.paper.convergence import claims as convergence_claims
 from fabcost.paper.convergence import measure as convergence
-from fabcost.paper.convergence.figure import (
-    draw_convergence,
-    draw_day_costs,
-    draw_design_costs,
-)
+from fabcost.paper.convergence.figure import draw_convergence, draw_costs
 from fabcost.paper.cost import claims as cost_claims
 from fabcost.paper.cost import costs
 from fabcost.paper.cost.figure import draw_cost
@@ -21,10 +18,7 @@ from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import errata
 from fabcost.paper.posteriors import claims as posterior_claims
 from fabcost.paper.posteriors import measure as posteriors
-from fabcost.paper.posteriors.figure import (
-    draw_ep_and_adf,
-    draw_fab_cost_and_laplace,
-)
+from fabcost.paper.posteriors.figure import EP_AND_ADF, FAB_COST_AND_LAPLACE, draw_marginals
 from fabcost.paper.report.html import TextTable
 from fabcost.paper.report.parts import Part, Plot
 
@@ -50,7 +44,7 @@ POSTERIORS = Part(
     plots=(
         Plot(
             name="ep-and-adf",
-            draw=draw_ep_and_adf,
+            draw=partial(draw_marginals, names=EP_AND_ADF),
             shows=_MARGINALS + "EP and ADF, each with exact moments and with MacKay’s.",
             caption="The paper’s first figure of posteriors. Early on, see how far ADF is from the "
             "grey draws while EP covers them; and that part of the distance comes from MacKay’s "
@@ -58,7 +52,7 @@ POSTERIORS = Part(
         ),
         Plot(
             name="fab-cost-and-laplace",
-            draw=draw_fab_cost_and_laplace,
+            draw=partial(draw_marginals, names=FAB_COST_AND_LAPLACE),
             shows=_MARGINALS + "FAB-COST, ours and the paper’s, and of Laplace with two widths.",
             caption="The paper’s second figure of posteriors. The dotted curve has the width that "
             "the authors plot for Laplace, 1/√H; the dashed one has the marginal width. Compare "
@@ -92,7 +86,7 @@ CONVERGENCE = Part(
         ),
         Plot(
             name="cost-of-accuracy-day",
-            draw=draw_day_costs,
+            draw=partial(draw_costs, name="day"),
             shows=_COST_CURVES + ", on the day of car adverts.",
             caption="Further down is more accurate, further left is cheaper. EP in batch is paid "
             "for on the right. The paper’s argument is that FAB-COST comes near EP’s accuracy at a "
@@ -101,7 +95,7 @@ CONVERGENCE = Part(
         ),
         Plot(
             name="cost-of-accuracy-design",
-            draw=draw_design_costs,
+            draw=partial(draw_costs, name="design"),
             shows=_COST_CURVES + ", on the authors’ design.",
             caption="The same on the authors’ design.",
         ),

@@ -43,17 +43,8 @@ def draw_convergence(part: Convergence) -> Figure:
     return figure
 
 
-def draw_day_costs(part: Convergence) -> Figure:
-    """Errors against cumulated costs on the day of car adverts."""
-    return _draw_costs(part, "day")
-
-
-def draw_design_costs(part: Convergence) -> Figure:
-    """Errors against cumulated costs on the authors' design."""
-    return _draw_costs(part, "design")
-
-
-def _draw_costs(part: Convergence, name: str) -> Figure:
+def draw_costs(part: Convergence, *, name: str) -> Figure:
+    """Errors against cumulated costs on the data set ``name``."""
     figure = Figure(figsize=(7.5, 5.0), layout="constrained")
     panels = figure.subplots(2, len(_COSTS), sharex="col", sharey="row")
     curves = part.curves[name]

@@ -24,22 +24,15 @@ from fabcost.paper.report.pictures import add_legend
 from fabcost.paper.report.wording import typeset
 
 _CONDITIONAL = "Laplace, 1/√H"
+EP_AND_ADF = (EP, EP_MACKAY, ADF, ADF_MACKAY)
+FAB_COST_AND_LAPLACE = (FAB_COST, FAB_COST_PAPER, LAPLACE, _CONDITIONAL)
 _THIN: dict[str, Any] = {"color": STYLES[LAPLACE].colour, "linestyle": ":", "linewidth": 0.8}
 _SHOWN_SDS = 4.5
 _FARTHEST_SDS = 9.0
 
 
-def draw_ep_and_adf(part: Marginals) -> Figure:
-    """The intercept's marginal by EP and ADF at each size."""
-    return _draw(part, (EP, EP_MACKAY, ADF, ADF_MACKAY))
-
-
-def draw_fab_cost_and_laplace(part: Marginals) -> Figure:
-    """The intercept's marginal by FAB-COST and Laplace, the latter with both of its widths."""
-    return _draw(part, (FAB_COST, FAB_COST_PAPER, LAPLACE, _CONDITIONAL))
-
-
-def _draw(part: Marginals, names: Iterable[str]) -> Figure:
+def draw_marginals(part: Marginals, *, names: Iterable[str]) -> Figure:
+    """The intercept's marginal by some of the methods at each size."""
     columns = 2
     rows = -(-len(part.sizes) // columns)
     figure = Figure(figsize=(7.5, 0.6 + 2.2 * rows), layout="constrained")
