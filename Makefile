@@ -9,7 +9,7 @@ FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check suite lint types layers benchmarks lock format clean
+.PHONY: help setup demo test check suite lint types layers studies benchmarks lock format clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,9 +49,11 @@ types: setup  ## Static types, strictly
 layers: setup  ## Which module may import which
 	$(BIN)/lint-imports
 
-benchmarks: setup  ## Every measurement that the documentation quotes
+studies: setup  ## Every measurement that the documentation quotes
 	for name in inference accuracy peers full_replay catalogue clicks replays service kills; do \
-	  $(BIN)/python -m benchmarks.$$name || exit 1; done
+	  $(BIN)/python -m studies.$$name || exit 1; done
+
+benchmarks: studies
 
 format: setup  ## Rewrite the sources in the house style
 	$(BIN)/ruff check --fix .

@@ -66,9 +66,9 @@ def tour(
     draws: Annotated[int, typer.Option(min=100, help="Reference draws of each chain.")] = 2000,
 ) -> None:
     """How accurate each method is on cold-start data, as a table and a picture."""
-    from fabcost.paper.tour import tour
+    from fabcost.paper.tour import run
 
-    tour.run(out, seed=seed, draws=draws, console=Console())
+    run(out, seed=seed, draws=draws, console=Console())
 
 
 @application.command()
@@ -241,18 +241,20 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper.engine import extras, scales
+    from fabcost.paper.engine import environment, scales
 
     try:
-        extras.require()
+        environment.require()
         size = scales.find(scale)
     except (ImportError, ValueError) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
     try:
-        from fabcost.paper.engine import run
+        from fabcost.paper import reproduction
 
-        run.reproduce(size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console())
+        reproduction.reproduce(
+            size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console()
+        )
     except (KeyboardInterrupt, BrokenProcessPool) as error:
         why = "Interrupted" if isinstance(error, KeyboardInterrupt) else "A process was killed"
         command = ("fabcost", "reproduce", "--scale", scale, "--seed", str(seed), "--out", str(out))

@@ -15,8 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.demo.folder import claimed, new_database
-from fabcost.demo.process import server
+from fabcost.demo.server import claimed, new_database, server
 from fabcost.demo.visits import MODEL, Score, settings, world
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "tests", "benchmarks", "examples")
-OURS = {"fabcost", "tests", "benchmarks", "examples"}
+FOLDERS = ("src", "tests", "studies", "examples")
+OURS = {"fabcost", "tests", "studies", "examples"}
 SAMPLE = """
 import os, yaml
 import azure.core.credentials as known

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from benchmarks.public_logs import LOGS, open_bandit
+from studies.replays.public_logs import LOGS, open_bandit
 
 DATA = os.environ.get("FABCOST_DATA")
 ROWS = {"bank marketing": 41_188, "online shoppers": 12_330}

@@ -14,17 +14,10 @@ from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import Thompson
 from fabcost.offline.comparisons import difference
 from fabcost.offline.logs.impressions import read_log
+from fabcost.offline.methods import THOMPSON, contender, contenders
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.report import chosen
-from fabcost.offline.replay.runs import (
-    THOMPSON,
-    Settings,
-    checkpoints,
-    contender,
-    contenders,
-    marks,
-    measure,
-)
+from fabcost.offline.replay.runs import Settings, checkpoints, marks, measure
 from tests.offline.replay_logs import simulated, written
 
 DATA = os.environ.get("FABCOST_DATA")

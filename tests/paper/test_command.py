@@ -19,17 +19,15 @@ from typing import Any, get_args
 import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
+from studies import reproduction as pages
 from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
-from fabcost.paper import contents
-from fabcost.paper.engine import run
-from fabcost.paper.engine.parts import Change, Part, Plot
+from fabcost.paper import contents, reproduction
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report import docs, markdown
-from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.report.parts import Change, PaperClaim, Part, Plot, Verdict
 from tests.paper import pieces
 
 TINY = Scale(
@@ -56,7 +54,7 @@ MOST_CHARACTERS = 250  # in a cell that is still read
 def reproduce(out: Path, *, seed: int = 0, **settings: Any) -> tuple[str, dict[str, Any]]:
     """The page and the numbers."""
     console = Console(file=io.StringIO())
-    run.reproduce(TINY, seed=seed, out=out, jobs=2, console=console, **settings)
+    reproduction.reproduce(TINY, seed=seed, out=out, jobs=2, console=console, **settings)
     numbers = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return (out / "report.html").read_text(encoding="utf-8"), numbers
 
@@ -93,15 +91,15 @@ def test_the_documentation_has_its_claims(
     first: tuple[Path, str, dict[str, Any]], tmp_path: Path
 ) -> None:
     out, _, numbers = first
-    (tmp_path / docs.README).write_text(f"{markdown.BEGIN}{markdown.END}", encoding="utf-8")
-    docs.take(out, tmp_path)
-    docs.write(tmp_path)
-    page = (tmp_path / docs.PAGE).read_text(encoding="utf-8")
+    (tmp_path / pages.README).write_text(f"{pages.BEGIN}{pages.END}", encoding="utf-8")
+    pages.take(out, tmp_path)
+    pages.write(tmp_path)
+    page = (tmp_path / pages.PAGE).read_text(encoding="utf-8")
     for claim in numbers["claims"]:
         for text in (claim["claim"], claim["measured"], claim["reason"]):
-            assert markdown.escape(text) in page
-    for name in markdown.SHOWN:
-        copied = (tmp_path / docs.IMAGES / f"reproduction-{name}.png").read_bytes()
+            assert pages.escape(text) in page
+    for name in pages.SHOWN:
+        copied = (tmp_path / pages.IMAGES / f"reproduction-{name}.png").read_bytes()
         assert copied == (out / "figures" / f"{name}.png").read_bytes()
 
 

@@ -13,17 +13,16 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.paper.cost.claims import claims
+from fabcost.paper.cost.costs import Batch, Costs, Growth, Sweeps, gather, units
 from fabcost.paper.cost.figure import draw_cost
 from fabcost.paper.cost.measure import FORMS, measure_sweeps
-from fabcost.paper.cost.results import Batch, Costs, Growth, Sweeps
-from fabcost.paper.cost.timing import median_interval, slope_interval
-from fabcost.paper.cost.units import gather, units
-from fabcost.paper.data.impressions import DESIGNS, authors_design, day
+from fabcost.paper.data.designs import DESIGNS, authors_design, day
 from fabcost.paper.engine.scales import PAPER, QUICK, Scale
-from fabcost.paper.engine.units import Result, Store, Unit
-from fabcost.paper.errata import authors
-from fabcost.paper.report.claims import PaperClaim
+from fabcost.paper.engine.units import Result, Unit, UnitFolder
+from fabcost.paper.errata import printed
+from fabcost.paper.report.parts import PaperClaim, Plot
 from fabcost.paper.report.pictures import Picture
+from fabcost.paper.statistics import exponent, median_interval
 
 TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
 SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}
@@ -36,16 +35,16 @@ def tiny(unit: Unit) -> Unit:
     return replace(unit, arguments={**unit.arguments, **smaller})
 
 
-def kept(work: list[Unit], store: Store) -> dict[str, Result]:
+def kept(work: list[Unit], folder: UnitFolder) -> dict[str, Result]:
     """The results as they are read again."""
     for unit in work:
-        store.keep(unit, unit.compute())
-    found = {unit.name: store.find(unit) for unit in work}
+        folder.keep(unit, unit.compute())
+    found = {unit.name: folder.find(unit) for unit in work}
     return {name: result for name, result in found.items() if result is not None}
 
 
 def test_units_run_and_gather(tmp_path: Path) -> None:
-    part = gather(TINY, kept([tiny(unit) for unit in units(TINY, seed=3)], Store(tmp_path)))
+    part = gather(TINY, kept([tiny(unit) for unit in units(TINY, seed=3)], UnitFolder(tmp_path)))
     assert {name: batch.weights for name, batch in part.batches.items()} == {
         "day": 15,
         "authors": 6,
@@ -58,7 +57,7 @@ def test_units_run_and_gather(tmp_path: Path) -> None:
     found = claims(part)
     assert len(found) == 5
     assert all(claim.seconds > 0 for claim in found)
-    assert len(Picture.of(draw_cost(part), name="a", shows="b", caption="c").png) > 10_000
+    assert len(Picture.of(Plot("a", draw_cost, "b", "c"), part).png) > 10_000
 
 
 @pytest.mark.parametrize("scale", [QUICK, PAPER], ids=lambda scale: scale.name)
@@ -82,13 +81,13 @@ def test_seed_reaches_every_unit() -> None:
 def test_matrix_form_is_the_rank_one_form() -> None:
     data, prior = day(60, seed=0), Gaussian.isotropic(15)
     signed = np.where(data.y == 1.0, 1.0, -1.0)
-    mean, covariance = authors.density_filtering(prior.mean, prior.covariance, data.X, signed)
+    mean, covariance = printed.density_filtering(prior.mean, prior.covariance, data.X, signed)
     ours = adf.fit(prior, data.X, data.y, moments="mackay").posterior
     np.testing.assert_allclose(ours.mean, mean, atol=1e-9)
     np.testing.assert_allclose(ours.covariance, covariance, atol=1e-9)
     design, narrow = authors_design(60, seed=0), Gaussian.isotropic(6)
     signed = np.where(design.y == 1.0, 1.0, -1.0)
-    swept, _ = authors.expectation_propagation(
+    swept, _ = printed.expectation_propagation(
         narrow.mean, narrow.covariance, design.X, signed, sweeps=15
     )
     fixed = ep.fit(narrow, design.X, design.y, moments="mackay")
@@ -132,11 +131,11 @@ def test_interval_of_the_median_covers_it() -> None:
 def test_slope_is_the_exponent() -> None:
     sizes = (2.0, 6.0, 20.0)
     rounds = np.array([[0.3 * size**1.7 for size in sizes]] * 3)
-    assert slope_interval(sizes, rounds).median == pytest.approx(1.7)
+    assert exponent(sizes, rounds).value == pytest.approx(1.7)
 
 
 def costs(
-    *, visit: float = 20.0, sweeps: int = 2, exponent: float = 2.5, online: float = 1.0
+    *, visit: float = 20.0, sweeps: int = 2, power: float = 2.5, online: float = 1.0
 ) -> Costs:
     """Costs in which a visit takes so many updates, EP rests after so many sweeps, and so on."""
     noise: FloatArray = np.linspace(1.0, 1.1, 9)
@@ -144,7 +143,7 @@ def costs(
     seconds |= {"matrix ADF": 1e-5 * noise, "matrix EP": visit * 1e-5 * np.ones(9)}
     errors = np.where(np.arange(30) < sweeps - 1, 1.0, 0.0)[None, None]
     sizes = np.array([10.0, 100.0, 1000.0])
-    growth = {form: np.tile(sizes**exponent, (9, 1)) for form in FORMS}
+    growth = {form: np.tile(sizes**power, (9, 1)) for form in FORMS}
     growing = {"ADF": np.ones((9, 3)), "EP": np.tile(sizes**online, (9, 1))}
     both = {"exact": errors, "mackay": errors}
     return Costs(
@@ -165,7 +164,7 @@ def told(part: Costs) -> dict[str, PaperClaim]:
     [
         ("speed-up", {"visit": [20.0, 5.0, 1.0]}, ["reproduced", "partly", "not reproduced"]),
         ("flops", {"visit": [20.0, 2.0, 0.5]}, ["reproduced", "partly", "not reproduced"]),
-        ("cubic", {"exponent": [2.5, 4.0]}, ["reproduced", "not reproduced"]),
+        ("cubic", {"power": [2.5, 4.0]}, ["reproduced", "not reproduced"]),
         ("sweeps", {"sweeps": [3, 6]}, ["reproduced", "not reproduced"]),
         ("online", {"online": [1.0, 0.0]}, ["reproduced", "partly"]),
     ],

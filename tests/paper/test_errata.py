@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studies.errata import TESTS, page
 
 from fabcost import Gaussian
 from fabcost.inference import ep, laplace
-from fabcost.paper.data.impressions import authors_design
+from fabcost.paper.data.designs import authors_design
 from fabcost.paper.errata import demonstrations, errata
-from fabcost.paper.errata.authors import density_filtering
+from fabcost.paper.errata.printed import density_filtering
 from tests.reference import mackay_gradients
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,14 +98,14 @@ def test_erratum_7_the_newest_outcome_is_left_out() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == errata.page()
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_the_page_names_exactly_the_tests_that_exist() -> None:
     named = re.findall(r"`(test_\w+)`", PAGE.read_text(encoding="utf-8"))
     existing = [name for name in globals() if name.startswith("test_erratum_")]
     assert named == existing
-    assert (ROOT / errata.TESTS).samefile(__file__)
+    assert (ROOT / TESTS).samefile(__file__)
 
 
 def test_errata_are_numbered_from_one() -> None:

@@ -12,9 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from fabcost.paper.engine.parts import Change
-from fabcost.paper.report.claims import PaperClaim
-from fabcost.paper.report.html import Report, Section, Table, render
+from fabcost.paper.report.html import ReproductionReport, Section, TextTable, render
+from fabcost.paper.report.parts import Change, PaperClaim, Plot
 from fabcost.paper.report.pictures import Picture
 from fabcost.paper.report.wording import duration, typeset
 
@@ -51,9 +50,12 @@ class Page(HTMLParser):
 
 
 def picture(name: str) -> Picture:
-    figure = Figure(figsize=(2, 1))
-    figure.subplots().plot([0, 1], [1, 0])
-    return Picture.of(figure, name=name, shows=f"{name}: {NASTY}", caption=f"see {NASTY}")
+    def draw(part: None) -> Figure:
+        figure = Figure(figsize=(2, 1))
+        figure.subplots().plot([0, 1], [1, 0])
+        return figure
+
+    return Picture.of(Plot(name, draw, f"{name}: {NASTY}", f"see {NASTY}"), None)
 
 
 def claim(verdict: str, *, text: str = "more clicks", **more: Any) -> PaperClaim:
@@ -61,9 +63,9 @@ def claim(verdict: str, *, text: str = "more clicks", **more: Any) -> PaperClaim
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> ReproductionReport:
     verdicts = ("reproduced", "partly", "not reproduced", "not testable")
-    return Report(
+    return ReproductionReport(
         scale="quick",
         seed=3,
         command="fabcost reproduce --out 'a b'",
@@ -79,13 +81,13 @@ def report() -> Report:
                 [picture("b"), picture("c")],
             ),
         ],
-        errata=Table("Errata", {"Number": 20, "What": 80}, [("1", NASTY), ("2", "x")]),
+        errata=TextTable("Errata", {"Number": 20, "What": 80}, [("1", NASTY), ("2", "x")]),
         changes=[Change("moments", "exact", NASTY)],
     )
 
 
 @pytest.fixture(scope="module")
-def page(report: Report) -> Page:
+def page(report: ReproductionReport) -> Page:
     return Page(render(report))
 
 
@@ -100,7 +102,7 @@ def test_page_is_well_formed_and_names_are_unique(page: Page) -> None:
     assert page.all("html") == [{"lang": "en-GB"}]
 
 
-def test_page_needs_nothing_from_outside(report: Report, page: Page) -> None:
+def test_page_needs_nothing_from_outside(report: ReproductionReport, page: Page) -> None:
     assert not page.all("script")
     assert not page.all("link")
     for _, attributes in page.elements:
@@ -121,12 +123,14 @@ def test_a_figure_is_laid_out_once_for_both_of_its_files() -> None:
     axes = figure.subplots()
     axes.set_ylabel("a long\nlabel")
     before = axes.get_position().x0
-    Picture.of(figure, name="a", shows="b", caption="c")
+    Picture.of(Plot("a", lambda _: figure, "b", "c"), None)
     assert laid_out == [figure]
     assert axes.get_position().x0 != before
 
 
-def test_pictures_are_inside_with_text_in_their_place(report: Report, page: Page) -> None:
+def test_pictures_are_inside_with_text_in_their_place(
+    report: ReproductionReport, page: Page
+) -> None:
     images = page.all("img")
     assert len(images) == len(page.all("figure")) == len(page.all("figcaption")) == 3
     assert [image["alt"] for image in images] == [f"{name}: {NASTY}" for name in "abc"]
@@ -175,12 +179,14 @@ def test_only_signs_become_minus(given: str, shown: str | None) -> None:
     assert typeset(given) == (shown or given)
 
 
-def test_same_contents_give_the_same_bytes(report: Report) -> None:
+def test_same_contents_give_the_same_bytes(report: ReproductionReport) -> None:
     assert render(report) == render(report)
     assert picture("a") == picture("a")
 
 
-def test_large_drawing_is_shown_in_dots(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_drawing_is_shown_in_dots(
+    report: ReproductionReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fabcost.paper.report.html._LARGEST_SVG", 10)
     images = Page(render(report)).all("img")
     assert all(str(image["src"]).startswith("data:image/png;base64,iVBOR") for image in images)

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, nuts
-from fabcost.paper.data.impressions import authors_design, day
+from fabcost.paper.data.designs import authors_design, day
 from fabcost.paper.truth.posterior import sample
 from fabcost.paper.truth.ratio import LogRatio
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fabcost.paper.engine import units
-from fabcost.paper.engine.units import Result, Store, Unit
+from fabcost.paper.engine.units import Result, Unit, UnitFolder
 from tests.paper import pieces
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -46,21 +46,21 @@ def assert_same(found: Result | None, kept: Result) -> None:
 @given(result=results)
 def test_what_is_kept_is_found(result: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        Store(Path(directory)).keep(UNIT, result)
-        assert_same(Store(Path(directory)).find(UNIT), result)
+        UnitFolder(Path(directory)).keep(UNIT, result)
+        assert_same(UnitFolder(Path(directory)).find(UNIT), result)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}])
 def test_what_json_does_not_have_is_refused_and_not_found(tmp_path: Path, value: Any) -> None:
-    store = Store(tmp_path)
-    store.keep(UNIT, {"value": 1.0})
+    folder = UnitFolder(tmp_path)
+    folder.keep(UNIT, {"value": 1.0})
     with pytest.raises((ValueError, TypeError)):
-        store.keep(UNIT, {"value": value})
-    assert store.find(UNIT) is None
+        folder.keep(UNIT, {"value": value})
+    assert folder.find(UNIT) is None
 
 
 def test_fingerprint_changes_with_everything_that_matters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that changed has another digest; `test_sources` says when."""
+    """Code that changed has another digest; `test_fingerprint` says when."""
     prints = {
         UNIT.fingerprint,
         Unit("draw", pieces.draw, {"seed": 2}).fingerprint,
@@ -79,37 +79,37 @@ def test_fingerprint_does_not_change_with_what_does_not_matter() -> None:
 
 
 def test_result_of_other_code_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path)
-    store.keep(UNIT, UNIT.compute())
-    assert store.find(UNIT) is not None
+    folder = UnitFolder(tmp_path)
+    folder.keep(UNIT, UNIT.compute())
+    assert folder.find(UNIT) is not None
     monkeypatch.setattr(units, "digest", "{} as of tomorrow".format)
-    assert store.find(UNIT) is None
+    assert folder.find(UNIT) is None
 
 
 def test_result_of_other_arguments_is_not_found(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.keep(UNIT, UNIT.compute())
+    folder = UnitFolder(tmp_path)
+    folder.keep(UNIT, UNIT.compute())
     other = Unit("draw", pieces.draw, {"seed": 2})
-    assert store.find(other) is None
-    store.keep(other, other.compute())
-    assert store.find(UNIT) is None
-    assert_same(store.find(other), {**pieces.draw(2), "seconds": store.find(other)["seconds"]})  # type: ignore[index]
+    assert folder.find(other) is None
+    folder.keep(other, other.compute())
+    assert folder.find(UNIT) is None
+    assert_same(folder.find(other), {**pieces.draw(2), "seconds": folder.find(other)["seconds"]})  # type: ignore[index]
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "other"])
 def test_damaged_files_count_as_missing(tmp_path: Path, suffix: str, damage: str) -> None:
-    store = Store(tmp_path)
-    store.keep(UNIT, {"curve": np.arange(100.0), "value": 1})
+    folder = UnitFolder(tmp_path)
+    folder.keep(UNIT, {"curve": np.arange(100.0), "value": 1})
     path = tmp_path / f"draw{suffix}"
     whole = path.read_bytes()
     if damage == "gone":
         path.unlink()
     else:
         path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "other": b"[]"}[damage])
-    assert store.find(UNIT) is None
-    store.keep(UNIT, {"value": 2})
-    assert_same(store.find(UNIT), {"value": 2})
+    assert folder.find(UNIT) is None
+    folder.keep(UNIT, {"value": 2})
+    assert_same(folder.find(UNIT), {"value": 2})
 
 
 @pytest.mark.parametrize("complete", [0, 1])
@@ -117,8 +117,8 @@ def test_interrupted_writing_leaves_no_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complete: int
 ) -> None:
     """Arrays of the new result must not be found with the values of the one before."""
-    store = Store(tmp_path)
-    store.keep(UNIT, {"value": 1, "curve": np.zeros(2)})
+    folder = UnitFolder(tmp_path)
+    folder.keep(UNIT, {"value": 1, "curve": np.zeros(2)})
     left, replace = [None] * complete, os.replace
 
     def break_off(source: Path, target: Path) -> None:
@@ -130,12 +130,12 @@ def test_interrupted_writing_leaves_no_result(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", break_off)
         with pytest.raises(KeyboardInterrupt):
-            store.keep(UNIT, {"value": 2, "curve": np.ones(2)})
-    assert store.find(UNIT) is None
+            folder.keep(UNIT, {"value": 2, "curve": np.ones(2)})
+    assert folder.find(UNIT) is None
 
 
 def test_origin_is_what_the_store_was_told_when_it_kept(tmp_path: Path) -> None:
-    Store(tmp_path, {"commit": "abc"}).keep(UNIT, {})
-    origin = Store(tmp_path, {"commit": "def"}).origin(UNIT)
+    UnitFolder(tmp_path, {"commit": "abc"}).keep(UNIT, {})
+    origin = UnitFolder(tmp_path, {"commit": "def"}).origin(UNIT)
     assert origin["commit"] == "abc"
     assert origin["finished"].endswith("+00:00")

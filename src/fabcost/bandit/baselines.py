@@ -85,31 +85,86 @@ class OnlineLaplace:
 
 
 class LaplaceAsPublished:
-    """The baseline of the paper's click figure, defects included: see `laplace.fit_as_published`.
+    r"""The baseline of the paper's click figure, defects included: see `laplace.fit_as_published`.
+
+    Each of its fits adds the curvature of *all* rows to the last fit's precision Λ.  The weights
+    fall like one over the number of impressions, and once no row's :math:`|x^\top\theta|` exceeds
+    ``straight`` the logistic function is a straight line to all of them.  Then Newton's method ends
+    after one step, which needs two running sums instead of all rows,
+
+    .. math:: \Lambda \leftarrow \Lambda + \tfrac14 \sum_i x_i x_i^\top, \qquad
+              \theta = \Lambda^{-1}\,\tfrac12 \sum_i y_i x_i .
+
+    Parameters
+    ----------
+    prior
+        The belief before the first impression; of mean zero, as in the paper, if ``straight``.
+    first_fit
+        Impressions before the first fit.
+    straight
+        Bound below which that step is taken; 0 for never.  At 0.01 the line is off by less than
+        1e-5 of its slope's part.
 
     Examples
     --------
-    >>> learner = LaplaceAsPublished(Gaussian.isotropic(1))
+    >>> learner = LaplaceAsPublished(Gaussian.isotropic(1), straight=0.01)
     >>> learner.observe([1.0], 1)
     >>> learner.posterior == Gaussian.isotropic(1)
     True
+    >>> for _ in range(500):
+    ...     learner.observe([1.0], 0)
+    >>> learner.is_straight, bool(abs(learner.posterior.mean[0]) < 0.01)
+    (True, True)
     """
 
-    def __init__(self, prior: Gaussian, *, first_fit: int = 10) -> None:
+    def __init__(self, prior: Gaussian, *, first_fit: int = 10, straight: float = 0.0) -> None:
+        if straight and prior.mean.any():
+            raise ValueError(f"prior has mean {prior.mean} but the published one is zero")
         self.prior = prior
         self.posterior = prior
+        self.is_straight = False
         self._first_fit = first_fit
+        self._straight = straight
         self._history = History(prior.dimension, None)
+        self._precision = prior.precision
+        self._gram = np.zeros((prior.dimension, prior.dimension))
+        self._shift = np.zeros(prior.dimension)
+        self._longest = 0.0
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Refit all rows but this newest one, around the last fit's precision."""
         row, label = as_row(x, self.prior.dimension), as_label(y)
+        if self.is_straight:
+            self._step()
+        else:
+            self._refit()
+            self._history.room()
+            self._history.append(row, label, 1)
+        if self._straight:
+            self._gram += np.outer(row, row)
+            self._shift += 0.5 * label * row
+            self._longest = max(self._longest, float(np.linalg.norm(row)))
+            self._look()
+
+    def _refit(self) -> None:
         X, labels, _ = self._history.kept()
         if labels.size >= self._first_fit:
-            runaway = Gaussian.from_root(self.prior.mean, self.posterior.root)
-            self.posterior = laplace.fit(runaway, X, labels, start=self.posterior.mean).posterior
-        self._history.room()
-        self._history.append(row, label, 1)
+            self.posterior = laplace.refit_as_published(
+                self.prior, self.posterior, X, labels
+            ).posterior
+
+    def _step(self) -> None:
+        self._precision = self._precision + 0.25 * self._gram
+        mean = np.asarray(np.linalg.solve(self._precision, self._shift), dtype=float)
+        factor = np.linalg.cholesky(self._precision)
+        self.posterior = Gaussian.from_kernel(mean, np.linalg.inv(factor).T)
+
+    def _look(self) -> None:
+        """Straight from the first fit on that leaves every row below the bound."""
+        size = float(np.linalg.norm(self.posterior.mean))
+        if not self.is_straight and 0.0 < self._longest * size < self._straight:
+            self.is_straight = True
+            self._precision = self.posterior.precision
 
 
 class LinearGaussian:

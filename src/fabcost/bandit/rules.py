@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -213,6 +213,16 @@ class Uniform:
     ) -> FloatArray:
         """The same for every row."""
         return np.full(rows.shape[0], 1.0 / rows.shape[0])
+
+
+#: The rules by the names that settings and commands give them.
+RULES: dict[str, type[Any]] = {
+    "uniform": Uniform,
+    "greedy": Greedy,
+    "epsilon-greedy": EpsilonGreedy,
+    "thompson": Thompson,
+    "ucb": BayesianUCB,
+}
 
 
 def wins(scores: FloatArray) -> FloatArray:

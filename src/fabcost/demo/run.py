@@ -16,8 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from fabcost.client import Client
-from fabcost.demo.folder import claimed, new_database, note_process
-from fabcost.demo.process import server
+from fabcost.demo.server import claimed, new_database, note_process, server
 from fabcost.demo.visits import MODEL, Score, settings, visits, world
 
 _A_SECOND = 50

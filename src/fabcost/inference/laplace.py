@@ -222,6 +222,10 @@ def fit_as_published(
     rows, labels = as_impressions(X, y, prior.dimension)
     fitted = Fit(prior, converged=True, iterations=0)
     for t in range(first_fit, labels.size):
-        runaway = Gaussian.from_root(prior.mean, fitted.posterior.root)
-        fitted = _newton(runaway, rows[:t], labels[:t], fitted.posterior.mean)
+        fitted = refit_as_published(prior, fitted.posterior, rows[:t], labels[:t])
     return fitted
+
+
+def refit_as_published(prior: Gaussian, fitted: Gaussian, X: FloatArray, y: FloatArray) -> Fit:
+    """One fit of `fit_as_published`: the defect is that the last fit's spread is the prior's."""
+    return _newton(Gaussian.from_root(prior.mean, fitted.root), X, y, fitted.mean)

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fabcost.paper.clicks import claims as click_claims
 from fabcost.paper.clicks import measure as clicks
 from fabcost.paper.clicks.figure import draw_bandits
 from fabcost.paper.convergence import claims as convergence_claims
 from fabcost.paper.convergence import measure as convergence
-from fabcost.paper.convergence.figure import (
-    draw_convergence,
-    draw_day_costs,
-    draw_design_costs,
-)
+from fabcost.paper.convergence.figure import draw_convergence, draw_costs
 from fabcost.paper.cost import claims as cost_claims
-from fabcost.paper.cost import units as cost
+from fabcost.paper.cost import costs
 from fabcost.paper.cost.figure import draw_cost
-from fabcost.paper.engine.parts import Part, Plot
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import errata
 from fabcost.paper.posteriors import claims as posterior_claims
 from fabcost.paper.posteriors import measure as posteriors
-from fabcost.paper.posteriors.figure import (
-    draw_ep_and_adf,
-    draw_fab_cost_and_laplace,
-)
-from fabcost.paper.report import changes
-from fabcost.paper.report.html import Table
+from fabcost.paper.posteriors.figure import EP_AND_ADF, FAB_COST_AND_LAPLACE, draw_marginals
+from fabcost.paper.report.html import TextTable
+from fabcost.paper.report.parts import Part, Plot
 
 _MARGINALS = (
     "Panels, one for each number of impressions: a histogram of NUTS draws of the intercept, and "
@@ -47,11 +40,11 @@ POSTERIORS = Part(
     units=posteriors.units,
     gather=posteriors.gather,
     claims=posterior_claims.claims,
-    changes=changes.of_posteriors,
+    changes=posterior_claims.changes,
     plots=(
         Plot(
             name="ep-and-adf",
-            draw=draw_ep_and_adf,
+            draw=partial(draw_marginals, names=EP_AND_ADF),
             shows=_MARGINALS + "EP and ADF, each with exact moments and with MacKay’s.",
             caption="The paper’s first figure of posteriors. Early on, see how far ADF is from the "
             "grey draws while EP covers them; and that part of the distance comes from MacKay’s "
@@ -59,7 +52,7 @@ POSTERIORS = Part(
         ),
         Plot(
             name="fab-cost-and-laplace",
-            draw=draw_fab_cost_and_laplace,
+            draw=partial(draw_marginals, names=FAB_COST_AND_LAPLACE),
             shows=_MARGINALS + "FAB-COST, ours and the paper’s, and of Laplace with two widths.",
             caption="The paper’s second figure of posteriors. The dotted curve has the width that "
             "the authors plot for Laplace, 1/√H; the dashed one has the marginal width. Compare "
@@ -77,7 +70,7 @@ CONVERGENCE = Part(
     units=convergence.units,
     gather=convergence.gather,
     claims=convergence_claims.claims,
-    changes=changes.of_convergence,
+    changes=convergence_claims.changes,
     plots=(
         Plot(
             name="convergence",
@@ -93,7 +86,7 @@ CONVERGENCE = Part(
         ),
         Plot(
             name="cost-of-accuracy-day",
-            draw=draw_day_costs,
+            draw=partial(draw_costs, name="day"),
             shows=_COST_CURVES + ", on the day of car adverts.",
             caption="Further down is more accurate, further left is cheaper. EP in batch is paid "
             "for on the right. The paper’s argument is that FAB-COST comes near EP’s accuracy at a "
@@ -102,7 +95,7 @@ CONVERGENCE = Part(
         ),
         Plot(
             name="cost-of-accuracy-design",
-            draw=draw_design_costs,
+            draw=partial(draw_costs, name="design"),
             shows=_COST_CURVES + ", on the authors’ design.",
             caption="The same on the authors’ design.",
         ),
@@ -115,10 +108,10 @@ COST = Part(
     "update grows. The paper writes both methods with D × D matrices; this library changes the "
     "belief along one direction for each site. Units that measure time have the machine to "
     "themselves, and methods take turns, so that ratios are more reliable than seconds.",
-    units=cost.units,
-    gather=cost.gather,
+    units=costs.units,
+    gather=costs.gather,
     claims=cost_claims.claims,
-    changes=changes.of_costs,
+    changes=cost_claims.changes,
     plots=(
         Plot(
             name="costs",
@@ -145,7 +138,7 @@ BANDITS = Part(
     units=clicks.units,
     gather=clicks.gather,
     claims=click_claims.claims,
-    changes=changes.of_clicks,
+    changes=click_claims.changes,
     plots=(
         Plot(
             name="clicks",
@@ -162,26 +155,13 @@ BANDITS = Part(
     ),
 )
 PARTS = (POSTERIORS, CONVERGENCE, COST, BANDITS)
-
-
-def demonstrate_errata() -> Result:
-    """The rows of the table of errata; runs what each is about."""
-    return {"rows": errata.rows()}
-
+ERRATA = Unit("errata", errata.demonstrate, weight=3.0)
 
 _ERRATA_WIDTHS = (13, 21, 21, 17, 28)
-ERRATA = Unit("errata", demonstrate_errata, weight=3.0)
 
 
-def errata_table(results: Mapping[str, Result]) -> Table:
-    """The errata, without the names of their tests.
-
-    Examples
-    --------
-    >>> row = ["1. Labels", "0 and 1", "−1 and +1", "By reading", "Much", "test_labels"]
-    >>> errata_table({"errata": {"rows": [row]}}).rows
-    [['1. Labels', '0 and 1', '−1 and +1', 'By reading', 'Much']]
-    """
+def errata_table(results: Mapping[str, Result]) -> TextTable:
+    """The errata, without the names of their tests."""
     columns = dict(zip(errata.HEADING, _ERRATA_WIDTHS, strict=False))
     rows = [row[: len(columns)] for row in results[ERRATA.name]["rows"]]
-    return Table("What is printed, what is right, and what it changes", columns, rows)
+    return TextTable("What is printed, what is right, and what it changes", columns, rows)

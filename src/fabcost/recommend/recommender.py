@@ -12,7 +12,7 @@ import numpy as np
 
 from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.baselines import Learner
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.folded import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
@@ -26,9 +26,7 @@ from fabcost.recommend.saved import check_ledger
 from fabcost.storage import archive
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
-_POLICIES = {
-    each.__name__: each for each in (Thompson, Greedy, EpsilonGreedy, BayesianUCB, Uniform)
-}
+_POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
 @runtime_checkable

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import RULES, Policy, Uniform
 from fabcost.offline.estimators import LEVEL
 
 ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")
 MODELLED = frozenset({"dm", "dr", "sndr"})
-POLICIES: dict[str, Callable[..., Policy]] = {
-    "uniform": Uniform,
-    "greedy": Greedy,
-    "epsilon-greedy": EpsilonGreedy,
-    "thompson": Thompson,
-    "ucb": BayesianUCB,
-}
 _LEARNING = "learning-"
 _ALWAYS = "always:"
 
@@ -92,11 +84,11 @@ class Target:
         if name.startswith(_ALWAYS):
             return cls(name, Uniform(), item=name.removeprefix(_ALWAYS))
         kind, _, argument = name.removeprefix(_LEARNING).partition(":")
-        if kind not in POLICIES:
-            known = ", ".join([*POLICIES, _ALWAYS + "ITEM"])
+        if kind not in RULES:
+            known = ", ".join([*RULES, _ALWAYS + "ITEM"])
             raise ValueError(f"policy is {name!r} but must be one of {known}, or {_LEARNING}…")
         try:
-            policy = POLICIES[kind](float(argument)) if argument else POLICIES[kind]()
+            policy = RULES[kind](float(argument)) if argument else RULES[kind]()
         except (TypeError, ValueError) as error:
             raise ValueError(f"policy {name!r}: {argument!r} does not suit {kind}") from error
         return cls(name, policy, learns=name.startswith(_LEARNING))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fabcost.offline.comparisons import Band, average, difference, per_cent
+from fabcost.offline.methods import Style, style_of
 from fabcost.offline.replay.runs import IntArray, Replays
 
-# Dashes and widths tell the policies apart without colour.
-_COLOURS = ("#000000", "#d95f02", "#7570b3", "#1b9e77", "#e7298a", "#666666", "#a6761d")
-_DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)))
 _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that hides the rest
 
 
@@ -36,8 +36,9 @@ def draw_differences(found: dict[str, Replays], path: Path) -> None:
         panels = np.ravel(figure.subplots(1, len(found), squeeze=False))
         for axes, (title, each) in zip(panels, found.items(), strict=True):
             base = each.clicks[each.baseline]
-            for number, (name, clicks) in enumerate(each.clicks.items()):
-                _draw_band(axes, each.marks, difference(clicks, base), name, _style(number))
+            styles = _styles(each.clicks)
+            for name, clicks in each.clicks.items():
+                _draw_band(axes, each.marks, difference(clicks, base), name, styles[name])
             axes.set_title(title)
             axes.set_xlabel("impressions shown")
         panels[0].set_ylabel(f"clicks beyond {each.baseline}")
@@ -49,10 +50,11 @@ def draw_differences(found: dict[str, Replays], path: Path) -> None:
 def draw_panels(panels: list[Axes], found: Replays) -> None:
     """The three panels of one log."""
     base = found.clicks[found.baseline]
-    for number, (name, clicks) in enumerate(found.clicks.items()):
+    styles = _styles(found.clicks)
+    for name, clicks in found.clicks.items():
         bands = (average(clicks), difference(clicks, base), per_cent(clicks, base))
         for axes, band in zip(panels, bands, strict=True):
-            _draw_band(axes, found.marks, band, name, _style(number))
+            _draw_band(axes, found.marks, band, name, styles[name])
     labels = ("clicks", f"clicks beyond {found.baseline}", f"% beyond {found.baseline}")
     for axes, label in zip(panels, labels, strict=True):
         axes.set_xlabel("impressions shown")
@@ -61,12 +63,15 @@ def draw_panels(panels: list[Axes], found: Replays) -> None:
     _limit_per_cent(panels[2], found)
 
 
-def _style(number: int) -> dict[str, Any]:
-    return {
-        "color": _COLOURS[number % len(_COLOURS)],
-        "linestyle": _DASHES[number % len(_DASHES)],
-        "linewidth": 1.2 + 0.6 * (number // len(_DASHES)),
-    }
+def _styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The style of each contender; further scales of one learner are drawn wider."""
+    met: Counter[Style] = Counter()
+    styles = {}
+    for name in names:
+        style = style_of(name)
+        styles[name] = {**style.line, "linewidth": 1.2 + 0.8 * met[style]}
+        met[style] += 1
+    return styles
 
 
 def _draw_band(axes: Axes, rounds: IntArray, band: Band, name: str, style: dict[str, Any]) -> None:

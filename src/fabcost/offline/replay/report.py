@@ -18,8 +18,9 @@ import fabcost
 from fabcost.impressions import FloatArray
 from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog
+from fabcost.offline.methods import contenders
 from fabcost.offline.replay.figure import draw_replays
-from fabcost.offline.replay.runs import Replays, Settings, checkpoints, contenders, measure
+from fabcost.offline.replay.runs import Replays, Settings, checkpoints, measure
 from fabcost.offline.replay.selection import Selection, select
 
 _SELECTION_STREAM = 1

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.rules import Greedy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.offline.clicks import LEARNERS, Contender
+from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender, contender, contenders
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.workers import Advance, Shared, Task, play_all
 
@@ -22,53 +21,6 @@ DEFAULT_POLICIES = ("fabcost", "laplace", "uniform")
 MOST_POINTS = 1000
 _FRACTIONS = (100, 30, 10, 3, 1)
 _EARLIEST = 10
-
-
-def _spelled(learner: str) -> str:
-    return learner.lower().replace("fab-cost", "fabcost").replace(", ", "-")
-
-
-#: Learners under Thompson sampling, as the command line spells them.
-THOMPSON = {_spelled(learner): learner for learner in LEARNERS}
-#: Policies without a scale; what learns under Uniform does not matter.
-UNSCALED: dict[str, Contender] = {
-    "greedy": Contender("FAB-COST", Greedy()),
-    "uniform": Contender("ADF", Uniform()),
-}
-
-
-def contender(spec: str) -> tuple[str, Contender]:
-    """A policy by name, with its name in full: ``fabcost@0.5`` is Thompson sampling of scale 0.5.
-
-    Examples
-    --------
-    >>> contender("laplace-online@0.50")
-    ('laplace-online@0.5', Contender(learner='Laplace, online', policy=Thompson(scale=0.5)))
-    >>> contender("greedy")[1].policy
-    Greedy()
-    """
-    kind, has_scale, scale = spec.strip().lower().partition("@")
-    if kind in UNSCALED:
-        if has_scale:
-            raise ValueError(f"policy is {spec!r} but {kind} has no scale")
-        return kind, UNSCALED[kind]
-    if kind not in THOMPSON:
-        known = ", ".join([*THOMPSON, *UNSCALED])
-        raise ValueError(f"policy is {spec!r} but must be one of {known}; or as fabcost@0.5")
-    policy = Thompson(_scale(spec, scale) if has_scale else 1.0)
-    name = kind if policy.scale == 1.0 else f"{kind}@{policy.scale:g}"
-    return name, Contender(THOMPSON[kind], policy)
-
-
-def contenders(specs: Iterable[str]) -> dict[str, Contender]:
-    """Policies by their full names, each once.
-
-    Examples
-    --------
-    >>> list(contenders(["fabcost", "uniform", "fabcost@1"]))
-    ['fabcost', 'uniform']
-    """
-    return dict(contender(spec) for spec in specs)
 
 
 @dataclass(frozen=True)
@@ -95,7 +47,7 @@ class Settings:
     seeds: int = 20
     first_seed: int = 0
     rounds: int | None = None
-    prior_variance: float = 100.0
+    prior_variance: float = PRIOR_VARIANCE
 
     def __post_init__(self) -> None:
         if not self.policies:
@@ -186,7 +138,7 @@ def play(
     *,
     seed: int,
     rounds: int,
-    prior_variance: float = 100.0,
+    prior_variance: float = PRIOR_VARIANCE,
     progress: Callable[[int], None] | None = None,
 ) -> IntArray:
     """Clicks so far after each round of one replay.
@@ -247,13 +199,3 @@ def measure(
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
     clicks = {name: shaped[:, place] for place, name in enumerate(players)}
     return Replays(counted, clicks, settings.baseline)
-
-
-def _scale(spec: str, text: str) -> float:
-    try:
-        scale = float(text)
-    except ValueError:
-        scale = math.nan
-    if not (math.isfinite(scale) and scale >= 0.0):
-        raise ValueError(f"policy is {spec!r} but a scale must be a number of at least 0")
-    return scale

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.clicks import Contender
+from fabcost.offline.methods import Contender
 from fabcost.offline.processes import SPAWN, workers
 
 Advance = Callable[[int], None]

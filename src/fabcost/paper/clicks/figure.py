@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fabcost.impressions import FloatArray
 from fabcost.offline.comparisons import Band, average, difference, per_cent
+from fabcost.offline.methods import STYLES
 from fabcost.paper.clicks.claims import PAPERS_GAIN
-from fabcost.paper.clicks.players import (
-    CORRECT,
-    OURS,
-    PAPERS,
-    PUBLISHED,
-    RANDOM,
-)
-from fabcost.paper.clicks.results import Bandits
+from fabcost.paper.clicks.measure import CORRECT, OURS, PAPERS, PUBLISHED, RANDOM, Bandits
+from fabcost.paper.report.pictures import add_legend
 
-# Dashes and widths tell the policies apart without colour, and no two colours are equally light.
-_STYLES: dict[str, dict[str, Any]] = {
-    OURS: {"color": "#178a68", "linestyle": "-", "linewidth": 1.6},
-    PAPERS: {"color": "#000000", "linestyle": (0, (5, 1.5)), "linewidth": 1.2},
-    CORRECT: {"color": "#f0862a", "linestyle": "-.", "linewidth": 1.2},
-    PUBLISHED: {"color": "#4b3f92", "linestyle": ":", "linewidth": 1.8},
-    RANDOM: {"color": "#999999", "linestyle": "-", "linewidth": 0.8},
-}
 _LABELS = {
     OURS: "FAB-COST, our default",
     PAPERS: "FAB-COST, as in the paper",
@@ -37,30 +22,28 @@ _LABELS = {
 }
 _EARLIEST_SHARE = 10  # per cent before a tenth of the rounds is noise that hides the rest
 _FIRST_SHOWN = 10  # rounds; no policy has learned anything before
-_LOOK: Any = {"font.size": 7.5, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def draw_bandits(part: Bandits) -> Figure:
     """Six panels, with 95 % bands over the days."""
-    with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(8.0, 5.4), layout="constrained")
-        panels = figure.subplots(2, 3)
-        _draw_clicks(panels[0, 0], part)
-        _draw_whole_day(panels[1, 0], part)
-        for row, baseline in enumerate((PUBLISHED, CORRECT)):
-            _draw_leads(panels[row, 1], part, baseline)
-            _draw_gains(panels[row, 2], part, baseline)
-        handles, labels = panels[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=5, frameon=False)
+    figure = Figure(figsize=(8.5, 5.4), layout="constrained")
+    panels = figure.subplots(2, 3)
+    _draw_clicks(panels[0, 0], part)
+    _draw_whole_day(panels[1, 0], part)
+    for row, baseline in enumerate((PUBLISHED, CORRECT)):
+        _draw_leads(panels[row, 1], part, baseline)
+        _draw_gains(panels[row, 2], part, baseline)
+    for axes in panels.flat:
+        axes.set_xlabel("impressions shown")
+    add_legend(figure, panels[0, 0], columns=5)
     return figure
 
 
 def _draw_clicks(axes: Axes, part: Bandits) -> None:
-    for policy in _STYLES:
+    for policy in _LABELS:
         _draw_band(axes, part, average(part.replays.clicks[policy]), policy)
     axes.set_title(f"All policies, {part.days} days")
     axes.set_ylabel("clicks so far")
-    _name_rounds(axes)
 
 
 def _draw_leads(axes: Axes, part: Bandits, baseline: str) -> None:
@@ -72,7 +55,6 @@ def _draw_leads(axes: Axes, part: Bandits, baseline: str) -> None:
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.set_title(f"Beyond {_LABELS[baseline]}")
     axes.set_ylabel("difference in clicks")
-    _name_rounds(axes)
 
 
 def _draw_gains(axes: Axes, part: Bandits, baseline: str) -> None:
@@ -97,7 +79,6 @@ def _draw_gains(axes: Axes, part: Bandits, baseline: str) -> None:
     )
     axes.set_title(f"Beyond {_LABELS[baseline]}")
     axes.set_ylabel("difference in per cent")
-    _name_rounds(axes)
 
 
 def _draw_whole_day(axes: Axes, part: Bandits) -> None:
@@ -105,34 +86,27 @@ def _draw_whole_day(axes: Axes, part: Bandits) -> None:
     clicks, last = part.whole.clicks, int(part.whole.marks[-1])
     for baseline in (PUBLISHED, CORRECT):
         lead = clicks[PAPERS][0] - clicks[baseline][0]
-        axes.plot(part.whole.marks, lead, **_STYLES[baseline])
+        axes.plot(part.whole.marks, lead, **STYLES[baseline].line)
     axes.axhline(0.0, color="black", linewidth=0.5)
     axes.set_xscale("log")
     axes.set_xlim(min(_FIRST_SHOWN, last // 2), last)
     axes.set_title(f"One day, all {last:,} impressions")
     axes.set_ylabel("lead of the paper's FAB-COST")
-    _name_rounds(axes)
 
 
 def _draw_band(axes: Axes, part: Bandits, band: Band, policy: str) -> None:
-    style = _STYLES[policy]
-    axes.plot(part.replays.marks, band.mean, label=_LABELS[policy], **style)
-    axes.fill_between(
-        part.replays.marks, band.low, band.high, color=style["color"], alpha=0.15, linewidth=0
-    )
+    style, at = STYLES[policy], part.replays.marks
+    axes.plot(at, band.mean, label=_LABELS[policy], linewidth=1.4, **style.line)
+    axes.fill_between(at, band.low, band.high, color=style.colour, alpha=0.15, linewidth=0)
 
 
 def _draw_edges(axes: Axes, part: Bandits, band: Band, policy: str) -> None:
     """Where shades overlap, the edges say whose they are."""
     for edge in (band.low, band.high):
-        axes.plot(part.replays.marks, edge, **{**_STYLES[policy], "linewidth": 0.5})
+        axes.plot(part.replays.marks, edge, linewidth=0.5, **STYLES[policy].line)
 
 
-def _limit(axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+def _limit(axes: Axes, values: FloatArray) -> None:
     shown = np.append(values[np.isfinite(values)], [0.0, PAPERS_GAIN])
     margin = 0.08 * float(np.ptp(shown))
     axes.set_ylim(float(shown.min()) - margin, float(shown.max()) + margin)
-
-
-def _name_rounds(axes: Axes) -> None:
-    axes.set_xlabel("impressions shown")

@@ -6,30 +6,48 @@ numbers, so that their clicks are compared day by day.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished
+from fabcost.bandit.rules import Policy, Thompson, Uniform
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.offline.comparisons import difference
-from fabcost.offline.replay.runs import Replays
-from fabcost.paper.clicks.players import (
-    CHECKED_ROUNDS,
-    CORRECT,
-    EVERY_ROUND,
-    OURS,
-    PAPERS,
-    PUBLISHED,
-    RANDOM,
-    play,
+from fabcost.inference.schedule import Refresh
+from fabcost.offline.comparisons import Band, difference, per_cent
+from fabcost.offline.methods import (
+    ADF,
+    FAB_COST,
+    FAB_COST_PAPER,
+    LAPLACE,
+    LAPLACE_PUBLISHED,
+    LEARNERS,
+    PRIOR_VARIANCE,
+    UNIFORM,
+    MakeLearner,
 )
-from fabcost.paper.clicks.results import Bandits
+from fabcost.offline.replay.protocol import replay
+from fabcost.offline.replay.runs import Replays, marks
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
 
+PAPERS, OURS = FAB_COST_PAPER, FAB_COST
+CORRECT, PUBLISHED, RANDOM = LAPLACE, LAPLACE_PUBLISHED, UNIFORM
+EVERY_ROUND = "Laplace, every round"
 COMPARED = (PAPERS, OURS, CORRECT, PUBLISHED, RANDOM)
 PLAYED_OUT = (PAPERS, OURS, CORRECT, PUBLISHED)
+
+#: No |xᵀθ| above this: there σ(η) = ½ + η/4 to η²/12 of the second term, below 1e-5 of it.
+STRAIGHT = 0.01
+#: Correct Laplace is refitted after each of so many impressions, then when the data have grown so.
+REFITTED_EACH, REFIT_GROWTH = 1_000, 1.02
+#: The round at which that schedule is checked against a refit after every impression.
+CHECKED_ROUNDS = 3_000
 
 _SEEDS_APART = 1_000
 _WHOLE = "whole"
@@ -37,15 +55,112 @@ _WHOLE = "whole"
 _SECONDS = {PAPERS: 0.2, OURS: 0.15, CORRECT: 0.3, PUBLISHED: 0.6, RANDOM: 0.05, EVERY_ROUND: 3.0}
 
 
-def units(scale: Scale, seed: int) -> list[Unit]:
-    """One replay for each policy and day, the check of the refits, and one day to its end.
+def is_refit(seen: int) -> bool:
+    """Whether correct Laplace is refitted after ``seen`` impressions.
 
     Examples
     --------
-    >>> from fabcost.paper.engine.scales import QUICK
-    >>> len(units(QUICK, 0)) == 6 * QUICK.bandit_seeds + len(PLAYED_OUT)
-    True
+    >>> [seen for seen in range(998, 1070) if is_refit(seen)]
+    [998, 999, 1000, 1020, 1041, 1062]
     """
+    return seen <= REFITTED_EACH or _growths(seen) > _growths(seen - 1)
+
+
+def _growths(seen: int) -> int:
+    return math.floor(math.log(seen / REFITTED_EACH) / math.log(REFIT_GROWTH) + 1e-9)
+
+
+PLAYERS: dict[str, tuple[MakeLearner, Policy]] = {
+    PAPERS: (LEARNERS[PAPERS], Thompson()),
+    OURS: (LEARNERS[OURS], Thompson()),
+    CORRECT: (lambda prior: BatchLaplace(prior, refit=Refresh.when(is_refit)), Thompson()),
+    PUBLISHED: (lambda prior: LaplaceAsPublished(prior, straight=STRAIGHT), Thompson()),
+    RANDOM: (LEARNERS[ADF], Uniform()),
+    EVERY_ROUND: (BatchLaplace, Thompson()),
+}
+
+
+def play(policy: str, rows: int, rounds: int, seed: int) -> Result:
+    """Clicks of one policy on the first ``rows`` impressions of day ``seed``.
+
+    Under the same seed every policy breaks ties alike and sees the same random numbers.
+    """
+    impressions = day(rows, seed=seed)
+    make, choice = PLAYERS[policy]
+    learner = make(Gaussian.isotropic(impressions.X.shape[1], variance=PRIOR_VARIANCE))
+    rng = np.random.default_rng(seed)
+    X, y = impressions.X, impressions.y
+    shown = replay(X, y, learner, policy=choice, rng=rng, rounds=rounds)
+    counted = marks(rounds, [CHECKED_ROUNDS] if rounds > CHECKED_ROUNDS else [])
+    clicks = shown.clicks[counted - 1]
+    return {"marks": counted, "clicks": clicks, "logged": int(y.sum())}
+
+
+@dataclass(frozen=True, eq=False)
+class Bandits:
+    """Clicks of every policy."""
+
+    replays: Replays  # days × marks
+    whole: Replays  # one day played to its last impression
+    logged: int  # clicks in the log of that day
+    #: After how many rounds, and by how many clicks, correct Laplace differs from one that is
+    #: refitted after every impression.
+    checked_at: int
+    refits: Band
+    seconds: tuple[float, float, float]  # of the replays, of those to the end, of the check
+
+    @property
+    def rounds(self) -> int:
+        """How many impressions each replay showed."""
+        return int(self.replays.marks[-1])
+
+    @property
+    def days(self) -> int:
+        """How many days were replayed."""
+        return int(self.replays.clicks[CORRECT].shape[0])
+
+    @property
+    def is_whole_day(self) -> bool:
+        """Whether the day that was played to its end is longer than the replays."""
+        return int(self.whole.marks[-1]) > self.rounds
+
+    def final(self, policy: str) -> FloatArray:
+        """Clicks at the last round, days × 1."""
+        return self.replays.clicks[policy][:, -1:]
+
+    def gain(self, policy: str, baseline: str) -> Band:
+        """Clicks of the policy beyond the baseline's, in per cent, at the last round."""
+        return per_cent(self.final(policy), self.final(baseline))
+
+    def lead(self, policy: str, baseline: str) -> Band:
+        """Clicks of the policy beyond the baseline's at the last round."""
+        return difference(self.final(policy), self.final(baseline))
+
+    @property
+    def defect(self) -> Band:
+        """Share in per cent of the paper's gain that a correct baseline takes away."""
+        return share(self.final(PAPERS), self.final(PUBLISHED), self.final(CORRECT))
+
+
+def share(ours: FloatArray, published: FloatArray, correct: FloatArray) -> Band:
+    r"""The part of the gain over the published baseline that is the baseline's defect.
+
+    Gain over published minus gain over correct, by the gain over published, in clicks:
+    :math:`(C - P)/(F - P)` in per cent, a ratio of means with the interval of `per_cent`.
+    Above 100 means that the correct baseline has more clicks than ours.
+
+    Examples
+    --------
+    >>> F, P, C = (np.array([[clicks], [2.0 * clicks]]) for clicks in (150.0, 50.0, 125.0))
+    >>> share(F, P, C)
+    Band(mean=array([75.]), low=array([75.]), high=array([75.]))
+    """
+    ratio = per_cent(correct - published, ours - published)
+    return Band(*(np.asarray(100.0 + each) for each in ratio))
+
+
+def units(scale: Scale, seed: int) -> list[Unit]:
+    """One replay for each policy and day, the check of the refits, and one day to its end."""
     first, rows, rounds = _SEEDS_APART * seed, scale.day_rows, scale.bandit_rounds
     days = range(scale.bandit_seeds)
     replayed = [_unit(policy, k, rows, rounds, first + k) for k in days for policy in COMPARED]
@@ -72,7 +187,7 @@ def _named(policy: str, which: int | str) -> str:
 def gather(scale: Scale, results: Mapping[str, Result]) -> Bandits:
     """The clicks of all policies from the results of `units`."""
     days = scale.bandit_seeds
-    replays = _replays(results, COMPARED, list(range(days)))
+    replays = _replays(results, COMPARED, range(days))
     at = _checked(scale)
     always = [results[_named(EVERY_ROUND, k)] for k in range(days)]
     return Bandits(
@@ -90,7 +205,7 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Bandits:
 
 
 def _replays(
-    results: Mapping[str, Result], policies: tuple[str, ...], which: list[int] | list[str]
+    results: Mapping[str, Result], policies: tuple[str, ...], which: Sequence[int | str]
 ) -> Replays:
     found = {policy: [results[_named(policy, each)] for each in which] for policy in policies}
     counted: npt.NDArray[np.intp] = np.asarray(found[PAPERS][0]["marks"], dtype=np.intp)

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.paper.convergence.results import Convergence, Cost, Curves, Kind
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.impressions import FloatArray
+from fabcost.offline.methods import (
     ADF,
     EP,
     FAB_COST,
     FAB_COST_PAPER,
     FAB_COST_TWICE,
     LAPLACE,
+    STYLES,
 )
+from fabcost.paper.convergence.measure import Convergence, Cost, Curves, Kind
+from fabcost.paper.report.pictures import add_legend
 
-# Dashes and markers tell the methods apart without colour, and no two colours are equally light.
-_STYLES: dict[str, dict[str, Any]] = {
-    LAPLACE: {"color": "#f0862a", "linestyle": "--", "marker": "s"},
-    ADF: {"color": "#4b3f92", "linestyle": "-.", "marker": "^"},
-    EP: {"color": "#000000", "linestyle": "-", "marker": "D"},
-    FAB_COST: {"color": "#178a68", "linestyle": (0, (5, 1)), "marker": "o"},
-    FAB_COST_TWICE: {"color": "#8cbf3f", "linestyle": (0, (1, 1)), "marker": "v"},
-    FAB_COST_PAPER: {"color": "#777777", "linestyle": ":", "marker": "x"},
-}
+_SHOWN = (LAPLACE, ADF, EP, FAB_COST, FAB_COST_TWICE, FAB_COST_PAPER)
 _TITLES = {"design": "the authors' design", "day": "the day of car adverts"}
 _KINDS: dict[Kind, str] = {"mean": "error of the mean", "variance": "error of the variance"}
 _COSTS: dict[Cost, str] = {
@@ -35,46 +28,33 @@ _COSTS: dict[Cost, str] = {
     "rank-one": "flops of the rank-one form",
     "seconds": "seconds",
 }
-_LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
-_MARK: dict[str, Any] = {"markersize": 3.5, "linewidth": 1.2}
 
 
 def draw_convergence(part: Convergence) -> Figure:
     """Errors against impressions, data sets side by side."""
-    with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(7.5, 6.0), layout="constrained")
-        panels = figure.subplots(2, len(part.curves), sharex="col", squeeze=False)
-        for column, curves in zip(panels.T, part.curves.values(), strict=True):
-            for axes, kind in zip(column, _KINDS, strict=True):
-                _draw_errors(axes, curves, kind)
-            column[0].set_title(_TITLES[curves.name])
-            column[-1].set_xlabel("impressions T")
-        _add_legend(figure, panels[0, 0])
+    figure = Figure(figsize=(7.5, 6.0), layout="constrained")
+    panels = figure.subplots(2, len(part.curves), sharex="col", squeeze=False)
+    for column, curves in zip(panels.T, part.curves.values(), strict=True):
+        for axes, kind in zip(column, _KINDS, strict=True):
+            _draw_errors(axes, curves, kind)
+        column[0].set_title(_TITLES[curves.name])
+        column[-1].set_xlabel("impressions T")
+    add_legend(figure, panels[0, 0], columns=4)
     return figure
 
 
-def draw_day_costs(part: Convergence) -> Figure:
-    """Errors against cumulated costs on the day of car adverts."""
-    return _draw_costs(part, "day")
-
-
-def draw_design_costs(part: Convergence) -> Figure:
-    """Errors against cumulated costs on the authors' design."""
-    return _draw_costs(part, "design")
-
-
-def _draw_costs(part: Convergence, name: str) -> Figure:
-    with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(7.5, 5.0), layout="constrained")
-        panels = figure.subplots(2, len(_COSTS), sharex="col", sharey="row")
-        curves = part.curves[name]
-        for column, counted in zip(panels.T, _COSTS, strict=True):
-            for axes, kind in zip(column, _KINDS, strict=True):
-                _draw_cost(axes, curves, kind, counted, part.batch)
-            column[-1].set_xlabel(_COSTS[counted])
-        for axes, label in zip(panels[:, 0], _KINDS.values(), strict=True):
-            axes.set_ylabel(label)
-        _add_legend(figure, panels[0, -1])
+def draw_costs(part: Convergence, *, name: str) -> Figure:
+    """Errors against cumulated costs on the data set ``name``."""
+    figure = Figure(figsize=(7.5, 5.0), layout="constrained")
+    panels = figure.subplots(2, len(_COSTS), sharex="col", sharey="row")
+    curves = part.curves[name]
+    for column, counted in zip(panels.T, _COSTS, strict=True):
+        for axes, kind in zip(column, _KINDS, strict=True):
+            _draw_cost(axes, curves, kind, counted, part.batch)
+        column[-1].set_xlabel(_COSTS[counted])
+    for axes, label in zip(panels[:, 0], _KINDS.values(), strict=True):
+        axes.set_ylabel(label)
+    add_legend(figure, panels[0, -1], columns=4)
     return figure
 
 
@@ -84,8 +64,8 @@ def _draw_errors(axes: Axes, curves: Curves, kind: Kind) -> None:
         curves.sizes, lowest / 3.0, curves.floor(kind), color="#e8e8e8", label="noise of the truth"
     )
     _draw_guides(axes, curves, kind)
-    for method, style in _STYLES.items():
-        axes.loglog(curves.sizes, curves.typical(kind, method), label=method, **style, **_MARK)
+    for method in _SHOWN:
+        _draw_line(axes, curves.sizes, curves.typical(kind, method), method)
     axes.text(0.03, 0.04, _slopes(curves, kind), transform=axes.transAxes, fontsize=7)
     axes.set_ylim(bottom=lowest / 3.0)
     axes.set_ylabel(_KINDS[kind])
@@ -93,7 +73,7 @@ def _draw_errors(axes: Axes, curves: Curves, kind: Kind) -> None:
 
 def _slopes(curves: Curves, kind: Kind) -> str:
     rates = {method: curves.rate(kind, method) for method in (LAPLACE, ADF, EP)}
-    texts = [f"{method} {rate}".replace("-", "−") for method, rate in rates.items() if rate]
+    texts = [f"{method} {rate:.2f}".replace("-", "−") for method, rate in rates.items() if rate]
     return "\n".join([f"slopes from {curves.fitted_from:,} on", *texts])
 
 
@@ -116,12 +96,11 @@ def _draw_guides(axes: Axes, curves: Curves, kind: Kind) -> None:
 
 
 def _draw_cost(axes: Axes, curves: Curves, kind: Kind, counted: Cost, batch: int) -> None:
-    for method, style in _STYLES.items():
+    for method in _SHOWN:
         cost = curves.cost(counted, method, batch)
         if cost is not None:
-            axes.loglog(cost, curves.typical(kind, method), label=method, **style, **_MARK)
+            _draw_line(axes, cost, curves.typical(kind, method), method)
 
 
-def _add_legend(figure: Figure, labelled: Axes) -> None:
-    handles, labels = labelled.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+def _draw_line(axes: Axes, at: npt.ArrayLike, errors: FloatArray, method: str) -> None:
+    axes.loglog(at, errors, label=method, markersize=3.5, linewidth=1.2, **STYLES[method].points)

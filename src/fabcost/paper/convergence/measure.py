@@ -3,39 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.paper.convergence.results import KINDS, Convergence, Curves
-from fabcost.paper.data.impressions import Impressions, authors_design, day
+from fabcost.offline.methods import EP, EP_MACKAY, LAPLACE, PRIOR_VARIANCE
+from fabcost.paper.data.designs import Dataset, authors_design, day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.posteriors.snapshots import (
-    BATCH_METHODS,
-    METHODS,
-    PRIOR_VARIANCE,
-    Snapshot,
-    take,
-)
+from fabcost.paper.snapshots import BATCH_METHODS, METHODS, Snapshot, take
+from fabcost.paper.statistics import Interval, rate, rms
 from fabcost.paper.truth.posterior import Truth, sample
 
-DATA: dict[str, Callable[..., Impressions]] = {"design": authors_design, "day": day}
+#: The error of the mean and of the variance, in the units of the weights and of the posterior.
+Kind = Literal["mean", "variance", "mean_in_sds", "variance_relative"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Cost = Literal["paper", "rank-one", "seconds"]
+
+DATA: dict[str, Callable[..., Dataset]] = {"design": authors_design, "day": day}
 # Few impressions make for heavy weights but cheap draws.
 _DRAWS_OF_FEW_ROWS = 60_000
 _EVALUATIONS_OF_FEW_ROWS = 60_000_000
 
 
-def units(scale: Scale, seed: int) -> list[Unit]:
-    """One for each stream of each data set, and one that measures seconds.
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One data set, "design" or "day"; errors are rms over the weights."""
 
-    Examples
-    --------
-    >>> from fabcost.paper.engine.scales import QUICK
-    >>> [unit.name for unit in units(QUICK, 0)][3:6]
-    ['convergence-design-3', 'convergence-design-seconds', 'convergence-day-0']
-    """
+    name: str
+    sizes: tuple[int, ...]
+    fitted_from: int  # impressions from which on rates are fitted
+    dimension: int  # D, the number of weights
+    methods: tuple[str, ...]  # in the order of the arrays
+    errors: dict[Kind, FloatArray]  # streams by methods by sizes
+    noise: dict[Kind, FloatArray]  # streams by sizes: the standard error of the truth
+    filtered: FloatArray  # methods by sizes: ADF steps
+    visited: FloatArray  # likewise: EP's visits to sites
+    elapsed: FloatArray  # likewise: seconds since the start of the stream
+    ess: FloatArray  # streams by sizes: effective sample size of the truth
+
+    def error(self, kind: Kind, method: str) -> FloatArray:
+        """Streams by sizes."""
+        return np.asarray(self.errors[kind][:, self.methods.index(method)])
+
+    def typical(self, kind: Kind, method: str) -> FloatArray:
+        """Geometric mean over the streams, one for each size."""
+        return np.asarray(np.exp(np.log(self.error(kind, method)).mean(axis=0)))
+
+    def floor(self, kind: Kind) -> FloatArray:
+        """Geometric mean over the streams of the standard error of the truth."""
+        return np.asarray(np.exp(np.log(self.noise[kind]).mean(axis=0)))
+
+    def rate(self, kind: Kind, method: str) -> Interval | None:
+        """Slope of the error, or None where too much of it is below the noise."""
+        errors, noise = self.error(kind, method), self.noise[kind]
+        return rate(self.sizes, errors, noise, fitted_from=self.fitted_from)
+
+    def cost(self, counted: Cost, method: str, batch: int) -> FloatArray | None:
+        r"""Of the whole stream up to each size.
+
+        As the paper counts, an ADF step takes 4D³ floating-point operations and a visit of EP
+        38/3·D³; in rank-one form both take 6D² (:math:`R^\top x`, :math:`R R^\top x` and the
+        change of R).  EP runs in batch every ``batch`` impressions, with as many sweeps as it
+        took at this size.  The paper does not count Laplace: None.
+        """
+        row = self.methods.index(method)
+        if counted == "seconds":
+            return np.asarray(self.elapsed[row])
+        if method == LAPLACE:
+            return None
+        visited = self.visited[row]
+        if method in (EP, EP_MACKAY):
+            visited = visited * np.array([_runs(size, batch) for size in self.sizes])
+        if counted == "rank-one":
+            return np.asarray(6.0 * self.dimension**2 * (self.filtered[row] + visited))
+        steps = 4.0 * self.filtered[row] + 38.0 / 3.0 * visited
+        return np.asarray(steps * self.dimension**3)
+
+
+def _runs(size: int, batch: int) -> float:
+    """Rows of the runs at every multiple of ``batch`` and at ``size`` itself, over ``size``."""
+    regular = size // batch
+    rest = size if size % batch else 0
+    return (batch * regular * (regular + 1) / 2 + rest) / size
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Both data sets; methods that work in batch are run again after ``batch`` impressions."""
+
+    curves: dict[str, Curves]
+    batch: int
+    seconds: float
+
+
+def units(scale: Scale, seed: int) -> list[Unit]:
+    """One for each stream of each data set, and one that measures seconds."""
     return [
         unit for name in DATA for unit in (*_streams(scale, name, seed), _clock(scale, name, seed))
     ]
@@ -73,18 +139,7 @@ def _stream_seed(seed: int, name: str, stream: int) -> int:
 
 
 def measure_errors(name: str, sizes: list[int], draws: int, seed: int) -> Result:
-    """Errors of every method against importance sampling on one stream.
-
-    Arrays are methods by sizes: ``mean`` and ``variance`` in the units of the weights,
-    ``mean_in_sds`` and ``variance_relative`` in those of the posterior, all rms over the
-    weights; the noise of the truth likewise.
-
-    Examples
-    --------
-    >>> result = measure_errors("design", [100, 200], draws=1000, seed=0)
-    >>> result["mean"].shape, result["noise_mean"].shape
-    ((8, 2), (2,))
-    """
+    """Errors of every method (methods by sizes) and noise of importance sampling on one stream."""
     data = DATA[name](sizes[-1], seed=seed)
     truths = [_truth(data, size, draws, seed) for size in sizes]
     found = {method: take(method, data.X, data.y, sizes) for method in METHODS}
@@ -101,7 +156,7 @@ def measure_errors(name: str, sizes: list[int], draws: int, seed: int) -> Result
     }
 
 
-def _truth(data: Impressions, size: int, draws: int, seed: int) -> Truth:
+def _truth(data: Dataset, size: int, draws: int, seed: int) -> Truth:
     prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
     few = min(4 * draws, _DRAWS_OF_FEW_ROWS, _EVALUATIONS_OF_FEW_ROWS // size)
     rng = np.random.default_rng([seed, size])
@@ -112,29 +167,19 @@ def _errors(snapshot: Snapshot, truth: Truth) -> list[float]:
     variance = truth.covariance.diagonal()
     away = snapshot.posterior.mean - truth.mean
     excess = snapshot.posterior.sd**2 - variance
-    return [_rms(away), _rms(excess), _rms(away / np.sqrt(variance)), _rms(excess / variance)]
+    return [rms(away), rms(excess), rms(away / np.sqrt(variance)), rms(excess / variance)]
 
 
 def _noise(truth: Truth) -> list[float]:
     variance = truth.covariance.diagonal()
     relative = truth.mean_error / np.sqrt(variance), truth.variance_error / variance
-    return [_rms(each) for each in (truth.mean_error, truth.variance_error, *relative)]
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
+    return [rms(each) for each in (truth.mean_error, truth.variance_error, *relative)]
 
 
 def measure_seconds(name: str, sizes: list[int], batch: int, seed: int) -> Result:
     """Seconds since the start of one stream, methods by sizes.
 
     Methods that work in batch are run on all data so far every ``batch`` impressions.
-
-    Examples
-    --------
-    >>> seconds = measure_seconds("design", [100, 200], batch=50, seed=0)["elapsed"]
-    >>> bool((seconds[:, 1] > seconds[:, 0]).all())
-    True
     """
     data = DATA[name](sizes[-1], seed=seed)
     elapsed = []
@@ -147,7 +192,7 @@ def measure_seconds(name: str, sizes: list[int], batch: int, seed: int) -> Resul
     return {"elapsed": np.array(elapsed)}
 
 
-def _again_and_again(method: str, data: Impressions, sizes: list[int], batch: int) -> list[float]:
+def _again_and_again(method: str, data: Dataset, sizes: list[int], batch: int) -> list[float]:
     """A run at every multiple of the batch, and one at the size itself."""
     regular = range(batch, sizes[-1] + 1, batch)
     points = sorted({*regular, *sizes})

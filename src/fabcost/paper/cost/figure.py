@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from fabcost.offline.methods import STYLES
+from fabcost.paper.cost.costs import TITLES, TOLERANCE, Costs
 from fabcost.paper.cost.measure import FORMS
-from fabcost.paper.cost.results import TITLES, TOLERANCE, Costs
-from fabcost.paper.cost.timing import median_interval
+from fabcost.paper.statistics import median_interval
 
-# Dashes and markers tell the lines apart without colour.
-_STYLES: dict[str, dict[str, Any]] = {
-    "ADF": {"color": "#7570b3", "linestyle": "-.", "marker": "^"},
-    "EP": {"color": "#000000", "linestyle": "-", "marker": "D"},
-}
+# Markers tell the data sets apart without colour.
 _DESIGNS: dict[str, dict[str, Any]] = {
     "day": {"color": "#000000", "marker": "D"},
     "authors": {"color": "#d95f02", "marker": "s"},
@@ -26,17 +22,15 @@ _DESIGNS: dict[str, dict[str, Any]] = {
 _MARKERS = "os^vDP*X"
 _SHOWN_SWEEPS = 10
 _LEAST_ERROR = 1e-8
-_LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def draw_cost(part: Costs) -> Figure:
     """Three panels, side by side."""
-    with mpl.rc_context(_LOOK):
-        figure = Figure(figsize=(8.0, 3.0), layout="constrained")
-        forms, sweeps, online = figure.subplots(1, 3)
-        _draw_forms(forms, part)
-        _draw_sweeps(sweeps, part)
-        _draw_online(online, part)
+    figure = Figure(figsize=(8.0, 3.0), layout="constrained")
+    forms, sweeps, online = figure.subplots(1, 3)
+    _draw_forms(forms, part)
+    _draw_sweeps(sweeps, part)
+    _draw_online(online, part)
     return figure
 
 
@@ -82,7 +76,9 @@ def _draw_sweeps(axes: Axes, part: Costs) -> None:
 def _draw_online(axes: Axes, part: Costs) -> None:
     for form, rounds in part.online.seconds.items():
         milliseconds = 1e3 * np.median(rounds, axis=0)
-        axes.loglog(part.online.sizes, milliseconds, label=form, markersize=4, **_STYLES[form])
+        axes.loglog(
+            part.online.sizes, milliseconds, label=form, markersize=4, **STYLES[form].points
+        )
     ends = part.online.sizes[0], part.online.sizes[-1]
     axes.set_xticks(ends, [f"{size:,}" for size in ends])
     axes.xaxis.set_minor_formatter(NullFormatter())

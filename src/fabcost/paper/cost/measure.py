@@ -1,7 +1,8 @@
 r"""What is measured of the costs: both forms of both methods, sweeps, and growth.
 
-The matrix form is the paper's own (`authors`); the rank-one form is this package's.  Flops of
-the leading order, a multiplication and an addition counted as two, for D weights:
+The matrix form is the paper's own (`fabcost.paper.errata.printed`); the rank-one form is this
+package's.  Flops of the leading order, a multiplication and an addition counted as two, for D
+weights:
 
 - Matrix ADF, :math:`4D^3` by the paper: the two products in
   :math:`\Sigma - \Sigma(\alpha\alpha^\top - 2B)\Sigma`, :math:`2D^3` each.
@@ -14,7 +15,8 @@ the leading order, a multiplication and an addition counted as two, for D weight
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -23,10 +25,10 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.inference.sites import Carried, Sites
-from fabcost.paper.cost.timing import in_turn
-from fabcost.paper.data.impressions import DESIGNS, Impressions
+from fabcost.offline.methods import PRIOR_VARIANCE
+from fabcost.paper.data.designs import DESIGNS, Dataset
 from fabcost.paper.engine.units import Result
-from fabcost.paper.errata import authors
+from fabcost.paper.errata import printed
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.
@@ -35,20 +37,38 @@ MOMENTS: tuple[Moments, ...] = ("exact", "mackay")
 #: Sweeps of EP as the authors ran it.
 AUTHORS_SWEEPS = 4
 MOST_SWEEPS = 30
-PRIOR_VARIANCE = 100.0
 
-Fit = Callable[[], object]
+_SHORTEST = 0.01  # seconds of work below which one reading of the clock is too coarse
+
+Action = Callable[[], object]
+
+
+def in_turn(actions: Sequence[Action], *, repeats: int) -> FloatArray:
+    """Processor seconds of each action (columns) in each round (rows), after a trial of each.
+
+    The actions alternate, so that a slow spell of the machine falls on all of them.
+
+    Examples
+    --------
+    >>> in_turn([lambda: sum(range(100_000)), dict], repeats=3).shape
+    (3, 2)
+    """
+    calls = [max(1, round(_SHORTEST / max(_seconds(action, 1), 1e-6))) for action in actions]
+    pairs = list(zip(actions, calls, strict=True))
+    return np.array([[_seconds(action, many) for action, many in pairs] for _ in range(repeats)])
+
+
+def _seconds(action: Action, calls: int) -> float:
+    start = time.process_time()
+    for _ in range(calls):
+        action()
+    return (time.process_time() - start) / calls
 
 
 def measure_batch(design: str, rows: int, few: int, repeats: int, seed: int) -> Result:
     """Seconds of each form for one update or visit, in repeated rounds.
 
     The matrix forms take ``few`` rows (ADF ten times as many), the others all.
-
-    Examples
-    --------
-    >>> measure_batch("authors", 20, 5, repeats=2, seed=0)["rounds"].shape
-    (2, 6)
     """
     data = DESIGNS[design](rows, seed=seed)
     actions, visits = zip(*_forms(data.X, data.y, few), strict=True)
@@ -56,15 +76,9 @@ def measure_batch(design: str, rows: int, few: int, repeats: int, seed: int) -> 
 
 
 def measure_weights(widths: list[int], few: int, repeats: int, seed: int) -> Result:
-    """Seconds of each form for one update or visit, for each number of weights.
-
-    Examples
-    --------
-    >>> measure_weights([3, 6], few=2, repeats=2, seed=0)["rounds"].shape
-    (2, 6, 2)
-    """
+    """Seconds of each form for one update or visit, for each number of weights."""
     rng = np.random.default_rng(seed)
-    forms: list[tuple[Fit, int]] = []
+    forms: list[tuple[Action, int]] = []
     for width in widths:
         X = rng.normal(size=(400 * few, width)) / np.sqrt(width)
         y = (rng.random(400 * few) < 0.5).astype(float)
@@ -75,7 +89,7 @@ def measure_weights(widths: list[int], few: int, repeats: int, seed: int) -> Res
     return {"widths": widths, "rounds": seconds}
 
 
-def _forms(X: FloatArray, y: FloatArray, few: int) -> list[tuple[Fit, int]]:
+def _forms(X: FloatArray, y: FloatArray, few: int) -> list[tuple[Action, int]]:
     """What each form does, and how many updates or visits it makes.
 
     The prior is N(0, I): MacKay's EP has no fixed point on some data under a vague one, and the
@@ -85,9 +99,9 @@ def _forms(X: FloatArray, y: FloatArray, few: int) -> list[tuple[Fit, int]]:
     start = prior.mean, prior.covariance
     signed = _signed(y)
     more = min(10 * few, y.size)
-    filtered = partial(authors.density_filtering, *start, X[:more], signed[:more])
-    swept = partial(authors.expectation_propagation, *start, X[:few], signed[:few])
-    found: list[tuple[Fit, int]] = [
+    filtered = partial(printed.density_filtering, *start, X[:more], signed[:more])
+    swept = partial(printed.expectation_propagation, *start, X[:few], signed[:few])
+    found: list[tuple[Action, int]] = [
         (filtered, more),
         (partial(swept, sweeps=AUTHORS_SWEEPS), AUTHORS_SWEEPS * min(few, y.size)),
     ]
@@ -117,12 +131,6 @@ def measure_online(rows: int, arriving: int, sizes: int, repeats: int, seed: int
 
     ADF continues from its belief; EP sweeps over all τ + m again.  Both have MacKay's moments,
     whose cost is the same for every site.
-
-    Examples
-    --------
-    >>> found = measure_online(60, 10, sizes=3, repeats=2, seed=0)
-    >>> found["total"].tolist(), found["rounds"].shape
-    ([20, 32, 60], (2, 2, 3))
     """
     data = DESIGNS["day"](rows, seed=seed)
     before = np.geomspace(arriving, rows - arriving, sizes).round().astype(int)
@@ -132,7 +140,7 @@ def measure_online(rows: int, arriving: int, sizes: int, repeats: int, seed: int
     return {"total": before + arriving, "rounds": seconds}
 
 
-def _online(data: Impressions, known: int, arriving: int) -> tuple[Fit, Fit]:
+def _online(data: Dataset, known: int, arriving: int) -> tuple[Action, Action]:
     prior = Gaussian.isotropic(data.theta.size)
     total = known + arriving
     signed = _signed(data.y[:total])
@@ -151,18 +159,13 @@ def measure_sweeps(design: str, sizes: list[int], seed: int) -> Result:
     """How far EP is from where it ends after each sweep, in posterior sds.
 
     The largest over weights, of the error of the mean and of the relative error of the sd.
-
-    Examples
-    --------
-    >>> measure_sweeps("authors", [10, 20], seed=0)["errors"].shape
-    (2, 2, 30)
     """
     data = DESIGNS[design](max(sizes), seed=seed)
     errors = [[_errors(data, size, moments) for size in sizes] for moments in MOMENTS]
     return {"errors": np.array(errors)}
 
 
-def _errors(data: Impressions, size: int, moments: Moments) -> FloatArray:
+def _errors(data: Dataset, size: int, moments: Moments) -> FloatArray:
     X, signed = data.X[:size], _signed(data.y[:size])
     belief = Carried.of(Gaussian.isotropic(data.theta.size, variance=PRIOR_VARIANCE))
     sites = Sites.flat(size)

@@ -1,1 +1,1 @@
-"""How a reproduction runs: units of work that are kept, workers, scales, and the command itself."""
+"""How a reproduction runs: scales, units of work that are kept, the processes that do them."""

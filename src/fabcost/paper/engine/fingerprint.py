@@ -15,8 +15,8 @@ import fabcost
 PACKAGE = Path(fabcost.__file__).parent
 
 
-class Source(NamedTuple):
-    """What a file says, and the modules that it may import."""
+class ParsedFile(NamedTuple):
+    """A hash of what a file says, and the modules that it may import."""
 
     code: str
     imports: tuple[str, ...]
@@ -31,7 +31,7 @@ def digest(module: str, package: Path = PACKAGE) -> str:
 
     Examples
     --------
-    >>> digest("fabcost.gaussian") == digest("fabcost.paper.tour.tour")
+    >>> digest("fabcost.gaussian") == digest("fabcost.paper.tour")
     False
     """
     reached: dict[str, str] = {}
@@ -55,13 +55,13 @@ def _file(module: str, package: Path) -> Path | None:
 
 
 @cache
-def _read(path: Path, module: str) -> Source:
+def _read(path: Path, module: str) -> ParsedFile:
     tree = ast.parse(path.read_bytes())
     home = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imports = tuple(_imports(tree, home))
     for node in ast.walk(tree):
         _drop_docstring(node)
-    return Source(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
+    return ParsedFile(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
 
 
 def _imports(tree: ast.AST, home: str) -> Iterator[str]:

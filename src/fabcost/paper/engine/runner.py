@@ -8,40 +8,39 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
 
 from fabcost.offline.processes import workers
-from fabcost.paper.engine.units import Result, Store, Unit
+from fabcost.paper.engine.units import Result, Unit, UnitFolder
 
-Results = dict[str, Result]
 Tell = Callable[[Unit], None]
 Finished = Generator[tuple[Unit, Result], None, None]
 
 
 def run(
     units: Sequence[Unit],
-    store: Store,
+    folder: UnitFolder,
     *,
     jobs: int,
     begin: Tell | None = None,
     advance: Tell | None = None,
-) -> Results:
-    """The results of all units by name, computing only those that the store does not have.
+) -> dict[str, Result]:
+    """The results of all units by name, computing only those that the folder does not have.
 
     ``begin`` is told of every unit that has to be computed when its turn comes, ``advance`` of
-    every unit when its result is there.  Results are as read from the store, so that they are the
+    every unit when its result is there.  Results are as read from the folder, so that they are the
     same when they are found again.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> store = Store(Path(tempfile.mkdtemp()))
-    >>> run([Unit("answer", dict, {"value": 42})], store, jobs=1)["answer"]["value"]
+    >>> folder = UnitFolder(Path(tempfile.mkdtemp()))
+    >>> run([Unit("answer", dict, {"value": 42})], folder, jobs=1)["answer"]["value"]
     42
     """
     names = [unit.name for unit in units]
     if len(set(names)) < len(names):
         raise ValueError(f"units must have distinct names but they are {', '.join(names)}")
-    results: Results = {}
-    with closing(_found_or_computed(units, store, jobs, begin or _ignore)) as finished:
+    results: dict[str, Result] = {}
+    with closing(_found_or_computed(units, folder, jobs, begin or _ignore)) as finished:
         for unit, result in finished:
             results[unit.name] = result
             (advance or _ignore)(unit)
@@ -52,18 +51,20 @@ def _ignore(unit: Unit) -> None:
     """Nobody wants to know of ``unit``."""
 
 
-def _found_or_computed(units: Sequence[Unit], store: Store, jobs: int, begin: Tell) -> Finished:
+def _found_or_computed(
+    units: Sequence[Unit], folder: UnitFolder, jobs: int, begin: Tell
+) -> Finished:
     missing = []
     for unit in units:
-        kept = store.find(unit)
+        kept = folder.find(unit)
         if kept is None:
             missing.append(unit)
         else:
             yield unit, kept
     with closing(_computed(missing, jobs, begin)) as computed:
         for unit, result in computed:
-            store.keep(unit, result)
-            kept = store.find(unit)
+            folder.keep(unit, result)
+            kept = folder.find(unit)
             if kept is None:
                 raise OSError(f"the result of {unit.name} was written but cannot be read")
             yield unit, kept

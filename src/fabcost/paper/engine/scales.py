@@ -7,54 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """Sizes of every part.
-
-    Attributes
-    ----------
-    name
-        As given on the command line.
-    design_rows
-        Rows of the authors' simulated design (six covariates).
-    day_rows
-        Impressions of the simulated day of car adverts (15 covariates).
-    posterior_sizes
-        Impressions at which marginals are drawn; the last is the whole day.
-    convergence_sizes
-        Impressions at which errors are measured.
-    streams
-        Independent data sets behind each point of the convergence figure.
-    draws
-        Of NUTS.
-    truth_draws
-        Of importance sampling on the day's data, behind each point of the convergence figure;
-        the authors' design, with fewer weights and more clicks, takes a quarter.
-    fitted_from
-        Impressions from which on rates of convergence are fitted.
-    ep_batch
-        Impressions after which a method that works in batch is run again, for its cost.
-    bandit_seeds
-        Paired replays of each policy.
-    bandit_rounds
-        Rounds of each replay.
-    whole_day
-        Whether FAB-COST's replay is also run to the last impression.
-    timed_rows
-        Impressions on which costs are measured.
-    """
+    """Sizes of every part; ``name`` is the one on the command line."""
 
     name: str
+    #: Rows of the authors' simulated design (six covariates).
     design_rows: int
+    #: Impressions of the simulated day of car adverts (15 covariates).
     day_rows: int
+    #: Impressions at which marginals are drawn; the last is the whole day.
     posterior_sizes: tuple[int, ...]
+    #: Impressions at which errors are measured.
     convergence_sizes: tuple[int, ...]
+    #: Independent data sets behind each point of the convergence figure.
     streams: int
+    #: Of NUTS.
     draws: int
+    #: Of importance sampling on the day's data, behind each point of the convergence figure; the
+    #: authors' design, with fewer weights and more clicks, takes a quarter.
     truth_draws: int
+    #: Impressions from which on rates of convergence are fitted.
     fitted_from: int
+    #: Impressions after which a method that works in batch is run again, for its cost.
     ep_batch: int
+    #: Paired replays of each policy.
     bandit_seeds: int
+    #: Rounds of each replay.
     bandit_rounds: int
+    #: Whether FAB-COST's replay is also run to the last impression.
     whole_day: bool
+    #: Impressions on which costs are measured.
     timed_rows: int
 
 

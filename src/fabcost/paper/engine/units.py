@@ -76,28 +76,23 @@ class Unit:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-class Store:
+class UnitFolder:
     """A directory of finished units: a JSON file for each, its arrays beside it.
 
     A file appears under its name only when it is complete, arrays first, so that a unit which
     was interrupted is simply not there.
 
-    Parameters
-    ----------
-    directory
-        Made if it is not there.
-    origin
-        Kept beside every result, with the time: on which machine and by which commit it was made.
+    ``origin`` is kept beside every result, with the time: by which commit and machine it was made.
 
     Examples
     --------
     >>> import tempfile
-    >>> store = Store(Path(tempfile.mkdtemp()))
+    >>> folder = UnitFolder(Path(tempfile.mkdtemp()))
     >>> unit = Unit("answer", dict, {"value": [1, 2]})
-    >>> store.find(unit) is None
+    >>> folder.find(unit) is None
     True
-    >>> store.keep(unit, {"value": [1, 2], "curve": np.arange(3.0)})
-    >>> store.find(unit)["curve"]
+    >>> folder.keep(unit, {"value": [1, 2], "curve": np.arange(3.0)})
+    >>> folder.find(unit)["curve"]
     array([0., 1., 2.])
     """
 
@@ -119,7 +114,7 @@ class Store:
             return None
 
     def origin(self, unit: Unit) -> dict[str, str]:
-        """Where the result comes from: what the store was told when it was kept, and the time."""
+        """Where the result comes from: what the folder was told when it was kept, and the time."""
         return dict(self._read(unit)["origin"])
 
     def keep(self, unit: Unit, result: Result) -> None:

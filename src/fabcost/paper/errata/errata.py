@@ -1,126 +1,26 @@
-"""The errata of the paper and of the notebooks published with it: one list for page and report.
-
-``python -m fabcost.paper.errata.errata`` prints docs/errata.md.
-"""
+"""The errata of the paper and of the notebooks published with it: one list for page and report."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from fabcost.paper.engine.units import Result
 from fabcost.paper.errata import demonstrations
 
-TESTS = "tests/paper/test_errata.py"
 HEADING = ("Erratum", "Printed", "Right", "How it shows", "What it changes", "Test")
-
-_INTRODUCTION = """\
-# Errata
-
-These points concern the text of the paper (FAB-COST; McKenzie, Appleby, House, Walton) and the
-notebooks published with it. None touches its main idea, to combine ADF with EP, which is sound and
-is what this library builds on. Each erratum has a test that demonstrates it by running. The tests
-are in `{tests}`.
-
-Errata 1 and 2 are in the text. Errata 3 to 7 are in the notebooks, whose computations are repeated
-here in code of this library; the notebooks themselves are not part of it and are not run.
-
-This page is printed by `python -m fabcost.paper.errata.errata`, numbers included. Do
-not edit it by hand.
-"""
 
 
 class Erratum(NamedTuple):
-    """One error: what is printed or programmed, what is right, and what the difference makes.
-
-    Attributes
-    ----------
-    found
-        By which check it was found, so that it can be found again.
-    changes
-        Runs the demonstration, and says in a sentence what it showed.
-    test
-        The test that demonstrates it.
-    """
+    """One error: what is printed or programmed, what is right, and what the difference makes."""
 
     number: int
     title: str
     printed: str
     right: str
-    found: str
-    changes: Callable[[], str]
-    test: str
-
-
-def _changed_by_factor_in_b() -> str:
-    found = demonstrations.factor_in_b()
-    return (
-        f"At a cavity of mean 1.5 and variance 4, before a click, B along x is "
-        f"{found.right:.4f} by κ², {found.numerical:.4f} by finite differences and "
-        f"{found.printed:.4f} as printed. The variance after the click would be "
-        f"{found.variance_printed:.2f} instead of {found.variance_right:.2f}: as printed, the "
-        "update can make a variance negative."
-    )
-
-
-def _changed_by_labels() -> str:
-    found = demonstrations.labels()
-    return (
-        f"Where {_per_cent(found.clicked)} of 2,000 simulated impressions are clicked, the "
-        f"paper's filtering predicts {_per_cent(found.predicted)} with labels −1 and +1, and "
-        f"{_per_cent(found.predicted_from_zeros)} with 0 and 1: a non-click tells it nothing."
-    )
-
-
-def _changed_by_prior_in_ep() -> str:
-    found = demonstrations.prior_in_ep()
-    return (
-        "On 100 impressions of the authors' design (three of its weights), prior variances 100 "
-        f"and 0.1 lead to posterior means that are {found.kept:.1f} sds apart when the prior is "
-        f"kept, and {found.spread:.1f} sds apart when it is spread over the sites: the posterior "
-        "does not depend on the prior. This matters most when data are few."
-    )
-
-
-def _changed_by_runaway() -> str:
-    found = demonstrations.runaway()
-    return (
-        f"From 100 to 400 impressions of the authors' design the precision grows like n to the "
-        f"power {found.growth_published:.2f}, where a correct one grows like n to the power "
-        f"{found.growth_correct:.2f}. At 400 it is {found.excess:.0f} times too high, and the "
-        f"weights have {_per_cent(found.weights_left)} of their length. The paper's gain in "
-        "clicks is measured against this baseline; the reproduction measures it against both."
-    )
-
-
-def _changed_by_widths() -> str:
-    found = demonstrations.widths()
-    return (
-        "On 2,000 impressions of the simulated day of car adverts the conditional width is "
-        f"{_per_cent(found.smallest)} to {_per_cent(found.largest)} of the marginal one, "
-        "depending on the weight. Part of the width that Laplace seems to miss is this difference."
-    )
-
-
-def _changed_by_ties() -> str:
-    found = demonstrations.ties()
-    return (
-        "On a log of 1,000 impressions, clicks first, whose features tell nothing, Thompson "
-        f"sampling has {found.lowest} clicks in 100 rounds with ties to the lowest index, and "
-        f"{found.at_random} with ties at random; {found.expected:.0f} are expected of any policy."
-    )
-
-
-def _changed_by_newest() -> str:
-    found = demonstrations.newest()
-    return (
-        "Turning the newest of 20 outcomes round moves the published fit by "
-        f"{found.published:.1f} sds and the correct one by {found.correct:.1f}."
-    )
-
-
-def _per_cent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"
+    found: str  # by which check, so that it can be found again
+    changes: Callable[[], object]  # the demonstration, whose result says what it showed
+    test: str  # that demonstrates it
 
 
 ERRATA = (
@@ -131,7 +31,7 @@ ERRATA = (
         right="κ², which the derivative of log Z gives and the notebooks use; so does "
         'moments="mackay" here.',
         found="Finite differences of MacKay's log Z disagree with the printed B and agree with κ².",
-        changes=_changed_by_factor_in_b,
+        changes=demonstrations.factor_in_b,
         test="test_erratum_1_the_derivative_has_kappa_squared",
     ),
     Erratum(
@@ -141,7 +41,7 @@ ERRATA = (
         right="The sites σ(yθᵀx) need −1 and +1. Here either is accepted, and −1/+1 is computed "
         "with.",
         found="With y = 0 in equation 16 both α and B are zero, so a non-click changes nothing.",
-        changes=_changed_by_labels,
+        changes=demonstrations.labels,
         test="test_erratum_2_zeros_tell_nothing",
     ),
     Erratum(
@@ -153,7 +53,7 @@ ERRATA = (
         "begin flat.",
         found="After one sweep every site has rank one, and two different priors lead to the same "
         "posterior.",
-        changes=_changed_by_prior_in_ep,
+        changes=demonstrations.prior_in_ep,
         test="test_erratum_3_a_prior_spread_over_the_sites_vanishes",
     ),
     Erratum(
@@ -167,7 +67,7 @@ ERRATA = (
         "one (fit_as_published), for reproduction only.",
         found="The precision grows with the square of the number of impressions; it should grow in "
         "proportion.",
-        changes=_changed_by_runaway,
+        changes=demonstrations.runaway,
         test="test_erratum_4_the_published_precision_runs_away",
     ),
     Erratum(
@@ -177,7 +77,7 @@ ERRATA = (
         right="The marginal sd √(H⁻¹)_jj, which is never smaller; fabcost.gaussian.Gaussian.sd "
         "is this one for every method.",
         found="The two widths are computed from the same Hessian and compared.",
-        changes=_changed_by_widths,
+        changes=demonstrations.widths,
         test="test_erratum_5_conditional_widths_are_too_small",
     ),
     Erratum(
@@ -188,7 +88,7 @@ ERRATA = (
         "the log tells nothing.",
         found="On a log sorted by outcome, with features that tell nothing about it, a policy has "
         "more clicks than chance allows.",
-        changes=_changed_by_ties,
+        changes=demonstrations.ties,
         test="test_erratum_6_ties_on_a_sorted_log_leak_the_labels",
     ),
     Erratum(
@@ -199,7 +99,7 @@ ERRATA = (
         right="All rows, [0:t+1]; fabcost.inference.laplace.fit uses what it is given. The lag is "
         "kept in fit_as_published.",
         found="Turning the newest outcome round leaves the fit as it was.",
-        changes=_changed_by_newest,
+        changes=demonstrations.newest,
         test="test_erratum_7_the_newest_outcome_is_left_out",
     ),
 )
@@ -219,31 +119,13 @@ def rows() -> list[tuple[str, ...]]:
             each.printed,
             each.right,
             each.found,
-            each.changes(),
+            str(each.changes()),
             each.test,
         )
         for each in ERRATA
     ]
 
 
-def page() -> str:
-    """The text of docs/errata.md.
-
-    Examples
-    --------
-    >>> page().splitlines()[0]
-    '# Errata'
-    """
-    return "\n".join([_INTRODUCTION.format(tests=TESTS), *map(_section, rows())])
-
-
-def _section(row: tuple[str, ...]) -> str:
-    title, *cells, test = row
-    body = "\n".join(
-        f"- **{name}.** {cell}" for name, cell in zip(HEADING[1:-1], cells, strict=True)
-    )
-    return f"## {title}\n\n{body}\n- **{HEADING[-1]}.** `{test}`\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())
+def demonstrate() -> Result:
+    """The rows as the result of a unit."""
+    return {"rows": rows()}

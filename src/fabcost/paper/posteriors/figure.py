@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.paper.posteriors.results import Marginals, Sampled
-from fabcost.paper.posteriors.snapshots import (
+from fabcost.offline.methods import (
     ADF,
     ADF_MACKAY,
     EP,
@@ -19,69 +17,56 @@ from fabcost.paper.posteriors.snapshots import (
     FAB_COST,
     FAB_COST_PAPER,
     LAPLACE,
+    STYLES,
 )
+from fabcost.paper.posteriors.measure import Marginals, NutsMoments
+from fabcost.paper.report.pictures import add_legend
 from fabcost.paper.report.wording import typeset
 
 _CONDITIONAL = "Laplace, 1/√H"
-# Dashes and widths tell the lines apart without colour.
-_EP_AND_ADF: dict[str, dict[str, Any]] = {
-    EP: {"color": "#000000", "linestyle": "-", "linewidth": 1.6},
-    EP_MACKAY: {"color": "#e7298a", "linestyle": (0, (1, 1)), "linewidth": 1.6},
-    ADF: {"color": "#7570b3", "linestyle": "-.", "linewidth": 1.4},
-    ADF_MACKAY: {"color": "#666666", "linestyle": "--", "linewidth": 1.0},
-}
-_FAB_COST_AND_LAPLACE: dict[str, dict[str, Any]] = {
-    FAB_COST: {"color": "#000000", "linestyle": "-", "linewidth": 1.6},
-    FAB_COST_PAPER: {"color": "#1b9e77", "linestyle": "-.", "linewidth": 1.4},
-    LAPLACE: {"color": "#d95f02", "linestyle": "--", "linewidth": 1.4},
-    _CONDITIONAL: {"color": "#d95f02", "linestyle": (0, (1, 1)), "linewidth": 0.8},
-}
-_LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
+EP_AND_ADF = (EP, EP_MACKAY, ADF, ADF_MACKAY)
+FAB_COST_AND_LAPLACE = (FAB_COST, FAB_COST_PAPER, LAPLACE, _CONDITIONAL)
+_THIN: dict[str, Any] = {"color": STYLES[LAPLACE].colour, "linestyle": ":", "linewidth": 0.8}
 _SHOWN_SDS = 4.5
 _FARTHEST_SDS = 9.0
 
 
-def draw_ep_and_adf(part: Marginals) -> Figure:
-    """The intercept's marginal by EP and ADF at each size."""
-    return _draw(part, _EP_AND_ADF)
-
-
-def draw_fab_cost_and_laplace(part: Marginals) -> Figure:
-    """The intercept's marginal by FAB-COST and Laplace, the latter with both of its widths."""
-    return _draw(part, _FAB_COST_AND_LAPLACE)
-
-
-def _draw(part: Marginals, styles: Mapping[str, dict[str, Any]]) -> Figure:
-    with mpl.rc_context(_LOOK):
-        columns = 2
-        rows = -(-len(part.sizes) // columns)
-        figure = Figure(figsize=(7.5, 0.6 + 2.2 * rows), layout="constrained")
-        panels = figure.subplots(rows, columns, squeeze=False).ravel()
-        for place, axes in enumerate(panels):
-            if place < len(part.sizes):
-                _draw_panel(axes, part, place, styles)
-            else:
-                axes.set_visible(False)
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False)
+def draw_marginals(part: Marginals, *, names: Iterable[str]) -> Figure:
+    """The intercept's marginal by some of the methods at each size."""
+    columns = 2
+    rows = -(-len(part.sizes) // columns)
+    figure = Figure(figsize=(7.5, 0.6 + 2.2 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for place, axes in enumerate(panels):
+        if place < len(part.sizes):
+            marginals = {name: _marginal(part, name, place) for name in names}
+            _draw_panel(axes, part.truth[place], marginals)
+        else:
+            axes.set_visible(False)
+    add_legend(figure, panels[0], columns=5)
     return figure
 
 
+def _marginal(part: Marginals, name: str, size: int) -> tuple[float, float]:
+    """Mean and sd of the intercept."""
+    place = part.methods.index(LAPLACE if name == _CONDITIONAL else name)
+    sd = part.conditional[size] if name == _CONDITIONAL else part.sd[place, size]
+    return float(part.mean[place, size, 0]), float(sd[0])
+
+
 def _draw_panel(
-    axes: Axes, part: Marginals, size: int, styles: Mapping[str, dict[str, Any]]
+    axes: Axes, truth: NutsMoments, marginals: Mapping[str, tuple[float, float]]
 ) -> None:
-    truth = part.truth[size]
     widths = np.diff(truth.edges)
     heights = truth.counts / (truth.counts.sum() * widths)
     axes.bar(
         truth.edges[:-1], heights, widths, align="edge", color="#dddddd", label="NUTS (reference)"
     )
-    marginals = {name: _marginal(part, name, size) for name in styles}
-    low, high = _span(truth, [marginals[name] for name in marginals])
+    low, high = _span(truth, marginals.values())
     at = np.linspace(low, high, 600)
-    for name, style in styles.items():
-        mean, sd = marginals[name]
+    for name, (mean, sd) in marginals.items():
         density = np.exp(-0.5 * ((at - mean) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi))
+        style = _THIN if name == _CONDITIONAL else {**STYLES[name].line, "linewidth": 1.4}
         axes.plot(at, density, label=name, **style)
     axes.set_xlim(low, high)
     axes.set_ylim(0.0, 1.55 * float(1.0 / (truth.sd[0] * np.sqrt(2.0 * np.pi))))
@@ -91,19 +76,11 @@ def _draw_panel(
     _point_outside(axes, marginals, low, high)
 
 
-def _marginal(part: Marginals, name: str, size: int) -> tuple[float, float]:
-    if name == _CONDITIONAL:
-        place = part.methods.index(LAPLACE)
-        return float(part.mean[place, size, 0]), float(part.conditional[size, 0])
-    place = part.methods.index(name)
-    return float(part.mean[place, size, 0]), float(part.sd[place, size, 0])
-
-
-def _span(truth: Sampled, marginals: list[tuple[float, float]]) -> tuple[float, float]:
+def _span(truth: NutsMoments, marginals: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The posterior, and as much of the approximations as leaves it visible."""
     centre, sd = float(truth.mean[0]), float(truth.sd[0])
-    low = min(mean - 2.5 * width for mean, width in marginals)
-    high = max(mean + 2.5 * width for mean, width in marginals)
+    ends = np.array([(mean - 2.5 * width, mean + 2.5 * width) for mean, width in marginals])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
     return (
         min(centre - _SHOWN_SDS * sd, max(low, centre - _FARTHEST_SDS * sd)),
         max(centre + _SHOWN_SDS * sd, min(high, centre + _FARTHEST_SDS * sd)),

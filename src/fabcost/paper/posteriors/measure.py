@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
 from fabcost.inference import nuts
-from fabcost.paper.data.impressions import day
+from fabcost.offline.methods import LAPLACE, PRIOR_VARIANCE
+from fabcost.paper.data.designs import day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.posteriors.results import Marginals, Sampled
-from fabcost.paper.posteriors.snapshots import LAPLACE, METHODS, PRIOR_VARIANCE, take
+from fabcost.paper.snapshots import METHODS, take
+from fabcost.paper.statistics import rms
 
 RUNS = 2
 _CHAINS = 2
@@ -20,15 +23,60 @@ _TUNE = 200
 _BINS = 40
 
 
-def units(scale: Scale, seed: int) -> list[Unit]:
-    """The Gaussian methods together, and runs of NUTS one by one.
+@dataclass(frozen=True, eq=False)
+class NutsMoments:
+    """What NUTS says of the posterior after ``rows`` impressions."""
 
-    Examples
-    --------
-    >>> from fabcost.paper.engine.scales import QUICK
-    >>> [unit.name for unit in units(QUICK, 0)][:3]
-    ['posteriors-methods', 'posteriors-nuts-1000-0', 'posteriors-nuts-1000-1']
+    rows: int
+    clicks: int
+    mean: FloatArray  # of each weight
+    sd: FloatArray
+    mean_error: FloatArray  # their Monte Carlo standard errors
+    sd_error: FloatArray
+    draws: int
+    divergences: int
+    r_hat: float  # the largest of any weight in any run of the sampler
+    edges: FloatArray  # histogram of the intercept
+    counts: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Means and sds of all weights, methods by sizes by weights.
+
+    ``conditional`` is 1/√Hⱼⱼ of Laplace for each size and weight: the width that is left when all
+    other weights are known, which the authors' plots show.
     """
+
+    methods: tuple[str, ...]
+    truth: tuple[NutsMoments, ...]
+    mean: FloatArray
+    sd: FloatArray
+    conditional: FloatArray
+    seconds: float
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Impressions behind each panel."""
+        return tuple(each.rows for each in self.truth)
+
+    def shift(self, method: str, size: int) -> float:
+        """Error of the means in posterior sds, rms over the weights, at the ``size``-th size."""
+        truth = self.truth[size]
+        return rms((self.mean[self.methods.index(method), size] - truth.mean) / truth.sd)
+
+    def width(self, method: str, size: int) -> float:
+        """Error of the sds, relatively, rms over the weights."""
+        return rms(self.sd[self.methods.index(method), size] / self.truth[size].sd - 1.0)
+
+    def noise(self, size: int) -> tuple[float, float]:
+        """The sampler's own errors of mean and sd, in the same units."""
+        truth = self.truth[size]
+        return rms(truth.mean_error / truth.sd), rms(truth.sd_error / truth.sd)
+
+
+def units(scale: Scale, seed: int) -> list[Unit]:
+    """The Gaussian methods together, and runs of NUTS one by one."""
     sizes = list(scale.posterior_sizes)
     data = {"rows": sizes[-1], "seed": seed}
     fits = Unit("posteriors-methods", fit_methods, {**data, "sizes": sizes}, sizes[-1] * 4e-5)
@@ -47,13 +95,7 @@ def units(scale: Scale, seed: int) -> list[Unit]:
 
 
 def fit_methods(rows: int, seed: int, sizes: list[int]) -> Result:
-    """Means and sds of every method after each size.
-
-    Examples
-    --------
-    >>> fit_methods(300, 0, [100, 300])["sd"].shape
-    (8, 2, 15)
-    """
+    """Means and sds of every method after each size."""
     data = day(rows, seed=seed)
     found = {
         name: [each.posterior for each in take(name, data.X, data.y, sizes)] for name in METHODS
@@ -68,13 +110,7 @@ def fit_methods(rows: int, seed: int, sizes: list[int]) -> Result:
 
 
 def sample_posterior(rows: int, seed: int, size: int, run: int, draws: int) -> Result:
-    """Two chains of NUTS on the first ``size`` impressions: moments, and draws of the intercept.
-
-    Examples
-    --------
-    >>> sample_posterior(100, 0, 100, 0, 50)["intercept"].shape
-    (100,)
-    """
+    """Two chains of NUTS on the first ``size`` impressions: moments, and draws of the intercept."""
     data = day(rows, seed=seed)
     prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
     own = int(np.random.SeedSequence([seed, size, run]).generate_state(1)[0])
@@ -109,7 +145,7 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Marginals:
     )
 
 
-def _joined(rows: int, runs: list[Result]) -> Sampled:
+def _joined(rows: int, runs: list[Result]) -> NutsMoments:
     """Runs as one sample; between them the means may differ."""
     means = np.array([each["mean"] for each in runs])
     mean = means.mean(axis=0)
@@ -118,7 +154,7 @@ def _joined(rows: int, runs: list[Result]) -> Sampled:
     ess = np.sum([each["ess"] for each in runs], axis=0)
     draws = np.concatenate([each["intercept"] for each in runs])
     counts, edges = np.histogram(draws, bins=_BINS)
-    return Sampled(
+    return NutsMoments(
         rows=rows,
         clicks=runs[0]["clicks"],
         mean=mean,

@@ -11,8 +11,7 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple, get_args
 
-from fabcost.paper.engine.parts import Change
-from fabcost.paper.report.claims import PaperClaim, Verdict
+from fabcost.paper.report.parts import Change, PaperClaim, Verdict
 from fabcost.paper.report.pictures import Picture
 from fabcost.paper.report.wording import duration, typeset
 
@@ -32,15 +31,10 @@ class Section(NamedTuple):
     pictures: Sequence[Picture]
 
 
-class Table(NamedTuple):
-    """Rows of text; the first cell of each names the row.
+class TextTable(NamedTuple):
+    """Rows of text under columns of a width in per cent; the first cell of each names the row.
 
-    Attributes
-    ----------
-    caption
-        For those who hear the page; the heading above the table is for those who see it.
-    columns
-        Their names, and their widths in per cent.
+    The caption is for those who hear the page; a heading above is for those who see it.
     """
 
     caption: str
@@ -49,18 +43,8 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
-    """Everything on the page.
-
-    Attributes
-    ----------
-    scale, seed, command
-        How it was asked for.
-    settings
-        What one would like to know about the run, by name.
-    changes
-        What is done differently here, with its numbers.
-    """
+class ReproductionReport:
+    """Everything on the page: how it was asked for, what is known of the run, what was found."""
 
     scale: str
     seed: int
@@ -68,7 +52,7 @@ class Report:
     version: str
     settings: Mapping[str, str]
     sections: Sequence[Section]
-    errata: Table
+    errata: TextTable
     changes: Sequence[Change]
 
     @property
@@ -77,9 +61,9 @@ class Report:
         return [claim for section in self.sections for claim in section.claims]
 
 
-def render(report: Report) -> str:
+def render(report: ReproductionReport) -> str:
     """The page as text."""
-    changes = Table("Changes, and what they give in this run", _CHANGES, report.changes)
+    changes = TextTable("Changes, and what they give in this run", _CHANGES, report.changes)
     return Template(_file("page.html")).substitute(
         style=_file("style.css").strip(),
         scale=escape(report.scale),
@@ -144,7 +128,7 @@ def _claim(claim: PaperClaim) -> str:
     return _cells(f"{_text(claim.claim)}{where}", cells, _CLAIMS)
 
 
-def _table(table: Table) -> str:
+def _table(table: TextTable) -> str:
     rows = "\n".join(
         _cells(_text(first), map(_text, rest), table.columns) for first, *rest in table.rows
     )

@@ -1,0 +1,194 @@
+"""The two data sets of the reproduction: the authors' simulated design and a day of car adverts.
+
+The day stands in for the log of Auto Trader, which was never published: a visitor searches, one
+advert is shown, and is clicked or not.  Its covariates (numbers standardised over the catalogue
+and limited to ±4):
+
+===================== ==========================================================================
+constant              1
+log_price             logarithm of the price
+age                   years
+mileage               miles so far; grows with the age
+litres                consumption for 100 km
+engine                litres of the engine; zero if electric
+tax                   a year; flat for young cars, by consumption for old ones
+automatic             0/1: anything but a manual transmission, more often in dear cars
+diesel                0/1: more often in large engines
+mobile                0/1: the visitor's device
+budget_low            0/1: the search asked for cheap cars, and mostly gets them
+budget_high           0/1: likewise for dear cars
+budget_low×log_price  visitors with little money mind the price
+budget_high×log_price those with much take it as a sign of quality
+mobile×log_price      dear cars are looked at on larger screens
+===================== ==========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import expit, ndtri
+
+from fabcost.impressions import FloatArray
+from fabcost.worlds.adverts import Adverts
+from fabcost.worlds.synthetic import synthetic
+
+#: As in the authors' simulation: an intercept and five covariates, uniform on [0, 1].
+AUTHORS_WEIGHTS = (1.0, 0.2, 1.5, -1.0, -0.7, -0.2)
+#: What the visitors like on average; each seed's visitors differ a little.
+TASTES = {
+    "log_price": -0.3,
+    "age": -0.35,
+    "mileage": -0.35,
+    "litres": -0.3,
+    "engine": 0.35,
+    "tax": -0.1,
+    "automatic": 0.3,
+    "diesel": -0.3,
+    "mobile": -0.2,
+    "budget_low": -0.3,
+    "budget_high": 0.2,
+    "budget_low×log_price": -1.0,
+    "budget_high×log_price": 0.7,
+    "mobile×log_price": -0.3,
+}
+DAY_COLUMNS = ("constant", *TASTES)
+CLICK_RATE = 0.03
+ADVERTS = 4_000
+
+_TASTES_SD = 0.1
+_LARGEST_STANDARDISED = 4.0
+_CALIBRATION_ROWS = 20_000
+_LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
+_MOBILE = 0.55
+_LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
+_SEARCH = 0.6  # correlation of the visitor's wealth with the price of the advert that is shown
+
+
+class Dataset(NamedTuple):
+    """Covariates (the first is constant), clicks 0/1, the true weights and the columns' names."""
+
+    X: FloatArray
+    y: FloatArray
+    theta: FloatArray
+    columns: tuple[str, ...]
+
+
+class Stock(NamedTuple):
+    """Encoded adverts, one per row, and the cumulated shares of impressions that they get."""
+
+    features: FloatArray
+    shares: FloatArray
+
+
+@lru_cache(maxsize=2)
+def authors_design(rows: int, *, seed: int) -> Dataset:
+    """An intercept, five uniform covariates and the weights 1.0, 0.2, 1.5, −1.0, −0.7, −0.2.
+
+    Examples
+    --------
+    >>> design = authors_design(1000, seed=0)
+    >>> design.X.shape, design.theta.tolist()
+    ((1000, 6), [1.0, 0.2, 1.5, -1.0, -0.7, -0.2])
+    """
+    _check(rows)
+    theta = np.array(AUTHORS_WEIGHTS)
+    uniform = np.random.default_rng(seed).random((rows, theta.size))
+    X = np.column_stack([np.ones(rows), uniform[:, 1:]])
+    names = ("constant", *(f"x{k}" for k in range(1, theta.size)))
+    return _read_only(X, uniform[:, 0], theta, names)
+
+
+@lru_cache(maxsize=2)
+def day(rows: int, *, seed: int) -> Dataset:
+    """Impressions of made-up car adverts with 15 covariates and about 3 % of clicks.
+
+    Fewer rows of the same seed are the first rows of more.
+
+    Examples
+    --------
+    >>> impressions = day(1000, seed=0)
+    >>> impressions.X.shape, impressions.columns[1:4]
+    ((1000, 15), ('log_price', 'age', 'mileage'))
+    >>> bool((day(10, seed=0).X == impressions.X[:10]).all())
+    True
+    """
+    _check(rows)
+    world, calibration, shown = np.random.default_rng(seed).spawn(3)
+    stock = _stock(world)
+    X = _covariates(stock, calibration.random((_CALIBRATION_ROWS, 3)))
+    theta = _weights(X, world)
+    uniform = shown.random((rows, 4))  # row by row, hence the first rows do not depend on the last
+    return _read_only(_covariates(stock, uniform[:, 1:]), uniform[:, 0], theta, DAY_COLUMNS)
+
+
+def _check(rows: int) -> None:
+    if rows < 1:
+        raise ValueError(f"rows is {rows} but must be at least 1")
+
+
+def _read_only(
+    X: FloatArray, uniform: FloatArray, theta: FloatArray, columns: tuple[str, ...]
+) -> Dataset:
+    y = (uniform < expit(X @ theta)).astype(float)
+    for array in (X, y, theta):
+        array.setflags(write=False)
+    return Dataset(X, y, theta, columns)
+
+
+def _stock(rng: np.random.Generator) -> Stock:
+    """Adverts with a lognormal popularity: the best tenth gets four tenths of the impressions."""
+    features = _encoded(synthetic(ADVERTS, rng=rng))
+    shares = np.cumsum(rng.lognormal(0.0, 1.0, ADVERTS))
+    return Stock(features, shares / shares[-1])
+
+
+def _encoded(adverts: Adverts) -> FloatArray:
+    cars = adverts.rows
+    numbers = np.array([(car.price, car.year, car.mileage, car.mpg) for car in cars])
+    price, year, mileage, mpg = numbers.T
+    rest = np.array([(car.engineSize, car.tax) for car in cars])
+    numbers = np.column_stack([np.log(price), year.max() - year, mileage, _LITRES / mpg, rest])
+    indicators = [(car.transmission != "Manual", car.fuelType == "Diesel") for car in cars]
+    standardised = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    limited = np.clip(standardised, -_LARGEST_STANDARDISED, _LARGEST_STANDARDISED)
+    return np.column_stack([limited, np.array(indicators, dtype=float)])
+
+
+def _covariates(stock: Stock, uniform: FloatArray) -> FloatArray:
+    """Rows from three uniform numbers each: the advert, the visitor's device and wealth."""
+    advert = np.searchsorted(stock.shares, uniform[:, 0], side="right")
+    X = np.empty((len(uniform), len(DAY_COLUMNS)))
+    X[:, 0] = 1.0
+    X[:, 1:9] = stock.features[advert]
+    price = X[:, 1]
+    X[:, 9:12] = _visitors(price, uniform[:, 1], uniform[:, 2])
+    X[:, 12], X[:, 13], X[:, 14] = X[:, 10] * price, X[:, 11] * price, X[:, 9] * price
+    return X
+
+
+def _visitors(price: FloatArray, device: FloatArray, wealth: FloatArray) -> FloatArray:
+    """Mobile, low budget, high budget; searches bring dear cars to the wealthy."""
+    rank: npt.NDArray[np.float64] = _SEARCH * price + np.sqrt(1.0 - _SEARCH**2) * ndtri(wealth)
+    columns = (device < _MOBILE, rank < _LOW_BUDGET, rank > _HIGH_BUDGET)
+    return np.column_stack(columns).astype(float)
+
+
+def _weights(X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Tastes near `TASTES`, and the intercept that makes clicks as frequent as `CLICK_RATE`."""
+    tastes = np.array([*TASTES.values()]) + rng.normal(0.0, _TASTES_SD, len(TASTES))
+    log_odds = X[:, 1:] @ tastes
+
+    def excess(intercept: float) -> float:
+        return float(expit(intercept + log_odds).mean() - CLICK_RATE)
+
+    return np.array([brentq(excess, -60.0, 60.0), *tastes])
+
+
+#: Each data set by its name on the command line.
+DESIGNS: dict[str, Callable[..., Dataset]] = {"day": day, "authors": authors_design}

@@ -1,1 +1,0 @@
-"""`fabcost tour`: how accurate each method is when data are few."""

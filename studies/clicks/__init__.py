@@ -1,0 +1,1 @@
+"""Expected clicks of bandits in simulated worlds: ``python -m studies.clicks``."""

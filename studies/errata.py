@@ -1,0 +1,39 @@
+"""The page of the paper's errata, with the numbers of their demonstrations: ``studies.errata``."""
+
+from __future__ import annotations
+
+from fabcost.paper.errata.errata import HEADING, rows
+from studies.documents import write_page
+
+TESTS = "tests/paper/test_errata.py"
+
+_INTRODUCTION = f"""\
+# Errata
+
+These points concern the text of the paper (FAB-COST; McKenzie, Appleby, House, Walton) and the
+notebooks published with it. None touches its main idea, to combine ADF with EP, which is sound and
+is what this library builds on. Each erratum has a test that demonstrates it by running. The tests
+are in `{TESTS}`.
+
+Errata 1 and 2 are in the text. Errata 3 to 7 are in the notebooks, whose computations are repeated
+here in code of this library; the notebooks themselves are not part of it and are not run.
+
+This page is written by `python -m studies.errata`, numbers included. Do not edit it by hand.
+"""
+
+
+def page() -> str:
+    """The text of docs/errata.md."""
+    return "\n".join([_INTRODUCTION, *map(_section, rows())])
+
+
+def _section(row: tuple[str, ...]) -> str:
+    title, *cells, test = row
+    body = "\n".join(
+        f"- **{name}.** {cell}" for name, cell in zip(HEADING[1:-1], cells, strict=True)
+    )
+    return f"## {title}\n\n{body}\n- **{HEADING[-1]}.** `{test}`\n"
+
+
+if __name__ == "__main__":
+    print(f"Written: {write_page('errata.md', page())}")

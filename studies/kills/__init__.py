@@ -1,0 +1,1 @@
+"""Servers killed while they work, and what is left: ``python -m studies.kills``."""

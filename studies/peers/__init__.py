@@ -1,0 +1,1 @@
+"""fabcost beside other bandit libraries: ``python -m studies.peers``."""

@@ -1,0 +1,60 @@
+"""The library stays small enough to be read, and the study of its sizes counts rightly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from studies.sizes import Sizes, measure, page
+
+MOST_LINES, MOST_MODULES = 35_500, 266
+MOST_IN_A_FOLDER, LONGEST_MODULE = 22, 375
+LONGEST_MEDIAN = 7
+MOST_REPEATED = 17
+
+
+@pytest.fixture(scope="module")
+def sizes() -> Sizes:
+    return measure()
+
+
+def test_the_whole_is_bounded(sizes: Sizes) -> None:
+    assert sizes.lines <= MOST_LINES
+    assert len(sizes.modules) <= MOST_MODULES
+
+
+def test_no_folder_is_crowded_and_no_module_is_long(sizes: Sizes) -> None:
+    crowded = {name: n for name, n in sizes.fullest.items() if n > MOST_IN_A_FOLDER}
+    long = {name: n for name, n in sizes.longest.items() if n > LONGEST_MODULE}
+    assert not crowded
+    assert not long
+
+
+def test_half_of_the_functions_are_short(sizes: Sizes) -> None:
+    assert sizes.median_function <= LONGEST_MEDIAN
+
+
+def test_a_class_has_a_name_of_its_own(sizes: Sizes) -> None:
+    assert len(sizes.repeated) <= MOST_REPEATED, sizes.repeated
+
+
+def test_a_small_tree_is_counted(tmp_path: Path) -> None:
+    files = {
+        "__init__.py": '"""A package."""\n',
+        "one.py": "class A:\n    def f(self):\n        return 1\n",
+        "inner/__init__.py": "",
+        "inner/two.py": "class A:\n    pass\n\n\nclass _B:\n    pass\n",
+        "inner/three.py": "class _B:\n    pass\n\n\ndef g():\n    pass\n",
+        "kernels/loop.py": "\n" * 99,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = measure(tmp_path)
+    assert (found.lines, len(found.modules)) == (115, 4)
+    assert found.fullest == {"inner": 2, ".": 1, "kernels": 1}
+    assert found.longest == {"inner/three.py": 6, "inner/two.py": 6, "one.py": 3}
+    assert sorted(found.functions) == [2, 2]
+    assert found.repeated == {"A": ["inner/two.py", "one.py"]}
+    assert "| modules of `inner/` | 2 |" in page(found)
