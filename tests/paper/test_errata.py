@@ -15,8 +15,8 @@ from fabcost.paper.errata import demonstrations, errata
 from fabcost.paper.errata.authors import density_filtering
 from tests.reference import mackay_gradients
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "errata.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "explanation" / "errata.md"
 
 
 @pytest.mark.parametrize(("margin", "variance"), [(1.5, 4.0), (-2.0, 1.0), (0.3, 50.0)])

@@ -1,6 +1,6 @@
 """The errata of the paper and of the notebooks published with it: one list for page and report.
 
-``python -m fabcost.paper.errata.errata`` prints docs/errata.md.
+``python -m fabcost.paper.errata.errata`` prints docs/explanation/errata.md.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def rows() -> list[tuple[str, ...]]:
 
 
 def page() -> str:
-    """The text of docs/errata.md.
+    """The text of docs/explanation/errata.md.
 
     Examples
     --------

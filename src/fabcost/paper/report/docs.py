@@ -16,8 +16,8 @@ from typing import Any
 
 from fabcost.paper.report import markdown, results
 
-RESULTS = Path("docs/reproduction/results.json")
-PAGE = Path("docs/reproduction.md")
+RESULTS = Path("docs/measurements/reproduction/results.json")
+PAGE = Path("docs/measurements/reproduction.md")
 IMAGES = Path("docs/images")
 README = Path("README.md")
 

@@ -48,14 +48,14 @@ instead of {papers:,}. Intervals are wider for it. `--scale paper` has the paper
 
 
 def page(content: Mapping[str, Any]) -> str:
-    """The text of docs/reproduction.md, from the content of results.json."""
+    """The text of docs/measurements/reproduction.md, from the content of results.json."""
     claims = read_claims(content)
     parts = [
         _INTRODUCTION.format(command=content["command"], words=_WORDS) + _remark(content["scale"]),
         _table(("The run", ""), content["settings"].items()),
         f"## Claims\n\n{_tally(claims)}\n",
         _table(_HEADING, map(_row, claims)),
-        *(f"## {title}\n\n{_figure(plot, 'images')}\n" for title, plot in _plots()),
+        *(f"## {title}\n\n{_figure(plot, '../images')}\n" for title, plot in _plots()),
         "## Every case behind the claims\n",
         *(_cases(claim) for claim in claims if claim.details),
     ]
@@ -79,7 +79,7 @@ def block(content: Mapping[str, Any]) -> str:
     run = (
         f"*The main claims, {settings['Scale']} scale, seed {settings['Seed']}, commit "
         f"{settings['Commit']}, {settings['Finished']}; all are in "
-        f"[docs/reproduction.md](docs/reproduction.md).* {_WORDS}"
+        f"[reproduction.md](docs/measurements/reproduction.md).* {_WORDS}"
     )
     figures = "\n".join(_image(plot, "docs/images") for _, plot in _plots())
     return "\n".join([BEGIN, figures, "", _table(_HEADING, rows), run, END])
