@@ -9,7 +9,7 @@ FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types layers benchmarks lock format clean
+.PHONY: help setup demo test check suite lint types layers benchmarks lock format clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -17,7 +17,12 @@ help:  ## Show what can be made
 $(STAMP): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fabcost needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
+	@echo "installing the pinned versions into $(VENV)"
+	@# uv takes a tenth of pip's time, but does not know where pip was told to look.
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock \
+	  || $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
 
@@ -26,10 +31,13 @@ setup: $(STAMP)  ## Make .venv with the pinned versions
 demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
 	$(BIN)/fabcost demo
 
-test: check  ## Set everything up and run tests, lint, types and layer contracts
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+test: setup  ## Set everything up and run tests, lint, types and layer contracts
+	$(MAKE) --no-print-directory --jobs 2 lint types layers suite
 
-check: lint types layers
+check: lint types layers  ## What can be checked without running it, in less than a minute
+
+suite: setup
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: setup  ## Style and formatting
 	$(BIN)/ruff check .

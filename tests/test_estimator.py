@@ -48,7 +48,8 @@ def posterior_by_function(inference: str, prior: Gaussian, X: FloatArray, y: Any
         return learner.posterior
     if inference == "ep":
         return ep.fit(prior, X, y).posterior
-    return adf.fit(prior, X, y) if inference == "adf" else laplace.fit(prior, X, y)
+    fit = adf.fit if inference == "adf" else laplace.fit
+    return fit(prior, X, y).posterior
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]

@@ -52,7 +52,7 @@ def parts(batch: int, snapshot: bool) -> Iterator[Any]:
             learner = learnt(X, y, batch, snapshot, moments=kind, window=90)
             yield learner_file.to_bytes(learner)
             yield from learner.sites
-            belief = adf.fit(_correlated(weights), X, y, moments=kind)
+            belief = adf.fit(_correlated(weights), X, y, moments=kind).posterior
             yield from (belief.mean, belief.root, belief.covariance, belief.predict(X))
         result = ep.fit(_correlated(weights), X, y)
         yield from (result.posterior.mean, result.posterior.root, *result.sites)

@@ -14,7 +14,7 @@ from tests.simulated import cold_start, correlated_prior
 def test_equals_the_matrix_formulas_of_the_paper(weights: int) -> None:
     X, y = cold_start(200, weights)
     prior = correlated_prior(weights)
-    posterior = adf.fit(prior, X, y, moments="mackay")
+    posterior = adf.fit(prior, X, y, moments="mackay").posterior
     mean, covariance = paper_adf(prior.mean, prior.covariance, X, y)
     np.testing.assert_allclose(posterior.mean, mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(posterior.covariance, covariance, rtol=1e-12, atol=1e-12)
@@ -25,7 +25,7 @@ def test_one_impression_is_the_tilted_distribution(moments: Moments) -> None:
     """After one impression exact ADF has the exact moments, and so has EP."""
     prior = correlated_prior(2)
     X, y = np.array([[0.7, -1.2]]), np.array([1.0])
-    posterior = adf.fit(prior, X, y, moments=moments)
+    posterior = adf.fit(prior, X, y, moments=moments).posterior
     mean, covariance, _ = grid_posterior(prior.mean, prior.covariance, X, y)
     tolerance = 1e-6 if moments == "exact" else 0.05
     np.testing.assert_allclose(posterior.mean, mean, atol=tolerance)
@@ -37,8 +37,8 @@ def test_one_impression_is_the_tilted_distribution(moments: Moments) -> None:
 def test_two_halves_are_one_pass() -> None:
     X, y = cold_start(80)
     prior = correlated_prior()
-    halves = adf.fit(adf.fit(prior, X[:40], y[:40]), X[40:], y[40:])
-    assert halves == adf.fit(prior, X, y)
+    halves = adf.fit(adf.fit(prior, X[:40], y[:40]).posterior, X[40:], y[40:]).posterior
+    assert halves == adf.fit(prior, X, y).posterior
 
 
 def test_approaches_ep_as_the_data_grow() -> None:
@@ -47,6 +47,6 @@ def test_approaches_ep_as_the_data_grow() -> None:
     for rows in (100, 10_000):
         X, y = cold_start(rows)
         reference = ep.fit(prior, X, y).posterior
-        filtered = adf.fit(prior, X, y)
+        filtered = adf.fit(prior, X, y).posterior
         errors.append(compare.moment_error(filtered, reference.mean, reference.covariance).mean)
     assert errors[1] < errors[0] / 3

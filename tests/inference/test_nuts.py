@@ -42,7 +42,7 @@ def test_ep_is_far_closer_to_the_truth_than_laplace() -> None:
     truth = nuts.fit(prior, X, y, draws=8000, chains=2, seed=0)
     errors = [
         compare.moment_error(method, truth.mean, truth.covariance).mean
-        for method in (ep.fit(prior, X, y).posterior, laplace.fit(prior, X, y))
+        for method in (ep.fit(prior, X, y).posterior, laplace.fit(prior, X, y).posterior)
     ]
     assert errors[0] < 0.02 + 2 / np.sqrt(truth.ess.min())
     assert errors[0] < errors[1] / 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from hypothesis import strategies as st
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
+from fabcost.inference.result import Fit
 from fabcost.tilted import Moments
 from tests.simulated import cold_start
 
 Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::fabcost.inference.ep.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
 
 
 def learnt(refresh: Refresh, moments: Moments = "exact", window: int | None = None) -> Method:
@@ -30,15 +32,22 @@ def learnt(refresh: Refresh, moments: Moments = "exact", window: int | None = No
     return fit
 
 
+def fitted(fit: Callable[..., Fit], **settings: Any) -> Method:
+    def posterior(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
+        return fit(prior, X, y, **settings).posterior
+
+    return posterior
+
+
 METHODS: dict[str, Method] = {
-    "laplace": laplace.fit,
-    "laplace-online": laplace.fit_online,
-    "laplace-diagonal": lambda p, X, y: laplace.fit_online(p, X, y, covariance="diagonal"),
-    "laplace-as-published": laplace.fit_as_published,
-    "adf": adf.fit,
-    "adf-mackay": lambda p, X, y: adf.fit(p, X, y, moments="mackay"),
-    "ep": lambda p, X, y: ep.fit(p, X, y).posterior,
-    "ep-mackay": lambda p, X, y: ep.fit(p, X, y, moments="mackay", max_sweeps=20).posterior,
+    "laplace": fitted(laplace.fit),
+    "laplace-online": fitted(laplace.fit_online),
+    "laplace-diagonal": fitted(laplace.fit_online, covariance="diagonal"),
+    "laplace-as-published": fitted(laplace.fit_as_published),
+    "adf": fitted(adf.fit),
+    "adf-mackay": fitted(adf.fit, moments="mackay"),
+    "ep": fitted(ep.fit),
+    "ep-mackay": fitted(ep.fit, moments="mackay", max_sweeps=20),
     "fab-cost": learnt(Refresh.geometric(1.1)),
     "fab-cost-window": learnt(Refresh.geometric(1.1), window=7),
     "fab-cost-paper": learnt(Refresh.at(10, 30), "mackay"),
@@ -138,7 +147,7 @@ def test_extreme_evidence_along_one_rotated_direction_is_not_lost() -> None:
     y = np.tile([1.0, -1.0], 20)
     prior = Gaussian.isotropic(2, variance=1e6)
     scalar = ep.fit(Gaussian.isotropic(1, variance=2e18), np.ones((40, 1)), y).posterior
-    for posterior in (ep.fit(prior, X, y).posterior, laplace.fit(prior, X, y)):
+    for posterior in (ep.fit(prior, X, y).posterior, laplace.fit(prior, X, y).posterior):
         assert posterior.marginal([1.0, -1.0]).variance == pytest.approx(2e6, rel=1e-6)
     along = ep.fit(prior, X, y).posterior.marginal([1e6, 1e6]).variance
     assert along == pytest.approx(float(scalar.covariance[0, 0]), rel=1e-5)

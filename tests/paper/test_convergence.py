@@ -99,7 +99,8 @@ def test_snapshots_are_the_learners_own() -> None:
             take(name, X, y, [150, 1000])[-1].posterior.mean, learner.posterior.mean, rtol=1e-9
         )
     filtered = take(ADF, X, y, [150, 1000])
-    np.testing.assert_allclose(filtered[0].posterior.sd, adf.fit(prior, X[:150], y[:150]).sd)
+    ours = adf.fit(prior, X[:150], y[:150]).posterior
+    np.testing.assert_allclose(filtered[0].posterior.sd, ours.sd)
     geometric = take(FAB_COST, X, y, [150, 1000])
     assert 9 * 1000 < geometric[-1].visited < 12 * 1000  # n · growth / (growth − 1)
     with pytest.raises(ValueError, match="must rise"):

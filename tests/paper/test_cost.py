@@ -83,7 +83,7 @@ def test_matrix_form_is_the_rank_one_form() -> None:
     data, prior = day(60, seed=0), Gaussian.isotropic(15)
     signed = np.where(data.y == 1.0, 1.0, -1.0)
     mean, covariance = authors.density_filtering(prior.mean, prior.covariance, data.X, signed)
-    ours = adf.fit(prior, data.X, data.y, moments="mackay")
+    ours = adf.fit(prior, data.X, data.y, moments="mackay").posterior
     np.testing.assert_allclose(ours.mean, mean, atol=1e-9)
     np.testing.assert_allclose(ours.covariance, covariance, atol=1e-9)
     design, narrow = authors_design(60, seed=0), Gaussian.isotropic(6)

@@ -90,8 +90,8 @@ def test_erratum_7_the_newest_outcome_is_left_out() -> None:
     assert found.correct > 0.1
     # The first fit is that of all rows but the newest.
     data, prior = authors_design(11, seed=0), Gaussian.isotropic(6)
-    first = laplace.fit_as_published(prior, data.X, data.y)
-    behind = laplace.fit(prior, data.X[:-1], data.y[:-1])
+    first = laplace.fit_as_published(prior, data.X, data.y).posterior
+    behind = laplace.fit(prior, data.X[:-1], data.y[:-1]).posterior
     np.testing.assert_allclose(first.mean, behind.mean, rtol=1e-8)
     np.testing.assert_allclose(first.covariance, behind.covariance, rtol=1e-8)
 

@@ -45,7 +45,7 @@ def test_methods_are_fitted_to_the_first_impressions(tiny: Marginals) -> None:
     place = tiny.methods.index(EP)
     np.testing.assert_allclose(tiny.mean[place, 0], belief.mean, rtol=1e-9)
     np.testing.assert_allclose(tiny.sd[place, 0], belief.sd, rtol=1e-9)
-    curvature = laplace.fit(prior, data.X, data.y).precision
+    curvature = laplace.fit(prior, data.X, data.y).posterior.precision
     np.testing.assert_allclose(tiny.conditional[1], curvature.diagonal() ** -0.5, rtol=1e-6)
     # Knowing all other weights cannot widen a marginal.
     assert (tiny.conditional < tiny.sd[tiny.methods.index(LAPLACE)]).all()

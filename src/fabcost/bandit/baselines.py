@@ -36,7 +36,7 @@ class BatchLaplace:
     --------
     >>> learner = BatchLaplace(Gaussian.isotropic(1, variance=4.0))
     >>> learner.observe([1.0], 1)
-    >>> learner.posterior == laplace.fit(Gaussian.isotropic(1, variance=4.0), [[1.0]], [1])
+    >>> learner.posterior == laplace.fit(learner.prior, [[1.0]], [1]).posterior
     True
     """
 
@@ -58,7 +58,7 @@ class BatchLaplace:
             return
         if self._schedule.is_due(self.seen):
             X, labels, _ = self._history.kept()
-            self.posterior = laplace.fit(self.prior, X, labels, start=self.posterior.mean)
+            self.posterior = laplace.fit(self.prior, X, labels, start=self.posterior.mean).posterior
         self._next = self._schedule.next_after(self.seen)
 
 
@@ -107,7 +107,7 @@ class LaplaceAsPublished:
         X, labels, _ = self._history.kept()
         if labels.size >= self._first_fit:
             runaway = Gaussian.from_root(self.prior.mean, self.posterior.root)
-            self.posterior = laplace.fit(runaway, X, labels, start=self.posterior.mean)
+            self.posterior = laplace.fit(runaway, X, labels, start=self.posterior.mean).posterior
         self._history.room()
         self._history.append(row, label, 1)
 

@@ -8,13 +8,12 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_impressions, read_only
+from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried
 from fabcost.tilted import Moments, is_exact
 
 
-def fit(
-    prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, moments: Moments = "exact"
-) -> Gaussian:
+def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, moments: Moments = "exact") -> Fit:
     r"""Filter the impressions in their order (the paper's Algorithm 4, in rank-one form).
 
     Each step takes the belief so far as the cavity and matches the tilted moments:
@@ -37,12 +36,15 @@ def fit(
 
     Examples
     --------
-    >>> fit(Gaussian.isotropic(1, variance=4.0), [[1.0], [1.0]], [1, 0]).mean.round(3)
+    >>> result = fit(Gaussian.isotropic(1, variance=4.0), [[1.0], [1.0]], [1, 0])
+    >>> result.posterior.mean.round(3)
     array([-0.037])
     """
     rows, labels = as_impressions(X, y, prior.dimension)
     belief = Carried.of(prior)
     unkept = np.empty(0)
     exact = is_exact(moments)
-    kernels.adf_pass(*belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact)
-    return belief.gaussian(keep=True)
+    skipped = kernels.adf_pass(
+        *belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact
+    )
+    return Fit(belief.gaussian(keep=True), converged=True, iterations=1, skipped=skipped)

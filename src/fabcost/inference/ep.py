@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, read_only
+from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
 
@@ -19,34 +20,26 @@ MAX_SWEEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class EPResult:
-    """What EP found, and how it went.
+class EPResult(Fit):
+    """A `Fit` with its sites.
+
+    It has converged if the belief stood still, to ``tolerance``; where a row is so long that
+    rounding is coarser than that, it may not, however good it is.  The log evidence is NaN if the
+    last sweep skipped a visit, whose factor it then lacks.  With exact moments on ordinary data
+    none is skipped.
 
     Attributes
     ----------
-    posterior
-        Prior times sites.
     sites
         Precision and shift of each impression's site.
-    sweeps
-        Passes over the data.
-    converged
-        Whether the belief stood still, to ``tolerance``; where a row is so long that rounding is
-        coarser than that, it may not, however good it is.
-    log_evidence
-        EP's estimate of log p(y | X); NaN if the last sweep skipped a visit, whose factor it
-        then lacks.
-    skipped
-        Visits of all sweeps that would have left the cone of positive definite
-        covariances; always 0 with exact moments on ordinary data.
     """
 
-    posterior: Gaussian
-    sites: Sites
-    sweeps: int
-    converged: bool
-    log_evidence: float
-    skipped: int
+    sites: Sites = field(kw_only=True)
+
+    @property
+    def sweeps(self) -> int:
+        """Passes over the data: its `iterations`."""
+        return self.iterations
 
 
 class Swept(NamedTuple):
@@ -59,16 +52,6 @@ class Swept(NamedTuple):
     converged: bool
     skipped: int
     log_factors: float
-
-
-class ConvergenceWarning(UserWarning):
-    """EP was to sweep until nothing moves, and its sweeps ended before.
-
-    Examples
-    --------
-    >>> issubclass(ConvergenceWarning, UserWarning)
-    True
-    """
 
 
 def fit(
@@ -125,7 +108,8 @@ def fit(
     )
     posterior = belief.gaussian(keep=True)
     evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites)
-    return EPResult(posterior, sites, swept.sweeps, swept.converged, evidence, swept.skipped)
+    how = (swept.converged, swept.sweeps, evidence, swept.skipped)
+    return EPResult(posterior, *how, sites=sites)
 
 
 def sweep(

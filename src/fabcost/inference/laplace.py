@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_row, read_only
 from fabcost.inference.logistic import log_posterior, quadratic_sites
+from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried, Sites, product
 
 Covariance = Literal["full", "diagonal"]
@@ -29,7 +30,7 @@ def fit(
     y: npt.ArrayLike,
     *,
     start: npt.ArrayLike | None = None,
-) -> Gaussian:
+) -> Fit:
     r"""Gaussian at the mode of the posterior, with its curvature there as precision.
 
     :math:`\mu^* = \arg\min_\theta \xi(\theta)`, :math:`\Lambda^* = \xi''(\mu^*)` for
@@ -50,33 +51,45 @@ def fit(
 
     Examples
     --------
-    >>> fit(Gaussian.isotropic(1, variance=4.0), [[1.0], [1.0]], [1, 0]).covariance.round(3)
-    array([[1.333]])
+    >>> result = fit(Gaussian.isotropic(1, variance=4.0), [[1.0], [1.0]], [1, 0])
+    >>> result.posterior.covariance.round(3), result.converged
+    (array([[1.333]]), True)
     """
     rows, labels = as_impressions(X, y, prior.dimension)
     near = prior.mean if start is None else as_row(start, prior.dimension)
-    return _fit_checked(prior, rows, labels, near)
+    found = _newton(prior, rows, labels, near)
+    evidence = _log_evidence(prior, found.posterior, rows, labels)
+    return replace(found, log_evidence=evidence)
 
 
-def _fit_checked(prior: Gaussian, X: FloatArray, y: FloatArray, start: FloatArray) -> Gaussian:
-    z = prior.whiten(start)
-    for _ in range(_MOST_STEPS):
+def _newton(prior: Gaussian, X: FloatArray, y: FloatArray, start: FloatArray) -> Fit:
+    """The fit without its evidence."""
+    z, converged, steps = prior.whiten(start), False, 0
+    while steps < _MOST_STEPS:
+        steps += 1
         # The quadratic sites of the current point turn Bayes' rule into a Newton step.
         theta = prior.mean + prior.root @ z
         expansion = product(prior, X, Sites(*quadratic_sites(X @ theta, y)))
         step = prior.whiten(expansion.mean) - z
         at = log_posterior(prior, X, y, z)
         gain = float(at.gradient @ step)
-        if gain <= _ROUNDING * (1.0 + abs(at.value)):
-            # What the step gains is below what the log posterior can show.
-            z = z + step
-            break
-        size = _line_search(prior, X, y, z, step, at.value, gain)
+        # What the step gains is below what the log posterior can show.
+        converged = gain <= _ROUNDING * (1.0 + abs(at.value))
+        size = 1.0 if converged else _line_search(prior, X, y, z, step, at.value, gain)
         if size == 0.0:
             break
         z = z + size * step
+        if converged:
+            break
     mode = prior.mean + prior.root @ z
-    return Gaussian.from_root(mode, product(prior, X, Sites(*quadratic_sites(X @ mode, y))).root)
+    root = product(prior, X, Sites(*quadratic_sites(X @ mode, y))).root
+    return Fit(Gaussian.from_root(mode, root), converged, steps)
+
+
+def _log_evidence(prior: Gaussian, posterior: Gaussian, X: FloatArray, y: FloatArray) -> float:
+    """log p(y | X) if the posterior were what Laplace takes it for."""
+    at_mode = log_posterior(prior, X, y, prior.whiten(posterior.mean)).value
+    return at_mode + 0.5 * (posterior.log_determinant - prior.log_determinant)
 
 
 def _line_search(
@@ -130,7 +143,7 @@ def update(
     if labels.size == 1:
         posterior = _update_one(belief, rows, labels)
     else:
-        posterior = _fit_checked(belief, rows, labels, belief.mean)
+        posterior = _newton(belief, rows, labels, belief.mean).posterior
     if covariance == "full":
         return posterior
     sd = 1.0 / np.sqrt(posterior.precision.diagonal())
@@ -142,6 +155,9 @@ def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussia
 
     At the mode η = m + v y σ(−yη), with m and v the mean and variance of xᵀθ.
     """
+    # It takes as long to import as all of this package, which hardly anyone needs it for.
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     centre, variance = belief.marginal(row[0])
     y = float(label[0])
     far = centre + variance * y
@@ -165,13 +181,14 @@ def fit_online(
     *,
     batch: int = 1,
     covariance: Covariance = "full",
-) -> Gaussian:
+) -> Fit:
     """`update` over consecutive batches of ``batch`` impressions.
 
     Examples
     --------
     >>> prior = Gaussian.isotropic(1, variance=4.0)
-    >>> fit_online(prior, [[1.0], [1.0]], [1, 0], batch=2) == fit(prior, [[1.0], [1.0]], [1, 0])
+    >>> X, y = [[1.0], [1.0]], [1, 0]
+    >>> fit_online(prior, X, y, batch=2).posterior == fit(prior, X, y).posterior
     True
     """
     if batch < 1:
@@ -181,12 +198,12 @@ def fit_online(
     for start in range(0, labels.size, batch):
         chosen = slice(start, start + batch)
         belief = update(belief, rows[chosen], labels[chosen], covariance=covariance)
-    return belief
+    return Fit(belief, converged=True, iterations=1)
 
 
 def fit_as_published(
     prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, first_fit: int = 10
-) -> Gaussian:
+) -> Fit:
     r"""The authors' Laplace bandit, with its defects: only to reproduce the paper's figure.
 
     After every impression from number ``first_fit`` on it refits *all* rows but the newest
@@ -199,12 +216,12 @@ def fit_as_published(
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(40, 1)), np.ones(40)
     >>> prior = Gaussian.isotropic(1, variance=100.0)
-    >>> bool(fit_as_published(prior, X, y).sd[0] < 0.5 * fit(prior, X, y).sd[0])
+    >>> bool(fit_as_published(prior, X, y).posterior.sd[0] < 0.5 * fit(prior, X, y).posterior.sd[0])
     True
     """
     rows, labels = as_impressions(X, y, prior.dimension)
-    fitted = prior
+    fitted = Fit(prior, converged=True, iterations=0)
     for t in range(first_fit, labels.size):
-        runaway = Gaussian.from_root(prior.mean, fitted.root)
-        fitted = _fit_checked(runaway, rows[:t], labels[:t], fitted.mean)
+        runaway = Gaussian.from_root(prior.mean, fitted.posterior.root)
+        fitted = _newton(runaway, rows[:t], labels[:t], fitted.posterior.mean)
     return fitted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -14,11 +14,18 @@ from scipy.special import expit, log_expit
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference import laplace
+from fabcost.inference.result import Fit
+
+#: Below this R̂ chains are taken to agree (Vehtari et al.).
+_AGREE = 1.01
 
 
 @dataclass(frozen=True, eq=False)
-class NutsResult:
-    """Draws of the posterior and what they say about themselves.
+class NutsResult(Fit):
+    """A `Fit` with its draws and what they say about themselves.
+
+    The posterior is the Gaussian of their mean and covariance.  It has converged if the chains
+    agree (every R̂ below 1.01) and the integrator never went wrong.
 
     Attributes
     ----------
@@ -34,12 +41,12 @@ class NutsResult:
         Transitions that the integrator got wrong; 0 for a trustworthy run.
     """
 
-    draws: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
-    r_hat: FloatArray
-    ess: FloatArray
-    divergences: int
+    draws: FloatArray = field(kw_only=True)
+    mean: FloatArray = field(kw_only=True)
+    covariance: FloatArray = field(kw_only=True)
+    r_hat: FloatArray = field(kw_only=True)
+    ess: FloatArray = field(kw_only=True)
+    divergences: int = field(kw_only=True)
 
 
 def fit(
@@ -84,7 +91,7 @@ def fit(
     """
     rows, labels = as_impressions(X, y, prior.dimension)
     nutpie, arviz = _samplers()
-    start = laplace.fit(prior, rows, labels)
+    start = laplace.fit(prior, rows, labels).posterior
     model = _model(nutpie, _Target(prior, start, rows, labels))
     trace = nutpie.sample(
         model,
@@ -134,13 +141,19 @@ def _model(nutpie: ModuleType, target: _Target) -> Any:
 def _result(arviz: ModuleType, trace: Any) -> NutsResult:
     theta = np.asarray(trace.posterior["theta"])
     flat = theta.reshape(-1, theta.shape[-1])
+    mean, covariance = flat.mean(axis=0), np.cov(flat, rowvar=False).reshape(2 * (flat.shape[1],))
+    r_hat = np.asarray(arviz.rhat(trace)["theta"])
+    divergences = int(np.asarray(trace.sample_stats["diverging"]).sum())
     return NutsResult(
+        Gaussian(mean, covariance),
+        converged=bool((r_hat < _AGREE).all()) and divergences == 0,
+        iterations=theta.shape[1],
         draws=flat,
-        mean=flat.mean(axis=0),
-        covariance=np.cov(flat, rowvar=False).reshape(2 * (flat.shape[1],)),
-        r_hat=np.asarray(arviz.rhat(trace)["theta"]),
+        mean=mean,
+        covariance=covariance,
+        r_hat=r_hat,
         ess=np.asarray(arviz.ess(trace)["theta"]),
-        divergences=int(np.asarray(trace.sample_stats["diverging"]).sum()),
+        divergences=divergences,
     )
 
 

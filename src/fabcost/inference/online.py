@@ -13,8 +13,9 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, read_only
 from fabcost.inference import saved
-from fabcost.inference.ep import TOLERANCE, ConvergenceWarning, Swept, sweep
+from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
+from fabcost.inference.result import ConvergenceWarning
 from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
@@ -55,7 +56,7 @@ class FabCost:
     unconverged : int
         Refreshes of several sweeps after which the belief still moved.  Where the schedule is
         not `geometric`, whose sweeps need not converge, each is also a
-        `fabcost.inference.ep.ConvergenceWarning`.
+        `fabcost.inference.result.ConvergenceWarning`.
 
     Examples
     --------

@@ -220,7 +220,9 @@ def marginals(rows, mean, root):
     weights = mean.size
     width = -(-weights // 8) * 8
     padded, scratch = np.zeros((weights, width)), np.empty(width)
-    padded[:, :weights] = root
+    for i in range(weights):
+        for j in range(weights):
+            padded[i, j] = root[i, j]
     centres, variances = np.empty(rows.shape[0]), np.empty(rows.shape[0])
     xs, means, roots, along = pointer(rows), pointer(mean), pointer(padded), pointer(scratch)
     for i in range(rows.shape[0]):

@@ -94,7 +94,9 @@ def _is_equal(a, b):
 @njit(cache=True)
 def _signatures(centre, spread):
     """A number for each row; equal rows have equal numbers, others hardly ever."""
-    signatures, factors = np.empty(centre.size), np.arange(1.0, spread.shape[1] + 1.0)
+    signatures, factors = np.empty(centre.size), np.empty(spread.shape[1])
+    for d in range(factors.size):
+        factors[d] = d + 1.0
     for k in range(centre.size):
         signatures[k] = centre[k] + dot(pointer(spread[k]), pointer(factors), factors.size)
     hold(factors)
@@ -116,8 +118,12 @@ def _share_among_equals(centre, spread, wins):
                 equals[many] = j
                 many += 1
         if many > 1:
-            wins[equals[:many]] = -wins[k] / many  # negative: has its share already
-    return np.abs(wins)
+            share = -wins[k] / many  # negative: has its share already
+            for i in range(many):
+                wins[equals[i]] = share
+    for k in range(wins.size):
+        wins[k] = abs(wins[k])
+    return wins
 
 
 @njit(cache=True)

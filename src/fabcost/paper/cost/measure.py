@@ -136,7 +136,7 @@ def _online(data: Impressions, known: int, arriving: int) -> tuple[Fit, Fit]:
     prior = Gaussian.isotropic(data.theta.size)
     total = known + arriving
     signed = _signed(data.y[:total])
-    belief = adf.fit(prior, data.X[:known], signed[:known], moments="mackay")
+    belief = adf.fit(prior, data.X[:known], signed[:known], moments="mackay").posterior
     return (
         partial(adf.fit, belief, data.X[known:total], signed[known:], moments="mackay"),
         partial(_swept, prior, data.X[:total], signed, "mackay"),

@@ -135,7 +135,7 @@ def runaway(rows: int = 400) -> Runaway:
     prior = Gaussian.isotropic(data.X.shape[1], variance=100.0)
     quarter = slice(rows // 4)
     fits = [
-        [fit(prior, data.X[part], data.y[part]) for part in (quarter, slice(rows))]
+        [fit(prior, data.X[part], data.y[part]).posterior for part in (quarter, slice(rows))]
         for fit in (laplace.fit_as_published, laplace.fit)
     ]
     (early, published), (before, correct) = fits
@@ -164,7 +164,7 @@ def widths(rows: int = 2_000) -> Widths:
     """Laplace's two widths of every weight on the day of adverts."""
     data = day(rows, seed=0)
     prior = Gaussian.isotropic(data.X.shape[1], variance=100.0)
-    fitted = laplace.fit(prior, data.X, data.y)
+    fitted = laplace.fit(prior, data.X, data.y).posterior
     ratio = 1.0 / np.sqrt(fitted.precision.diagonal()) / fitted.sd
     return Widths(float(ratio.min()), float(ratio.max()))
 
@@ -214,7 +214,7 @@ def newest(rows: int = 20) -> Newest:
     turned[-1] = 1.0 - turned[-1]
     prior = Gaussian.isotropic(3)
     published, correct = (
-        _apart(fit(prior, data.X, turned), fit(prior, data.X, data.y))
+        _apart(fit(prior, data.X, turned).posterior, fit(prior, data.X, data.y).posterior)
         for fit in (laplace.fit_as_published, laplace.fit)
     )
     return Newest(published, correct)

@@ -56,7 +56,7 @@ def _laplace(prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]
     for size in sizes:
         near = found[-1].posterior.mean if found else prior.mean
         start = time.perf_counter()
-        posterior = laplace.fit(prior, X[:size], y[:size], start=near)
+        posterior = laplace.fit(prior, X[:size], y[:size], start=near).posterior
         found.append(Snapshot(posterior, 0, 0, time.perf_counter() - start))
     return found
 

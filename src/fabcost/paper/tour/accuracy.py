@@ -24,9 +24,9 @@ def _fab_cost(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
 
 
 METHODS: dict[str, Method] = {
-    "Laplace": laplace.fit,
-    "ADF, MacKay": lambda prior, X, y: adf.fit(prior, X, y, moments="mackay"),
-    "ADF": adf.fit,
+    "Laplace": lambda prior, X, y: laplace.fit(prior, X, y).posterior,
+    "ADF, MacKay": lambda prior, X, y: adf.fit(prior, X, y, moments="mackay").posterior,
+    "ADF": lambda prior, X, y: adf.fit(prior, X, y).posterior,
     "EP, MacKay": lambda prior, X, y: ep.fit(prior, X, y, moments="mackay").posterior,
     "FAB-COST": _fab_cost,
     "EP": lambda prior, X, y: ep.fit(prior, X, y).posterior,

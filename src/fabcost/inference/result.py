@@ -1,0 +1,48 @@
+"""What every ``fit`` returns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fabcost.gaussian import Gaussian
+
+
+class ConvergenceWarning(UserWarning):
+    """Iterations were to go on until nothing moves, and ended before.
+
+    Examples
+    --------
+    >>> issubclass(ConvergenceWarning, UserWarning)
+    True
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A posterior, and how it was found; the same for Laplace, ADF, EP and NUTS.
+
+    Attributes
+    ----------
+    posterior
+        The belief after the data.
+    converged
+        Whether the iterations came to an end of themselves.
+    iterations
+        Passes over the data: Newton steps, sweeps, or one; of NUTS, the draws of each chain.
+    log_evidence
+        The method's estimate of log p(y | X); NaN if it has none.
+    skipped
+        Visits that would have left the cone of positive definite covariances.
+
+    Examples
+    --------
+    >>> Fit(Gaussian.isotropic(2), converged=True, iterations=1).log_evidence
+    nan
+    """
+
+    posterior: Gaussian
+    converged: bool
+    iterations: int
+    log_evidence: float = math.nan
+    skipped: int = 0
