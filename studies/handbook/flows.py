@@ -72,7 +72,7 @@ FEEDBACK = Flow(
         Step(STORE, WRITER, "committed", back=True),
         Step(WRITER, LEARNING, "impressions in the order of the log"),
         Step(LEARNING, INFERENCE, "observe; refresh when due"),
-        Step(LEARNING, MODELS, "publish the posterior", back=True),
+        Step(LEARNING, WRITER, "published: decisions see it", back=True),
         Step(WRITER, SERVICE, "learnt", back=True),
         Step(SERVICE, HTTP, "answer", back=True),
     ),

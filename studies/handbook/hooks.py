@@ -12,18 +12,20 @@ from mkdocs.structure.files import File, Files
 from studies.handbook import architecture, docstrings, flows, formulas, reference
 
 ROOT = Path(__file__).resolve().parents[2]
+ICON = ROOT / "src" / "fabcost" / "service" / "dashboard" / "static" / "icon.svg"
 # A warning ends a strict build.
 log = logging.getLogger("mkdocs.handbook")
 
 
-def pages() -> dict[str, str]:
-    """The text of every page that is made from the code or taken from the root, by its path."""
+def files_made() -> dict[str, str]:
+    """The text of every file that is made from the code or taken from the root, by its path."""
     return {
         "reference/http.md": reference.http(),
         "reference/commands.md": reference.commands(),
         "reference/settings.md": reference.settings(),
         "project/contributing.md": _of_the_root("CONTRIBUTING.md"),
         "project/changelog.md": _of_the_root("CHANGELOG.md"),
+        "images/icon.svg": ICON.read_text(encoding="utf-8"),
     }
 
 
@@ -38,7 +40,7 @@ def pictures() -> dict[str, str]:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is generated to what is written."""
-    for path, text in pages().items():
+    for path, text in files_made().items():
         files.append(File.generated(config, path, content=text))
     return files
 

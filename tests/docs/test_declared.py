@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "tests", "benchmarks", "examples")
-OURS = {"fabcost", "tests", "benchmarks", "examples"}
+OURS = {"fabcost", "tests", "benchmarks", "studies", "examples"}
 SAMPLE = """
 import os, yaml
 import azure.core.credentials as known
