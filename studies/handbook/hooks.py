@@ -9,6 +9,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
 from studies.handbook import architecture, docstrings, flows, formulas, reference
 
 ROOT = Path(__file__).resolve().parents[2]

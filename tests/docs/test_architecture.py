@@ -112,7 +112,7 @@ def traced(rooms: list[str]) -> Iterator[Trace]:
         yield trace
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def walk(act: Callable[[], Any], flow: flows.Flow) -> set[str]:

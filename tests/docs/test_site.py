@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 from studies.handbook import docstrings
 
