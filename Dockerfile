@@ -1,5 +1,5 @@
 # The service alone: `docker run -p 8000:8000 -v fabcost:/var/lib/fabcost/data fabcost`.
-# It listens on all addresses and so does not start without API keys; see docs/operations.md.
+# It listens on all addresses and so does not start without API keys; see docs/how-to/operations.md.
 
 FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS base
 

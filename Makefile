@@ -9,7 +9,7 @@ FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check suite lint types layers studies benchmarks lock format clean
+.PHONY: help setup demo test check suite lint types layers docs studies benchmarks lock format clean
 
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ types: setup  ## Static types, strictly
 layers: setup  ## Which module may import which
 	$(BIN)/lint-imports
 
+docs: setup  ## The documentation as a site in site/, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 studies: setup  ## Every measurement that the documentation quotes
 	for name in inference accuracy peers full_replay catalogue clicks replays service kills; do \
 	  $(BIN)/python -m studies.$$name || exit 1; done
@@ -66,4 +69,4 @@ lock: setup  ## Pin the newest versions that fit pyproject.toml
 	  pyproject.toml --extra service -
 
 clean:  ## Remove what was made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

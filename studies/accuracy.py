@@ -76,7 +76,7 @@ def page(groups: list[list[Accuracies]], streams: int, command: str) -> str:
         f"are averages over {streams} streams. Each is the {CAPTION}, against a long run of NUTS. "
         "FAB-COST is the online learner with its default schedule, one sweep at each refresh; "
         "EP is `ep.fit`, converged.",
-        "![One posterior and the errors](images/accuracy.png)",
+        "![One posterior and the errors](../images/accuracy.png)",
     ]
     for group in groups:
         parts += [f"## Prior variance {group[0].prior_variance:g}", markdown(group)]
@@ -106,7 +106,7 @@ def _options() -> argparse.Namespace:
     arguments = argparse.ArgumentParser(prog="python -m studies.accuracy", description=__doc__)
     arguments.add_argument("--streams", type=int, default=5, help="data sets to average over")
     arguments.add_argument("--draws", type=int, default=20_000, help="of each of two chains")
-    arguments.add_argument("--docs", action="store_true", help="write docs/accuracy.md")
+    arguments.add_argument("--docs", action="store_true", help="write measurements/accuracy.md")
     return arguments.parse_args()
 
 
@@ -121,7 +121,7 @@ def main() -> None:
     console.print(verdict(cells))
     if options.docs:
         example = next(p for p in points if (p.rows, p.prior_variance) == (300, 100.0))
-        draw(example, groups[-1], DOCS / "images" / "accuracy.png")
+        draw(example, groups[-1], DOCS.parent / "images" / "accuracy.png")
         command = f"python -m studies.accuracy --streams {options.streams} --draws {options.draws}"
         written = write_page("accuracy.md", page(groups, options.streams, command))
         console.print(f"wrote {written}")

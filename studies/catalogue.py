@@ -257,7 +257,7 @@ def page(readings: Sequence[Reading], found: Sequence[Claim]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.catalogue", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="up to 10,000 items: a smoke test")
-    parser.add_argument("--docs", action="store_true", help="write docs/catalogue.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/catalogue.md")
     options = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 140)
     readings: list[Reading] = []

@@ -8,7 +8,7 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "measurements"
 
 
 def origin(command: str) -> str:
@@ -21,7 +21,7 @@ def origin(command: str) -> str:
 
 
 def write_page(name: str, text: str) -> Path:
-    """Write ``docs/name``."""
+    """Write ``docs/measurements/name``."""
     path = DOCS / name
     path.write_text(text.rstrip() + "\n", encoding="utf-8")
     return path

@@ -23,7 +23,7 @@ This page is written by `python -m studies.errata`, numbers included. Do not edi
 
 
 def page() -> str:
-    """The text of docs/errata.md."""
+    """The text of docs/explanation/errata.md."""
     return "\n".join([_INTRODUCTION, *map(_section, rows())])
 
 
@@ -36,4 +36,4 @@ def _section(row: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    print(f"Written: {write_page('errata.md', page())}")
+    print(f"Written: {write_page('../explanation/errata.md', page())}")

@@ -129,7 +129,7 @@ def page(found: Found) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.full_replay", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="40,000 rows: a smoke test")
-    parser.add_argument("--docs", action="store_true", help="write docs/full-replay.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/full-replay.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the results here")
     options = parser.parse_args()
     found = measure(QUICK_ROWS if options.quick else ROWS, Console(stderr=True))

@@ -22,8 +22,8 @@ from fabcost.paper.engine.scales import PAPER
 from fabcost.paper.report.parts import PaperClaim, Plot, Verdict
 from fabcost.paper.report.wording import typeset
 
-RESULTS = Path("docs/reproduction/results.json")
-PAGE = Path("docs/reproduction.md")
+RESULTS = Path("docs/measurements/reproduction/results.json")
+PAGE = Path("docs/measurements/reproduction.md")
 IMAGES = Path("docs/images")
 README = Path("README.md")
 
@@ -154,14 +154,14 @@ def thinned(value: Any) -> Any:
 
 
 def page(content: Mapping[str, Any]) -> str:
-    """The text of docs/reproduction.md, from the content of results.json."""
+    """The text of docs/measurements/reproduction.md, from the content of results.json."""
     claims = read_claims(content)
     parts = [
         _INTRODUCTION.format(command=content["command"], words=_WORDS) + _remark(content["scale"]),
         _table(("The run", ""), content["settings"].items()),
         f"## Claims\n\n{_tally(claims)}\n",
         _table(_HEADING, map(_row, claims)),
-        *(f"## {title}\n\n{_figure(plot, 'images')}\n" for title, plot in _plots()),
+        *(f"## {title}\n\n{_figure(plot, '../images')}\n" for title, plot in _plots()),
         "## Every case behind the claims\n",
         *(_cases(claim) for claim in claims if claim.details),
     ]
@@ -185,7 +185,7 @@ def block(content: Mapping[str, Any]) -> str:
     run = (
         f"*The main claims, {settings['Scale']} scale, seed {settings['Seed']}, commit "
         f"{settings['Commit']}, {settings['Finished']}; all are in "
-        f"[docs/reproduction.md](docs/reproduction.md).* {_WORDS}"
+        f"[reproduction.md](docs/measurements/reproduction.md).* {_WORDS}"
     )
     figures = "\n".join(_image(plot, "docs/images") for _, plot in _plots())
     return "\n".join([BEGIN, figures, "", _table(_HEADING, rows), run, END])

@@ -97,7 +97,7 @@ def rows(sizes: Sizes) -> Iterator[tuple[str, str]]:
 
 
 def page(sizes: Sizes) -> str:
-    """The text of docs/sizes.md."""
+    """The text of docs/measurements/sizes.md."""
     lines = [
         "# How large it is",
         "",
@@ -116,7 +116,7 @@ def page(sizes: Sizes) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m studies.sizes", description=__doc__)
-    parser.add_argument("--docs", action="store_true", help="write docs/sizes.md")
+    parser.add_argument("--docs", action="store_true", help="write docs/measurements/sizes.md")
     given = parser.parse_args()
     sizes, console = measure(), Console()
     table = Table("src/fabcost", "")

@@ -125,7 +125,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--learner", action="append", choices=list(LEARNERS))
     parser.add_argument("--scale", action="append", type=float)
     parser.add_argument("--world", action="append", choices=list(WORLDS))
-    parser.add_argument("--docs", action="store_true", help="write docs/clicks.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/clicks.md")
     return parser.parse_args()
 
 

@@ -73,7 +73,7 @@ def _progress(console: Console) -> Progress:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.inference", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
-    parser.add_argument("--docs", action="store_true", help="write docs/speed.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/speed.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the results here")
     return parser.parse_args()
 

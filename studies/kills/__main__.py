@@ -119,7 +119,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m studies.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS, help="over both stores")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="no new round after these")
-    parser.add_argument("--docs", action="store_true", help="write docs/kills.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/kills.md")
     given = parser.parse_args()
     # Servers and databases are left behind by nobody who is asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -80,7 +80,7 @@ def _show(found: Found, made: list[claims.Claim], *, quick: bool) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.peers", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
-    parser.add_argument("--docs", action="store_true", help="write docs/peers.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/peers.md")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the claims here")
     return parser.parse_args()
 

@@ -126,7 +126,7 @@ def page(outcomes: dict[str, Outcome], settings: Settings, command: str) -> str:
         "In the logs of Open Bandit each impression has its user features, its position and the "
         "features of the item that was shown, looked up by `item_id` in `item_context.csv`. They "
         "have few clicks: compare the intervals before the means.",
-        "![Clicks beyond Laplace's on each log](images/replays.png)",
+        "![Clicks beyond Laplace's on each log](../images/replays.png)",
     ]
     for title, outcome in outcomes.items():
         parts += [f"## {title.capitalize()}", outcome.title, as_markdown(outcome)]
@@ -153,7 +153,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="4 seeds, 300 rounds: a smoke test")
     parser.add_argument("--log", action="append", choices=list(LOGS), help="only this; repeatable")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--docs", action="store_true", help="write docs/replays.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/replays.md")
     return parser.parse_args()
 
 
@@ -164,7 +164,7 @@ def _write(outcomes: dict[str, Outcome], settings: Settings) -> Path:
         )
         for title, each in outcomes.items()
     }
-    draw_differences(pictured, DOCS / "images" / "replays.png")
+    draw_differences(pictured, DOCS.parent / "images" / "replays.png")
     quick = settings.rounds == QUICK_ROUNDS
     command = f"python -m studies.replays {'--quick' if quick else f'--seeds {settings.seeds}'}"
     return write_page("replays.md", page(outcomes, settings, command))

@@ -253,7 +253,7 @@ def main() -> int:
     """Measure, print, and with ``--docs`` write the page."""
     parser = argparse.ArgumentParser(prog="python -m studies.service", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small, to see whether it runs")
-    parser.add_argument("--docs", action="store_true", help="write docs/load.md")
+    parser.add_argument("--docs", action="store_true", help="write measurements/load.md")
     given = parser.parse_args()
     found = measure(QUICK if given.quick else FULL)
     Console().print(claims.as_table(found, quick=given.quick, title="Load on one server"))

@@ -1,4 +1,4 @@
-"""The table of errors in docs/service.md has every code that the service answers, and no other."""
+"""The errors in docs/how-to/service.md are every code that the service answers, and no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabcost.service.http.problem import refusal
 from fabcost.wire import errors
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "docs" / "service.md"
+GUIDE = ROOT / "docs" / "how-to" / "service.md"
 HTTP = ROOT / "src" / "fabcost" / "service" / "http"
 
 Pair = tuple[int, str]

@@ -16,7 +16,7 @@ import pytest
 
 import fabcost
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "explanation"
 PAPER_TO_CODE = DOCS / "paper-to-code.md"
 MATHEMATICS = DOCS / "mathematics.md"
 DOTTED_NAME = re.compile(r"`(fabcost(?:\.\w+)+)`")
@@ -60,7 +60,7 @@ LABELLED_EQUATIONS = [
     "eq:alphaB",
 ]
 
-# The service is used over HTTP: docs/service.md has the examples, and a test runs them.
+# The service is used over HTTP: docs/how-to/service.md has the examples, and a test runs them.
 WITHOUT_EXAMPLES = (
     "fabcost.kernels",
     "fabcost.cli",

@@ -3,7 +3,7 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "features.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "features.md"
 
 
 def test_examples_of_the_page_run() -> None:

@@ -17,7 +17,7 @@ from fabcost.paper.errata.printed import density_filtering
 from tests.reference import mackay_gradients
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "errata.md"
+PAGE = ROOT / "docs" / "explanation" / "errata.md"
 
 
 @pytest.mark.parametrize(("margin", "variance"), [(1.5, 4.0), (-2.0, 1.0), (0.3, 50.0)])

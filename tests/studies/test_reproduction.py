@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ def test_the_results_are_small_and_say_where_they_come_from(content: dict[str, A
 
 
 def test_the_figures_are_there(content: dict[str, Any]) -> None:
-    texts = {"docs": reproduction.page(content), "": reproduction.block(content)}
+    texts = {"docs/measurements": reproduction.page(content), "": reproduction.block(content)}
     for name in reproduction.SHOWN:
         path = ROOT / reproduction.IMAGES / f"reproduction-{name}.png"
         assert path.read_bytes().startswith(b"\x89PNG")
         for place, text in texts.items():
-            assert f"({path.relative_to(ROOT / place).as_posix()})" in text
+            assert f"({os.path.relpath(path, ROOT / place)})" in text
 
 
 def test_main_claims_are_of_every_part_and_fit_a_cell(content: dict[str, Any]) -> None:
@@ -93,15 +94,15 @@ def test_a_run_is_taken_over(content: dict[str, Any], tmp_path: Path) -> None:
     written = files(root)
     assert set(written) == {
         "README.md",
-        "docs/reproduction.md",
-        "docs/reproduction/results.json",
+        "docs/measurements/reproduction.md",
+        "docs/measurements/reproduction/results.json",
         *(f"docs/images/reproduction-{name}.png" for name in reproduction.SHOWN),
     }
     assert written["docs/images/reproduction-clicks.png"] == PNG + b"clicks"
-    kept = json.loads(written["docs/reproduction/results.json"])
+    kept = json.loads(written["docs/measurements/reproduction/results.json"])
     assert kept["claims"] == content["claims"]
     assert kept["settings"]["Peak memory"] == "1.5 GB"
-    assert "| Peak memory | 1.5\xa0GB |" in written["docs/reproduction.md"].decode()
+    assert "| Peak memory | 1.5\xa0GB |" in written["docs/measurements/reproduction.md"].decode()
     readme = written["README.md"].decode()
     assert readme.startswith("# It\n\n<!-- reproduction -->\n![")
     assert readme.endswith("<!-- /reproduction -->\n\nEnd.\n")

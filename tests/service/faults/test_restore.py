@@ -22,7 +22,7 @@ LOST = [f"lost-{k}" for k in range(400)]
 
 def documented_commands() -> str:
     """The indented lines about backup and restore."""
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "operations.md").read_text(encoding="utf-8")
     section = text.partition("## Backup and restore\n")[2].partition("\n## ")[0]
     return "\n".join(line.strip() for line in section.splitlines() if line.startswith("    "))
 

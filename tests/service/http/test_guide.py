@@ -1,4 +1,4 @@
-"""The commands of docs/service.md run, and are answered as it says."""
+"""The commands of docs/how-to/service.md run, and are answered as it says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.service.http.serving import Running
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "service.md"
+GUIDE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "service.md"
 BLOCKS = re.compile(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", re.DOTALL)
 ANYTHING = "…"
 CURL, BASH = shutil.which("curl"), shutil.which("bash")

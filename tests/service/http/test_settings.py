@@ -108,7 +108,8 @@ def test_addresses_without_a_password_are_shown_whole(address: str) -> None:
 
 
 def test_every_setting_and_every_metric_of_an_alarm_is_documented() -> None:
-    guide = (Path(__file__).resolve().parents[3] / "docs" / "operations.md").read_text("utf-8")
+    root = Path(__file__).resolve().parents[3]
+    guide = (root / "docs" / "how-to" / "operations.md").read_text("utf-8")
     for name in Settings.__struct_fields__:
         assert f"`{name}`" in guide, name
     known = Metrics().render().decode()

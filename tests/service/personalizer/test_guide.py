@@ -10,7 +10,8 @@ from fabcost.service.personalizer.unoffered import UNOFFERED
 from fabcost.wire.settings import ModelSettings
 from tests.service.personalizer.loopback import Loopback
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "personalizer.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "how-to" / "personalizer.md").read_text(encoding="utf-8")
 
 
 def test_the_example_runs(server: Loopback) -> None:

@@ -1,0 +1,105 @@
+"""Pages of the documentation, run as their readers would run them.
+
+Blocks of ``python`` share one namespace; blocks of ``sh`` are run by bash in the same folder; a
+block of ``text`` right after either is what it prints, with "…" for anything.  ``fabcost serve``
+goes on beside the page, on a free port in place of the one that is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.service.http.serving import Process, process
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+BASH, CURL = shutil.which("bash"), shutil.which("curl")
+DEFAULT = "127.0.0.1:8000"
+SERVE = re.compile(r"fabcost serve --database (\S+)(?: --port (\d+))?\n")
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """Something to run, and what it prints if the page says so."""
+
+    language: str
+    code: str
+    said: str | None
+
+
+def blocks(text: str) -> Iterator[Block]:
+    found = list(_BLOCK.finditer(text))
+    for each, after in zip_longest(found, found[1:]):
+        follows = after is not None and not text[each.end() : after.start()].strip()
+        said = after[2] if after is not None and follows and after[1] == "text" else None
+        if each[1] in ("python", "sh"):
+            yield Block(each[1], each[2], said)
+
+
+class Reader:
+    """Someone who types what a page says, in one folder."""
+
+    def __init__(self, stack: contextlib.ExitStack, known: dict[str, str] | None = None) -> None:
+        self._stack = stack
+        self._known = dict(known or {})
+        self.names: dict[str, Any] = {"__name__": "page"}
+
+    def read(self, page: Path) -> int:
+        """Run all blocks of a page, and compare what they print; their number."""
+        count = 0
+        for count, block in enumerate(blocks(page.read_text(encoding="utf-8")), start=1):
+            printed = self._run(block, f"{page.name}, block {count}")
+            if block.said is not None:
+                assert agrees(block.said, printed), f"{page.name} says\n{block.said}not\n{printed}"
+        return count
+
+    def _run(self, block: Block, where: str) -> str:
+        if block.language == "sh" and (served := SERVE.fullmatch(block.code)):
+            return self._serve(*served.groups())
+        code = self._here(block.code)
+        if block.language == "sh":
+            return shell(code, self._known.get(DEFAULT, DEFAULT))
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, where, "exec"), self.names)  # noqa: S102 - our own text
+        return printed.getvalue()
+
+    def _serve(self, database: str, port: str | None) -> str:
+        server: Process = self._stack.enter_context(process(self._here(database)))
+        written = DEFAULT if port is None else f"127.0.0.1:{port}"
+        self._known[written] = server.address.removeprefix("http://")
+        return f"listening on http://{written}\n"
+
+    def _here(self, text: str) -> str:
+        for written, real in self._known.items():
+            text = text.replace(written, real)
+        return text
+
+
+def shell(script: str, server: str) -> str:
+    """What bash prints for a script in which ``fabcost`` is ours; an error ends it."""
+    ours = f'fabcost() {{ "{sys.executable}" -m fabcost "$@"; }}\n'
+    done = subprocess.run(
+        [str(BASH), "-euc", ours + script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "FABCOST_URL": f"http://{server}"},
+    )
+    assert done.returncode == 0, script + done.stdout + done.stderr
+    return done.stdout
+
+
+def agrees(said: str, printed: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in said.strip().split("…"))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
