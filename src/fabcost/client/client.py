@@ -9,8 +9,9 @@ from typing import Any, Self
 import httpx
 import numpy as np
 
-from fabcost.client import decisions, models, transfers, views
-from fabcost.client.decisions import Decisions
+from fabcost.client import calls as decisions
+from fabcost.client import models, transfers, views
+from fabcost.client.calls import Decisions
 from fabcost.client.drivers import BlockingDriver
 from fabcost.client.http import Address
 from fabcost.client.retries import Retries, patience

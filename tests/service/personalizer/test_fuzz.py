@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from fabcost.service.personalizer import is_personalizer_path
-from fabcost.service.personalizer.refusals import STATUS
+from fabcost.service.personalizer.errors import STATUS
 from tests.service.personalizer.serving import Served
 
 fuzzed = settings(

@@ -15,8 +15,8 @@ from fabcost.service.transfer.line import line_of
 from fabcost.wire.log.formats import Format, read_impressions
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
 from fabcost.wire.settings import ModelSettings, UniformSettings
-from tests.service.transfer.logs import FORMATS
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
+from tests.wire.logs import FORMATS
 
 
 def test_features_of_the_catalogue_are_exported(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from fabcost.wire.log.formats import Format, read_impressions
 from fabcost.wire.log.line import LogLine
 from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
 from fabcost.wire.settings import ModelSettings
-from tests.service.transfer.logs import FORMATS, written
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
+from tests.wire.logs import FORMATS, written
 
 
 @pytest.mark.parametrize("form", FORMATS)

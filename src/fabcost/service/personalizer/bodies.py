@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class Body(Generic[T]):
     RewardRequest(value=1.0)
     >>> Body(RewardRequest, "InvalidRewardRequest").read(b'{"value": "1"}')
     Traceback (most recent call last):
-    fabcost.service.personalizer.refusals.RefusedError: Expected `float`, got `str` - at `$.value`
+    fabcost.service.personalizer.errors.RefusedError: Expected `float`, got `str` - at `$.value`
     """
 
     def __init__(self, kind: type[T], blame: str) -> None:

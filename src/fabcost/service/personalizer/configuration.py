@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
 
 LEARNING_MODES: Final[dict[Mode, str]] = {

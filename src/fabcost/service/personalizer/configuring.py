@@ -12,7 +12,7 @@ from starlette.responses import Response
 from fabcost.service.personalizer.apprentice import latest_metrics, written
 from fabcost.service.personalizer.bodies import Body
 from fabcost.service.personalizer.configuration import changes, configuration_of
-from fabcost.service.personalizer.newcomers import NEW_MODEL, Newcomers
+from fabcost.service.personalizer.models import NEW_MODEL, Newcomers
 from fabcost.service.personalizer.requests import json_response, model_in
 from fabcost.service.service import Service
 from fabcost.wire.errors import StoreAwayError, UnknownModelError

@@ -9,8 +9,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from fabcost.service.personalizer.ranking import checked_id
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
+from fabcost.service.personalizer.rank import checked_id
 from fabcost.wire.messages import LONGEST_ID
 
 REQUEST_ID: Final = "x-ms-client-request-id"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
 
 _LOG: Final = "the log is exported by GET /v1/models/{model}/log?format=dsjson"
 _EVALUATE: Final = (

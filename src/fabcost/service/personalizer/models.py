@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
 from fabcost.service.service import Service
 from fabcost.wire.errors import AlreadyThereError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer, ModelName

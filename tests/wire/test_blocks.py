@@ -13,7 +13,7 @@ from fabcost.wire.log.formats import Format, read_impressions
 from fabcost.wire.log.line import LogLine
 from fabcost.wire.log.naming import Names
 from fabcost.wire.messages import Record
-from tests.service.transfer.logs import FORMATS, written
+from tests.wire.logs import FORMATS, written
 
 
 @pytest.mark.parametrize("form", FORMATS)

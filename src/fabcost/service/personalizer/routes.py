@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from fabcost.service.personalizer import paths
 from fabcost.service.personalizer.configuring import Configuring
-from fabcost.service.personalizer.newcomers import Newcomers
-from fabcost.service.personalizer.operations import Operations
-from fabcost.service.personalizer.refusals import RefusedError, refusal_of
+from fabcost.service.personalizer.errors import RefusedError, refusal_of
+from fabcost.service.personalizer.events import Operations
+from fabcost.service.personalizer.models import Newcomers
 from fabcost.service.personalizer.unoffered import refusal_of_operation
 from fabcost.service.service import Service
 from fabcost.wire.errors import ServiceError

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost.service.personalizer.bodies import RankableAction, RankRequest
-from fabcost.service.personalizer.ranking import decision_request, rank_response
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
+from fabcost.service.personalizer.rank import decision_request, rank_response
 from fabcost.wire.messages import Arm, DecisionAnswer
 
 

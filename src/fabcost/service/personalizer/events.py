@@ -11,9 +11,9 @@ from starlette.responses import Response
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
-from fabcost.service.personalizer.newcomers import Newcomers
-from fabcost.service.personalizer.ranking import decision_request, rank_response
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
+from fabcost.service.personalizer.models import Newcomers
+from fabcost.service.personalizer.rank import decision_request, rank_response
 from fabcost.service.personalizer.requests import (
     event_in,
     json_response,

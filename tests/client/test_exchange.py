@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabcost.client import NEVER, ClientError, ModelSettings, Retries
 from fabcost.client.call import Call, Reply, body
-from fabcost.client.decisions import decide, give_feedback
+from fabcost.client.calls import decide, give_feedback
 from fabcost.client.exchange import Event, Lost, Pause, Send, exchange
 from fabcost.client.http import Address
 from fabcost.client.models import create_model, delete_item, delete_model, put_items

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from fabcost.wire.log import dsjson_reader
 from fabcost.wire.log.dsjson import DsJson
 from fabcost.wire.log.line import LogLine, impression_of
-from tests.service.transfer.logs import PAGES, written
+from tests.wire.logs import PAGES, written
 
 
 def known(record: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fabcost.service.personalizer.bodies import (
     RankRequest,
     RankResponse,
 )
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import RefusedError
 from fabcost.wire.log.features import Side, flatten
 from fabcost.wire.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
 

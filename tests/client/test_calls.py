@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fabcost.client import FeedbackRequest
 from fabcost.client.call import body, path
-from fabcost.client.decisions import decide, give_feedback_in_bulk
+from fabcost.client.calls import decide, give_feedback_in_bulk
 from fabcost.client.models import LARGEST_BODY, delete_item, put_items
 from fabcost.wire.messages import Between, DecisionRequest, Items
 
