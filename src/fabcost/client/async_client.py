@@ -15,7 +15,6 @@ from fabcost.client.calls import Decisions
 from fabcost.client.drivers import AwaitingDriver
 from fabcost.client.http import Address
 from fabcost.client.retries import Retries, patience
-from fabcost.client.transfers import LogFormat
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionView,
@@ -24,6 +23,7 @@ from fabcost.wire.messages import (
     FeedbackRequest,
     Filter,
     ItemsAnswer,
+    LogFormat,
     ModelAnswer,
     PosteriorAnswer,
     Record,

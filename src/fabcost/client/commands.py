@@ -16,7 +16,7 @@ from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.client.client import Client
-    from fabcost.wire.log.formats import Format
+    from fabcost.wire.messages import LogFormat
 
 HERE = "http://127.0.0.1:8000"
 Model = Annotated[str, typer.Argument(help="Its name.")]
@@ -57,7 +57,7 @@ def import_log(
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
         from fabcost.client.client import Client  # noqa: PLC0415
-        from fabcost.wire.log.blocks import check  # noqa: PLC0415
+        from fabcost.wire.log.formats import check  # noqa: PLC0415
 
         chosen = _format(form, log)
         size = log.stat().st_size
@@ -86,22 +86,22 @@ def _sent(
     client: Client,
     model: str,
     log: Path,
-    form: Format,
+    form: LogFormat,
     after: list[str],
     advance: Callable[[int], object],
 ) -> Iterator[int]:
     from fabcost.client.errors import ClientError  # noqa: PLC0415
-    from fabcost.wire.log.blocks import blocks  # noqa: PLC0415
+    from fabcost.wire.log.formats import parts_of  # noqa: PLC0415
 
-    for place, block in enumerate(blocks(log, form)):
+    for place, part in enumerate(parts_of(log, form)):
         if place == len(after):
             raise ValueError(f"{log} has grown since it was checked: import it again")
         try:
-            yield client.import_log(model, block.body, form, after=after[place])
+            yield client.import_log(model, part.body, form, after=after[place])
         except ClientError as error:
-            where = f"the part of {log} that begins after line {block.before}"
+            where = f"the part of {log} that begins after line {part.before}"
             raise ValueError(f"{where}: {error}") from error
-        advance(block.size)
+        advance(part.size)
 
 
 def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object]) -> int:
@@ -119,7 +119,7 @@ def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object])
     return size
 
 
-def _format(form: str | None, path: Path) -> Format:
+def _format(form: str | None, path: Path) -> LogFormat:
     from fabcost.wire.log.formats import WRITERS  # noqa: PLC0415
 
     name = path.suffix.removeprefix(".") if form is None else form

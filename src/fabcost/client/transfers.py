@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from fabcost.client.call import BYTES, TRANSFER, Call, content, no_content, path, reader
-from fabcost.wire.messages import ModelAnswer
-
-LogFormat = Literal["jsonl", "parquet", "dsjson"]
+from fabcost.wire.messages import LogFormat, ModelAnswer
 
 #: What the bodies of each format are.
 MEDIA: dict[LogFormat, str] = {
@@ -65,7 +61,7 @@ def export_log(model: str, form: LogFormat) -> Call[None]:
 def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> Call[int]:
     """Impressions from elsewhere; a repeated body has the same ids and is learnt once.
 
-    ``after`` names the lines before a part of a file: `fabcost.wire.log.blocks.check`.
+    ``after`` names the lines before a part of a file: `fabcost.wire.log.formats.check`.
 
     Examples
     --------

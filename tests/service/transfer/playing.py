@@ -12,8 +12,7 @@ import numpy as np
 from fabcost.service import transfer
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
-from fabcost.wire.log.formats import Format
-from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, LogFormat
 
 CANDIDATES: dict[str, dict[str, Any]] = {
     "ad-1": {"make": "kia", "age": 3},
@@ -35,7 +34,7 @@ def served(path: Path, work: Callable[[Service], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-async def exported(service: Service, model: str, form: Format) -> bytes:
+async def exported(service: Service, model: str, form: LogFormat) -> bytes:
     return b"".join([piece async for piece in transfer.export(service, model, form)])
 
 
