@@ -5,13 +5,16 @@ Each imports the client only when it runs: the command line works without the ex
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.client.progress import shown
 from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ def export_log(
         chosen = _format(form, out)
         if out.exists() and not force:
             raise ValueError(f"{out} exists; --force overwrites it")
-        with Client(url, key) as client, shown("received", None) as advance:
+        with Client(url, key) as client, _shown("received", None) as advance:
             size = _write(client.export_log(model, chosen), out, advance)
     typer.echo(f"{out}: {size:,} bytes")
 
@@ -61,9 +64,9 @@ def import_log(
 
         chosen = _format(form, log)
         size = log.stat().st_size
-        with shown("checked", size) as advance:
+        with _shown("checked", size) as advance:
             checked = check(log, chosen, advance)
-        with Client(url, key) as client, shown("sent", size) as advance:
+        with Client(url, key) as client, _shown("sent", size) as advance:
             new = sum(_sent(client, model, log, chosen, checked.after, advance))
     typer.echo(f"{log}: {checked.many:,} decisions, {new:,} of them new to {model}")
 
@@ -80,6 +83,16 @@ def mount(application: typer.Typer) -> None:
     """
     application.command("export-log")(export_log)
     application.command("import-log")(import_log)
+
+
+@contextmanager
+def _shown(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes on stderr, if that is a terminal; call the result with what was done."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
 
 
 def _sent(
