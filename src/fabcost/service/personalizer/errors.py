@@ -1,11 +1,10 @@
-"""Errors as the contract writes them: a body with a code, and the code again as a header."""
+"""Errors as the contract writes them, and the answers to all that is not offered."""
 
 from __future__ import annotations
 
 from typing import Final
 
 import msgspec
-from starlette.responses import Response
 
 from fabcost.wire.errors import (
     DatabaseUnusableError,
@@ -30,16 +29,34 @@ STATUS: Final = {
     "OperationNotAllowed": 503,
 }
 
+_LOG: Final = "the log is exported by GET /v1/models/{model}/log?format=dsjson"
+_EVALUATE: Final = (
+    "`fabcost evaluate` estimates the value of policies from the Parquet file of "
+    "GET /v1/models/{model}/log?format=parquet"
+)
 
-class RefusedError(Exception):
-    """A request that is answered with an error of the contract.
+#: The beginning of an operation's path, what it is called, and what there is instead.
+UNOFFERED: Final = (
+    ("multislot", "Multi-slot ranking", "rank once for each slot, excluding what is shown already"),
+    ("configurations/policy", "The learning policy", "PATCH /v1/models/{model} sets `policy`"),
+    ("configurations/applyFromEvaluation", "Applying an evaluation", _EVALUATE),
+    (
+        "model",
+        "Access to the model",
+        "GET and PUT /v1/models/{model}/file copy a model, DELETE /v1/models/{model} forgets it",
+    ),
+    ("logs", "Access to the logs", f"{_LOG}; DELETE /v1/models/{{model}} forgets it"),
+    ("evaluations", "Evaluation", _EVALUATE),
+    (
+        "featureImportances",
+        "Feature importance",
+        "GET /v1/models/{model}/posterior has every weight with its uncertainty",
+    ),
+)
 
-    Examples
-    --------
-    >>> refused = RefusedError("InvalidRankRequest", "EventId should be non-empty or null")
-    >>> refused.response().headers["x-ms-error-code"]
-    'InvalidRankRequest'
-    """
+
+class ContractError(Exception):
+    """A request that is answered with an error of the contract."""
 
     def __init__(
         self,
@@ -47,18 +64,12 @@ class RefusedError(Exception):
         message: str,
         *,
         status: int | None = None,
-        headers: dict[str, str] | None = None,
+        headers: tuple[tuple[bytes, bytes], ...] = (),
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = STATUS[code] if status is None else status
-        self.headers = headers or {}
-
-    def response(self) -> Response:
-        """The answer."""
-        headers = {"x-ms-error-code": self.code, **self.headers}
-        body = error_body(self.code, str(self))
-        return Response(body, self.status, headers, media_type="application/json")
+        self.headers = headers
 
 
 def error_body(code: str, message: str) -> bytes:
@@ -73,13 +84,7 @@ def error_body(code: str, message: str) -> bytes:
 
 
 def unauthorised_body() -> bytes:
-    """The body of the answer 401, to a request without a key in force.
-
-    Examples
-    --------
-    >>> unauthorised_body()[:24]
-    b'{"error":{"code":"401","'
-    """
+    """The body of the answer 401, to a request without a key in force."""
     message = (
         "Access denied due to invalid subscription key or wrong API endpoint. Send a key that is "
         "in force and opens this model in the header Ocp-Apim-Subscription-Key."
@@ -87,20 +92,41 @@ def unauthorised_body() -> bytes:
     return error_body("401", message)
 
 
-def refusal_of(error: ServiceError, blame: str) -> RefusedError:
+def error_of(error: ServiceError, blame: str) -> ContractError:
     """What the service could not do, in the terms of the contract.
 
     ``blame`` is the code of a request that is wrong.
 
     Examples
     --------
-    >>> refusal_of(UnknownModelError("news"), "InvalidRankRequest").code
+    >>> error_of(UnknownModelError("news"), "InvalidRankRequest").code
     'ResourceNotFound'
     """
     if isinstance(error, StoreAwayError | TakenOverError | DatabaseUnusableError):
-        return RefusedError("OperationNotAllowed", str(error), headers={"Retry-After": "1"})
+        return ContractError("OperationNotAllowed", str(error), headers=((b"retry-after", b"1"),))
     if isinstance(error, UnknownModelError):
-        return RefusedError("ResourceNotFound", str(error))
-    return RefusedError(
-        blame if isinstance(error, InvalidRequestError) else "BadRequest", str(error)
-    )
+        return ContractError("ResourceNotFound", str(error))
+    code = blame if isinstance(error, InvalidRequestError) else "BadRequest"
+    return ContractError(code, str(error))
+
+
+def unoffered(operation: str) -> ContractError:
+    """The answer to an operation that is not offered or not known.
+
+    Examples
+    --------
+    >>> unoffered("multislot/rank").code
+    'InvalidMultiSlotApiAccess'
+    >>> str(unoffered("logs/interactions"))[:39]
+    'Access to the logs is not offered here:'
+    >>> str(unoffered("evaluations")).endswith("/log?format=parquet")
+    True
+    >>> unoffered("ranks").code
+    'ResourceNotFound'
+    """
+    for start, name, instead in UNOFFERED:
+        if operation == start or operation.startswith(f"{start}/"):
+            multislot = start == "multislot"
+            code = "InvalidMultiSlotApiAccess" if multislot else "InvalidApiAccess"
+            return ContractError(code, f"{name} is not offered here: {instead}")
+    return ContractError("ResourceNotFound", f"There is no operation {operation!r}")
