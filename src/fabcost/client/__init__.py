@@ -1,4 +1,8 @@
-"""The client of the service: blocking and asynchronous, with retries that are safe."""
+"""The client of the service: blocking and asynchronous, with retries that are safe.
+
+`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong, and `http`
+does it: `Client` blocks, `AsyncClient` awaits.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

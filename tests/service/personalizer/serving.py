@@ -12,11 +12,11 @@ from unittest.mock import patch
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.clock import Clock
 from fabcost.service.models.views import Totals
 from fabcost.service.personalizer import ContractRequest, Personalizer, parse
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
+from tests.service.core.running import Hands
 
 T = TypeVar("T")
 
@@ -26,16 +26,6 @@ ACTIONS: list[dict[str, Any]] = [
     {"id": "juice", "features": [{"taste": "sweet"}, {"drink": True}]},
 ]
 CONTEXT = [{"user": {"profileType": "new", "age": 3}}, {"timeOfDay": "morning"}]
-
-
-class Hands:
-    """A clock that is set by hand; it starts at an hour long past."""
-
-    def __init__(self) -> None:
-        self.at = 1_000.0
-
-    def clock(self) -> Clock:
-        return Clock(wall=lambda: self.at, steady=lambda: self.at)
 
 
 class Http(NamedTuple):
@@ -112,7 +102,7 @@ async def answer(contract: Personalizer, request: httpx.Request) -> httpx.Respon
 
 @contextlib.contextmanager
 def serving(database: Path, **options: Any) -> Iterator[Served]:
-    hands = Hands()
+    hands = Hands(1_000.0)
     with start_blocking_portal() as portal:
         start = partial(Service.start, lambda: store_at(str(database)), clock=hands.clock())
         service = portal.call(start)

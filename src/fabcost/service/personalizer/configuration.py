@@ -23,17 +23,17 @@ from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
 
-LEARNING_MODES: Final[dict[Mode, str]] = {
+_LEARNING_MODES: Final[dict[Mode, str]] = {
     "online": "Online",
     "apprentice": "Apprentice",
     "logging-only": "LoggingOnly",
     "off": "LoggingOnly",
 }
-SHORTEST_WAIT: Final = timedelta(seconds=5)
-LONGEST_WAIT: Final = timedelta(days=2)
+_SHORTEST_WAIT: Final = timedelta(seconds=5)
+_LONGEST_WAIT: Final = timedelta(days=2)
 
 #: What cannot be set here: its only value, and why.
-FIXED: Final[dict[str, tuple[Any, str]]] = {
+_FIXED: Final[dict[str, tuple[Any, str]]] = {
     "model_export_frequency": (timedelta(minutes=5), "a reward is learnt as soon as it comes"),
     "log_retention_days": (-1, "the log is kept until the model is deleted"),
     "model_retrain_days": (0, "a model learns from each event once and is not retrained"),
@@ -146,9 +146,9 @@ def configuration_of(settings: Changeable) -> dict[str, Any]:
         "default_reward": settings.default_reward,
         "reward_aggregation": settings.aggregation,
         "exploration_percentage": settings.floor,
-        "learning_mode": LEARNING_MODES[settings.mode],
+        "learning_mode": _LEARNING_MODES[settings.mode],
     }
-    fixed = {name: value for name, (value, _) in FIXED.items()}
+    fixed = {name: value for name, (value, _) in _FIXED.items()}
     return {_camel(name): _plain(value) for name, value in {**own, **fixed}.items()}
 
 
@@ -210,7 +210,7 @@ def _rewards(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any
 
 
 def _checked_wait(given: timedelta) -> float:
-    if not SHORTEST_WAIT <= given <= LONGEST_WAIT:
+    if not _SHORTEST_WAIT <= given <= _LONGEST_WAIT:
         shown = duration(given.total_seconds())
         raise _error(f"rewardWaitTime is {shown} but must be from PT5S to P2D")
     return given.total_seconds()
@@ -232,16 +232,16 @@ def _checked_aggregation(given: str) -> str:
 def _mode(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
     """A model that is "off" reads as LoggingOnly, and writing that back leaves it off."""
     wanted = asked.learning_mode
-    if wanted is None or wanted == LEARNING_MODES[settings.mode]:
+    if wanted is None or wanted == _LEARNING_MODES[settings.mode]:
         return {}
-    for mode, name in LEARNING_MODES.items():
+    for mode, name in _LEARNING_MODES.items():
         if name == wanted:
             return {"mode": mode}
     raise _error(f"learningMode is {wanted!r} but must be Online, Apprentice or LoggingOnly")
 
 
 def _check_fixed(asked: ServiceConfiguration) -> None:
-    for name, (value, reason) in FIXED.items():
+    for name, (value, reason) in _FIXED.items():
         given = getattr(asked, name)
         if given is not None and given != value:
             raise _error(

@@ -111,11 +111,6 @@ async def load(
         What names the lines before the body; see `fabcost.wire.log.line.Names`.
     limits
         Of each line.
-
-    Examples
-    --------
-    >>> load.__name__  # `export` has the example of both
-    'load'
     """
     service.model(model)
 
