@@ -1,4 +1,8 @@
-"""The client of the service: blocking and asynchronous, with retries that are safe."""
+"""The client of the service: blocking and asynchronous, with retries that are safe.
+
+`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong, and `http`
+does it: `Client` blocks, `AsyncClient` awaits.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -7,7 +11,7 @@ if TYPE_CHECKING:
     from fabcost.client.async_client import AsyncClient
     from fabcost.client.client import Client
     from fabcost.client.errors import ClientError
-    from fabcost.client.retries import NEVER, Retries
+    from fabcost.client.exchange import NEVER, Retries
     from fabcost.wire.messages import FeedbackRequest
     from fabcost.wire.settings import ModelSettings
 
@@ -21,13 +25,13 @@ __all__ = [
     "Retries",
 ]
 _HOMES = {
-    "NEVER": "fabcost.client.retries",
+    "NEVER": "fabcost.client.exchange",
     "AsyncClient": "fabcost.client.async_client",
     "Client": "fabcost.client.client",
     "ClientError": "fabcost.client.errors",
     "FeedbackRequest": "fabcost.wire.messages",
     "ModelSettings": "fabcost.wire.settings",
-    "Retries": "fabcost.client.retries",
+    "Retries": "fabcost.client.exchange",
 }
 
 

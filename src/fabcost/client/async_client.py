@@ -9,12 +9,10 @@ from typing import Any, Self
 import httpx
 import numpy as np
 
-from fabcost.client import decisions, models, transfers, views
-from fabcost.client.decisions import Decisions
-from fabcost.client.drivers import AwaitingDriver
-from fabcost.client.http import Address
-from fabcost.client.retries import Retries, patience
-from fabcost.client.transfers import LogFormat
+from fabcost.client import calls
+from fabcost.client.calls import Decisions
+from fabcost.client.exchange import Retries, patience
+from fabcost.client.http import Address, AwaitingDriver
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionView,
@@ -23,6 +21,7 @@ from fabcost.wire.messages import (
     FeedbackRequest,
     Filter,
     ItemsAnswer,
+    LogFormat,
     ModelAnswer,
     PosteriorAnswer,
     Record,
@@ -54,10 +53,8 @@ class AsyncClient:
         rng: np.random.Generator | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        address = Address(base_url, key)
-        self._driver = AwaitingDriver(
-            httpx.AsyncClient(transport=transport), address, timeout, retries, rng
-        )
+        address = Address(base_url, key, timeout=timeout, retries=retries, rng=rng)
+        self._driver = AwaitingDriver(httpx.AsyncClient(transport=transport), address)
         self._send = self._driver.send
 
     async def __aenter__(self) -> Self:
@@ -80,47 +77,47 @@ class AsyncClient:
 
     async def wait_until_ready(self, seconds: float = 30.0) -> None:
         """Until the server can decide and learn."""
-        await self._send(views.get_ready(), patience(seconds))
+        await self._send(calls.ready(), patience(seconds))
 
     # Models
 
     async def models(self) -> list[ModelAnswer]:
         """All models."""
-        return await self._send(models.list_models())
+        return await self._send(calls.models())
 
     async def model(self, name: str) -> ModelAnswer:
         """One model."""
-        return await self._send(models.get_model(name))
+        return await self._send(calls.model(name))
 
     async def create_model(self, name: str, settings: ModelSettings | None = None) -> ModelAnswer:
         """A new model."""
-        return await self._send(models.create_model(name, settings or ModelSettings()))
+        return await self._send(calls.create_model(name, settings or ModelSettings()))
 
     async def change_model(self, name: str, **changes: Any) -> ModelAnswer:
         """Other values for some of `fabcost.wire.settings.Changeable`."""
-        return await self._send(models.change_model(name, changes))
+        return await self._send(calls.change_model(name, changes))
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log."""
-        await self._send(models.delete_model(name))
+        await self._send(calls.delete_model(name))
 
     # Catalogues
 
     async def put_items(self, model: str, items: Mapping[str, Mapping[str, Any]]) -> int:
         """Add or replace items, many in several requests; the catalogue's version after it."""
-        return [await self._send(call) for call in models.put_items(model, items)][-1]
+        return [await self._send(call) for call in calls.put_items(model, items)][-1]
 
     async def items(self, model: str, *, limit: int = 100, after: str | None = None) -> ItemsAnswer:
         """One page of the catalogue."""
-        return await self._send(models.list_items(model, limit, after))
+        return await self._send(calls.items(model, limit, after))
 
     async def item(self, model: str, item: str) -> Record:
         """The features of one item."""
-        return await self._send(models.get_item(model, item))
+        return await self._send(calls.item(model, item))
 
     async def delete_item(self, model: str, item: str) -> None:
         """Take one item out of the catalogue."""
-        await self._send(models.delete_item(model, item))
+        await self._send(calls.delete_item(model, item))
 
     # The loop
 
@@ -139,9 +136,9 @@ class AsyncClient:
     ) -> DecisionAnswer:
         """Which item to show: see `fabcost.wire.messages.DecisionRequest`."""
         return await self._send(
-            decisions.decide(
+            calls.decide(
                 model,
-                context=context or {},
+                context=context,
                 candidates=candidates,
                 items=items,
                 filter=filter,
@@ -156,59 +153,59 @@ class AsyncClient:
         self, model: str, decision_id: str, value: float = 1.0, *, key: str | None = None
     ) -> FeedbackAnswer:
         """What became of a decision."""
-        return await self._send(decisions.give_feedback(model, decision_id, value, key))
+        return await self._send(calls.feedback(model, decision_id, value, key))
 
     async def feedback_bulk(
         self, model: str, feedback: Iterable[FeedbackRequest]
     ) -> list[FeedbackAnswer]:
         """What became of many decisions; more than a thousand go in several requests."""
-        calls = decisions.give_feedback_in_bulk(model, feedback)
-        return [answer for call in calls for answer in await self._send(call)]
+        bulk = calls.feedback_bulk(model, feedback)
+        return [answer for call in bulk for answer in await self._send(call)]
 
     async def activate(self, model: str, decision_id: str) -> bool:
         """Make a deferred decision count; False if it is none, unknown, or too late."""
-        return await self._send(decisions.activate(model, decision_id))
+        return await self._send(calls.activate(model, decision_id))
 
     # Looking
 
     async def posterior(self, model: str) -> PosteriorAnswer:
         """The weights with their means and sds."""
-        return await self._send(views.get_posterior(model))
+        return await self._send(calls.posterior(model))
 
     async def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        return await self._send(views.get_stats(model, minutes))
+        return await self._send(calls.stats(model, minutes))
 
     async def decision(self, model: str, decision_id: str) -> DecisionView:
         """A decision and what became of it."""
-        return await self._send(decisions.get_decision(model, decision_id))
+        return await self._send(calls.decision(model, decision_id))
 
     async def decisions(
         self, model: str, *, limit: int = 100, before: int | None = None
     ) -> Decisions:
         """One page of the latest decisions, newest first."""
-        return await self._send(decisions.list_decisions(model, limit, before))
+        return await self._send(calls.decisions(model, limit, before))
 
     async def explain(self, model: str, decision_id: str) -> ExplanationAnswer:
         """Why an item was chosen."""
-        return await self._send(decisions.explain(model, decision_id))
+        return await self._send(calls.explain(model, decision_id))
 
     # Transfer
 
     async def export_model(self, model: str) -> bytes:
         """The model as a file of `fabcost.Recommender.save`."""
-        return await self._send(transfers.export_model(model))
+        return await self._send(calls.export_model(model))
 
     async def import_model(self, model: str, file: bytes) -> ModelAnswer:
         """A new model from such a file."""
-        return await self._send(transfers.import_model(model, file))
+        return await self._send(calls.import_model(model, file))
 
     def export_log(self, model: str, form: LogFormat = "jsonl") -> AsyncIterator[bytes]:
         """The log, piece by piece."""
-        return self._driver.stream(transfers.export_log(model, form))
+        return self._driver.stream(calls.export_log(model, form))
 
     async def import_log(
         self, model: str, log: bytes, form: LogFormat = "jsonl", *, after: str = ""
     ) -> int:
         """Learn a log from elsewhere, or a part of one; how many lines told something new."""
-        return await self._send(transfers.import_log(model, form, log, after))
+        return await self._send(calls.import_log(model, form, log, after))

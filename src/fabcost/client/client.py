@@ -9,12 +9,10 @@ from typing import Any, Self
 import httpx
 import numpy as np
 
-from fabcost.client import decisions, models, transfers, views
-from fabcost.client.decisions import Decisions
-from fabcost.client.drivers import BlockingDriver
-from fabcost.client.http import Address
-from fabcost.client.retries import Retries, patience
-from fabcost.client.transfers import LogFormat
+from fabcost.client import calls
+from fabcost.client.calls import Decisions
+from fabcost.client.exchange import Retries, patience
+from fabcost.client.http import Address, BlockingDriver
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionView,
@@ -23,6 +21,7 @@ from fabcost.wire.messages import (
     FeedbackRequest,
     Filter,
     ItemsAnswer,
+    LogFormat,
     ModelAnswer,
     PosteriorAnswer,
     Record,
@@ -71,10 +70,8 @@ class Client:
         rng: np.random.Generator | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        address = Address(base_url, key)
-        self._driver = BlockingDriver(
-            httpx.Client(transport=transport), address, timeout, retries, rng
-        )
+        address = Address(base_url, key, timeout=timeout, retries=retries, rng=rng)
+        self._driver = BlockingDriver(httpx.Client(transport=transport), address)
         self._send = self._driver.send
 
     def __enter__(self) -> Self:
@@ -97,47 +94,47 @@ class Client:
 
     def wait_until_ready(self, seconds: float = 30.0) -> None:
         """Until the server can decide and learn."""
-        self._send(views.get_ready(), patience(seconds))
+        self._send(calls.ready(), patience(seconds))
 
     # Models
 
     def models(self) -> list[ModelAnswer]:
         """All models."""
-        return self._send(models.list_models())
+        return self._send(calls.models())
 
     def model(self, name: str) -> ModelAnswer:
         """One model."""
-        return self._send(models.get_model(name))
+        return self._send(calls.model(name))
 
     def create_model(self, name: str, settings: ModelSettings | None = None) -> ModelAnswer:
         """A new model."""
-        return self._send(models.create_model(name, settings or ModelSettings()))
+        return self._send(calls.create_model(name, settings or ModelSettings()))
 
     def change_model(self, name: str, **changes: Any) -> ModelAnswer:
         """Other values for some of `fabcost.wire.settings.Changeable`."""
-        return self._send(models.change_model(name, changes))
+        return self._send(calls.change_model(name, changes))
 
     def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log."""
-        self._send(models.delete_model(name))
+        self._send(calls.delete_model(name))
 
     # Catalogues
 
     def put_items(self, model: str, items: Mapping[str, Mapping[str, Any]]) -> int:
         """Add or replace items, many in several requests; the catalogue's version after it."""
-        return [self._send(call) for call in models.put_items(model, items)][-1]
+        return [self._send(call) for call in calls.put_items(model, items)][-1]
 
     def items(self, model: str, *, limit: int = 100, after: str | None = None) -> ItemsAnswer:
         """One page of the catalogue."""
-        return self._send(models.list_items(model, limit, after))
+        return self._send(calls.items(model, limit, after))
 
     def item(self, model: str, item: str) -> Record:
         """The features of one item."""
-        return self._send(models.get_item(model, item))
+        return self._send(calls.item(model, item))
 
     def delete_item(self, model: str, item: str) -> None:
         """Take one item out of the catalogue."""
-        self._send(models.delete_item(model, item))
+        self._send(calls.delete_item(model, item))
 
     # The loop
 
@@ -156,9 +153,9 @@ class Client:
     ) -> DecisionAnswer:
         """Which item to show: see `fabcost.wire.messages.DecisionRequest`."""
         return self._send(
-            decisions.decide(
+            calls.decide(
                 model,
-                context=context or {},
+                context=context,
                 candidates=candidates,
                 items=items,
                 filter=filter,
@@ -173,57 +170,57 @@ class Client:
         self, model: str, decision_id: str, value: float = 1.0, *, key: str | None = None
     ) -> FeedbackAnswer:
         """What became of a decision."""
-        return self._send(decisions.give_feedback(model, decision_id, value, key))
+        return self._send(calls.feedback(model, decision_id, value, key))
 
     def feedback_bulk(
         self, model: str, feedback: Iterable[FeedbackRequest]
     ) -> list[FeedbackAnswer]:
         """What became of many decisions; more than a thousand go in several requests."""
-        calls = decisions.give_feedback_in_bulk(model, feedback)
-        return [answer for call in calls for answer in self._send(call)]
+        bulk = calls.feedback_bulk(model, feedback)
+        return [answer for call in bulk for answer in self._send(call)]
 
     def activate(self, model: str, decision_id: str) -> bool:
         """Make a deferred decision count; False if it is none, unknown, or too late."""
-        return self._send(decisions.activate(model, decision_id))
+        return self._send(calls.activate(model, decision_id))
 
     # Looking
 
     def posterior(self, model: str) -> PosteriorAnswer:
         """The weights with their means and sds."""
-        return self._send(views.get_posterior(model))
+        return self._send(calls.posterior(model))
 
     def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        return self._send(views.get_stats(model, minutes))
+        return self._send(calls.stats(model, minutes))
 
     def decision(self, model: str, decision_id: str) -> DecisionView:
         """A decision and what became of it."""
-        return self._send(decisions.get_decision(model, decision_id))
+        return self._send(calls.decision(model, decision_id))
 
     def decisions(self, model: str, *, limit: int = 100, before: int | None = None) -> Decisions:
         """One page of the latest decisions, newest first."""
-        return self._send(decisions.list_decisions(model, limit, before))
+        return self._send(calls.decisions(model, limit, before))
 
     def explain(self, model: str, decision_id: str) -> ExplanationAnswer:
         """Why an item was chosen."""
-        return self._send(decisions.explain(model, decision_id))
+        return self._send(calls.explain(model, decision_id))
 
     # Transfer
 
     def export_model(self, model: str) -> bytes:
         """The model as a file of `fabcost.Recommender.save`."""
-        return self._send(transfers.export_model(model))
+        return self._send(calls.export_model(model))
 
     def import_model(self, model: str, file: bytes) -> ModelAnswer:
         """A new model from such a file."""
-        return self._send(transfers.import_model(model, file))
+        return self._send(calls.import_model(model, file))
 
     def export_log(self, model: str, form: LogFormat = "jsonl") -> Iterator[bytes]:
         """The log, piece by piece."""
-        return self._driver.stream(transfers.export_log(model, form))
+        return self._driver.stream(calls.export_log(model, form))
 
     def import_log(
         self, model: str, log: bytes, form: LogFormat = "jsonl", *, after: str = ""
     ) -> int:
         """Learn a log from elsewhere, or a part of one; how many lines told something new."""
-        return self._send(transfers.import_log(model, form, log, after))
+        return self._send(calls.import_log(model, form, log, after))

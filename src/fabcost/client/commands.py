@@ -5,18 +5,21 @@ Each imports the client only when it runs: the command line works without the ex
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.client.progress import shown
 from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.client.client import Client
-    from fabcost.wire.log.formats import Format
+    from fabcost.wire.messages import LogFormat
 
 HERE = "http://127.0.0.1:8000"
 Model = Annotated[str, typer.Argument(help="Its name.")]
@@ -42,7 +45,7 @@ def export_log(
         chosen = _format(form, out)
         if out.exists() and not force:
             raise ValueError(f"{out} exists; --force overwrites it")
-        with Client(url, key) as client, shown("received", None) as advance:
+        with Client(url, key) as client, _shown("received", None) as advance:
             size = _write(client.export_log(model, chosen), out, advance)
     typer.echo(f"{out}: {size:,} bytes")
 
@@ -57,13 +60,13 @@ def import_log(
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
         from fabcost.client.client import Client  # noqa: PLC0415
-        from fabcost.wire.log.blocks import check  # noqa: PLC0415
+        from fabcost.wire.log.formats import check  # noqa: PLC0415
 
         chosen = _format(form, log)
         size = log.stat().st_size
-        with shown("checked", size) as advance:
+        with _shown("checked", size) as advance:
             checked = check(log, chosen, advance)
-        with Client(url, key) as client, shown("sent", size) as advance:
+        with Client(url, key) as client, _shown("sent", size) as advance:
             new = sum(_sent(client, model, log, chosen, checked.after, advance))
     typer.echo(f"{log}: {checked.many:,} decisions, {new:,} of them new to {model}")
 
@@ -82,26 +85,36 @@ def mount(application: typer.Typer) -> None:
     application.command("import-log")(import_log)
 
 
+@contextmanager
+def _shown(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar of bytes on stderr, if that is a terminal; call the result with what was done."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
 def _sent(
     client: Client,
     model: str,
     log: Path,
-    form: Format,
+    form: LogFormat,
     after: list[str],
     advance: Callable[[int], object],
 ) -> Iterator[int]:
     from fabcost.client.errors import ClientError  # noqa: PLC0415
-    from fabcost.wire.log.blocks import blocks  # noqa: PLC0415
+    from fabcost.wire.log.formats import parts_of  # noqa: PLC0415
 
-    for place, block in enumerate(blocks(log, form)):
+    for place, part in enumerate(parts_of(log, form)):
         if place == len(after):
             raise ValueError(f"{log} has grown since it was checked: import it again")
         try:
-            yield client.import_log(model, block.body, form, after=after[place])
+            yield client.import_log(model, part.body, form, after=after[place])
         except ClientError as error:
-            where = f"the part of {log} that begins after line {block.before}"
+            where = f"the part of {log} that begins after line {part.before}"
             raise ValueError(f"{where}: {error}") from error
-        advance(block.size)
+        advance(part.size)
 
 
 def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object]) -> int:
@@ -119,7 +132,7 @@ def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object])
     return size
 
 
-def _format(form: str | None, path: Path) -> Format:
+def _format(form: str | None, path: Path) -> LogFormat:
     from fabcost.wire.log.formats import WRITERS  # noqa: PLC0415
 
     name = path.suffix.removeprefix(".") if form is None else form

@@ -1,68 +1,147 @@
-"""What is done for one call, step by step: the same for blocking and asynchronous clients."""
+"""What is done for one call, step by step: the same for blocking and asynchronous clients.
+
+No network here: a driver performs the steps, and says what came of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
-from fabcost.client.call import Call, Reply, failure
 from fabcost.client.errors import ClientError
-from fabcost.client.retries import Retries
 
 T = TypeVar("T")
 
+JSON = "application/json"
 #: Answers after which another attempt may succeed.
-PASSING = frozenset({429, 502, 503, 504})
+_PASSING = frozenset({429, 502, 503, 504})
 #: Of those, what is sent before anything is done; with 503 a server may also have run out of time.
-REFUSED = frozenset({429})
+_REFUSED = frozenset({429})
 
 
-class Send(NamedTuple):
-    """Send the request of a call; give back a `Reply`, or a `Lost` if there is none.
+class Reply(NamedTuple):
+    """An HTTP answer; the names of ``headers`` are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def request_id(self) -> str | None:
+        """Under which the server's log has the request."""
+        return self.headers.get("x-request-id")
+
+
+@dataclass(frozen=True)
+class ApiCall(Generic[T]):
+    """A request, the reader of its answer, and what may be done if no answer comes.
+
+    Parameters
+    ----------
+    repeatable
+        Whether doing it twice is the same as doing it once.
+    lookup
+        What to ask when a repeated creation finds that the name is taken, maybe by itself.
+    done
+        The status that says the same if an earlier attempt succeeded: 404 of a deletion.
+    seconds
+        How long an attempt waits at least: what takes a server long is not given up before it.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Reply], T]
+    query: Mapping[str, str | int] = field(default_factory=dict)
+    content: bytes | None = None
+    media: str = JSON
+    repeatable: bool = True
+    lookup: ApiCall[T] | None = None
+    done: int | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often a call is tried again; pauses grow twofold, with jitter.
+
+    Parameters
+    ----------
+    attempts
+        At most so many, the first included.
+    first, longest
+        Seconds of the first pause, and of any.
+    deadline
+        Seconds for all attempts and pauses together; each attempt to move a whole model, log or
+        catalogue may take as long as a server does, beyond that.
 
     Examples
     --------
-    >>> Send(Call("GET", "/readyz", lambda reply: None), 10.0).timeout
-    10.0
+    >>> Retries(first=0.1, longest=1.0).pause(3, 0.0, np.random.default_rng(7))
+    0.325...
+    >>> Retries().pause(1, 2.5, np.random.default_rng(7))
+    2.5
     """
 
-    call: Call[Any]
+    attempts: int = 6
+    first: float = 0.1
+    longest: float = 5.0
+    deadline: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"attempts is {self.attempts} but must be at least 1")
+        for name in ("first", "longest", "deadline"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} is {getattr(self, name)} but must be above 0")
+
+    def pause(self, attempt: int, asked: float, rng: np.random.Generator) -> float:
+        """Seconds to wait after attempt 1, 2, …, and not less than the server ``asked`` for.
+
+        Between half and all of the backoff: clients that failed together do not return together.
+        """
+        backoff = min(self.longest, self.first * 2.0 ** min(attempt - 1, 60))
+        return max(asked, float(rng.uniform(0.5, 1.0)) * backoff)
+
+
+#: One attempt, no second.
+NEVER = Retries(attempts=1)
+
+
+def patience(seconds: float) -> Retries:
+    """Short pauses until ``seconds`` have gone by, as one waits for a server to start."""
+    return Retries(attempts=1_000_000, first=0.05, longest=0.5, deadline=seconds)
+
+
+class Attempt(NamedTuple):
+    """Send the request of a call; give back a `Reply`, or a `Lost` if there is none."""
+
+    call: ApiCall[Any]
     timeout: float
 
 
 class Pause(NamedTuple):
-    """Wait; give back None.
-
-    Examples
-    --------
-    >>> Pause(0.5)
-    Pause(seconds=0.5)
-    """
+    """Wait; give back None."""
 
     seconds: float
 
 
 class Lost(NamedTuple):
-    """No answer; ``sent`` unless it is certain that the server has not seen the request.
-
-    Examples
-    --------
-    >>> Lost(sent=True, why="ReadTimeout")
-    Lost(sent=True, why='ReadTimeout')
-    """
+    """No answer; ``sent`` unless it is certain that the server has not seen the request."""
 
     sent: bool
     why: str
 
 
-Step = Send | Pause
+Step = Attempt | Pause
 Event = Reply | Lost | None
 
 
 def exchange(
-    call: Call[T],
+    call: ApiCall[T],
     retries: Retries,
     *,
     timeout: float,
@@ -75,8 +154,7 @@ def exchange(
 
     Examples
     --------
-    >>> from fabcost.client.call import reader
-    >>> call = Call("GET", "/v1/models", reader(dict))
+    >>> call = ApiCall("GET", "/v1/models", lambda reply: reply.content)
     >>> rng = np.random.default_rng(7)
     >>> steps = exchange(call, Retries(), timeout=5.0, clock=lambda: 0.0, rng=rng)
     >>> next(steps).timeout
@@ -85,18 +163,18 @@ def exchange(
     Pause(seconds=2.0)
     >>> next(steps).timeout
     5.0
-    >>> steps.send(Reply(200, {}, b"{}"))
+    >>> steps.send(Reply(200, {}, b"[]"))
     Traceback (most recent call last):
-    StopIteration: {}
+    StopIteration: b'[]'
     """
     timeout = max(timeout, call.seconds)
     end = clock() + retries.deadline + retries.attempts * call.seconds
     attempt, maybe_done = 0, False
     while True:
         attempt += 1
-        event = yield Send(call, max(0.001, min(timeout, end - clock())))
+        event = yield Attempt(call, max(0.001, min(timeout, end - clock())))
         if event is None:
-            raise TypeError("Send was answered with None but must be with a Reply or a Lost")
+            raise TypeError("an Attempt was answered with None but must be with a Reply or a Lost")
         if isinstance(event, Reply) and _is_settled(call, event, maybe_done):
             return call.read(event)
         if _is_taken(event) and call.lookup is not None and maybe_done:
@@ -110,7 +188,7 @@ def exchange(
         yield Pause(pause)
 
 
-def _is_settled(call: Call[Any], reply: Reply, maybe_done: bool) -> bool:
+def _is_settled(call: ApiCall[Any], reply: Reply, maybe_done: bool) -> bool:
     return reply.status < 300 or (maybe_done and reply.status == call.done)
 
 
@@ -118,21 +196,15 @@ def _is_taken(event: Reply | Lost) -> bool:
     return isinstance(event, Reply) and event.status == 409
 
 
-def _may_repeat(call: Call[Any], event: Reply | Lost) -> bool:
+def _may_repeat(call: ApiCall[Any], event: Reply | Lost) -> bool:
     harmless = call.repeatable or call.lookup is not None
     if isinstance(event, Lost):
         return harmless or not event.sent
-    return event.status in (PASSING if harmless else REFUSED)
+    return event.status in (_PASSING if harmless else _REFUSED)
 
 
 def _may_have_worked(event: Reply | Lost) -> bool:
-    return event.sent if isinstance(event, Lost) else event.status not in REFUSED
-
-
-def _error(event: Reply | Lost) -> ClientError:
-    if isinstance(event, Lost):
-        return ClientError("interrupted" if event.sent else "unreachable", event.why)
-    return failure(event)
+    return event.sent if isinstance(event, Lost) else event.status not in _REFUSED
 
 
 def _asked_pause(event: Reply | Lost) -> float:
@@ -141,3 +213,41 @@ def _asked_pause(event: Reply | Lost) -> float:
         return 0.0
     asked = event.headers.get("retry-after", "")
     return float(asked) if asked.isdecimal() else 0.0
+
+
+class _Problem(msgspec.Struct):
+    code: str
+    message: str
+    request_id: str | None = None
+
+
+class _Problems(msgspec.Struct):
+    """An error of the API, or the reason why a server is not ready."""
+
+    error: _Problem | None = None
+    reason: str | None = None
+
+
+_problems = msgspec.json.Decoder(_Problems)
+
+
+def _error(event: Reply | Lost) -> ClientError:
+    """What went wrong, also if a proxy answered and not the service."""
+    if isinstance(event, Lost):
+        return ClientError("interrupted" if event.sent else "unreachable", event.why)
+    problem = _problem_in(event.content)
+    if problem is None:
+        why = f"the answer has status {event.status} and no error of the service"
+        problem = _Problem("unexpected_answer", why)
+    named = problem.request_id or event.request_id
+    return ClientError(problem.code, problem.message, event.status, named)
+
+
+def _problem_in(content: bytes) -> _Problem | None:
+    try:
+        found = _problems.decode(content)
+    except ValueError:
+        return None
+    if found.error is None and found.reason is not None:
+        return _Problem("not_ready", found.reason)
+    return found.error

@@ -29,6 +29,11 @@ def may_hold_control_characters(body: bytes) -> bool:
     return b"\\" in body or not body.isascii() or b"\x7f" in body
 
 
+def has_control_character(text: str) -> bool:
+    """Whether there is one, or half a surrogate pair, which no encoding has."""
+    return _CONTROL.search(text) is not None
+
+
 def check_ids(ids: Iterable[str]) -> None:
     r"""An error if one has a control character.
 
@@ -40,7 +45,7 @@ def check_ids(ids: Iterable[str]) -> None:
     fabcost.wire.errors.InvalidRequestError: the id '\x00' has a control character
     """
     for each in ids:
-        if _CONTROL.search(each):
+        if has_control_character(each):
             raise InvalidRequestError(f"the id {each!r} has a control character")
 
 

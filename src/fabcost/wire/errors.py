@@ -16,25 +16,13 @@ class ServiceError(Exception):
 
 
 class InvalidRequestError(ServiceError):
-    """What was given is not what was expected.
-
-    Examples
-    --------
-    >>> InvalidRequestError("top_k is 0 but must be at least 1").code
-    'invalid_request'
-    """
+    """What was given is not what was expected."""
 
     code = "invalid_request"
 
 
 class UnknownModelError(ServiceError):
-    """No model has that name.
-
-    Examples
-    --------
-    >>> UnknownModelError("news")
-    UnknownModelError("there is no model 'news'")
-    """
+    """No model has that name."""
 
     code = "unknown_model"
 
@@ -43,13 +31,7 @@ class UnknownModelError(ServiceError):
 
 
 class UnknownItemError(ServiceError):
-    """No item of the catalogue has that id.
-
-    Examples
-    --------
-    >>> UnknownItemError("ad-1")
-    UnknownItemError("there is no item 'ad-1' in the catalogue")
-    """
+    """No item of the catalogue has that id."""
 
     code = "unknown_item"
 
@@ -57,14 +39,8 @@ class UnknownItemError(ServiceError):
         super().__init__(f"there is no item {item!r} in the catalogue")
 
 
-class UnknownDecisionError(ServiceError):
-    """No decision has that id.
-
-    Examples
-    --------
-    >>> UnknownDecisionError("d-1")
-    UnknownDecisionError("there is no decision 'd-1'")
-    """
+class UnknownDecisionIdError(ServiceError):
+    """No decision has that id."""
 
     code = "unknown_decision"
 
@@ -73,13 +49,7 @@ class UnknownDecisionError(ServiceError):
 
 
 class AlreadyThereError(ServiceError):
-    """A model of that name exists.
-
-    Examples
-    --------
-    >>> AlreadyThereError("news")
-    AlreadyThereError("there is a model 'news' already")
-    """
+    """A model of that name exists."""
 
     code = "already_there"
 
@@ -88,13 +58,7 @@ class AlreadyThereError(ServiceError):
 
 
 class BusyError(ServiceError):
-    """Too much of this is under way; later it can be asked for again.
-
-    Examples
-    --------
-    >>> BusyError("8 exports are under way").code
-    'busy'
-    """
+    """Too much of this is under way; later it can be asked for again."""
 
     code = "busy"
 
@@ -115,49 +79,25 @@ class DatabaseError(ServiceError):
 
 
 class StoreAwayError(DatabaseError):
-    """The database cannot be written now; nothing was changed, and the request may be repeated.
-
-    Examples
-    --------
-    >>> StoreAwayError("the disk is full").code
-    'store_away'
-    """
+    """The database cannot be written now; nothing was changed, and the request may be repeated."""
 
     code = "store_away"
 
 
 class TakenOverError(ServiceError):
-    """Another server has taken over the database; this one must stop writing.
-
-    Examples
-    --------
-    >>> TakenOverError("epoch 4 has begun").code
-    'taken_over'
-    """
+    """Another server has taken over the database; this one must stop writing."""
 
     code = "taken_over"
 
 
 class DatabaseUnusableError(DatabaseError):
-    """The database cannot be used at all: not ours, of a newer version, or not writable.
-
-    Examples
-    --------
-    >>> DatabaseUnusableError("the file is not a database").code
-    'database_unusable'
-    """
+    """The database cannot be used at all: not ours, of a newer version, or not writable."""
 
     code = "database_unusable"
 
 
 class UnreadableModelError(ServiceError):
-    """A model is in the database but cannot be read; the others are served.
-
-    Examples
-    --------
-    >>> print(UnreadableModelError("news"))
-    model 'news' cannot be read from the database; the log of the server's start says why
-    """
+    """A model is in the database but cannot be read; the others are served."""
 
     code = "model_unreadable"
 

@@ -21,6 +21,8 @@ Arm = Literal["bandit", "holdback", "baseline", "imported"]
 #: duplicate: the decision was answered before; late: after its deadline; parked: no such decision
 #: yet; ignored: the model does not learn in its mode.
 FeedbackStatus = Literal["applied", "recorded", "duplicate", "late", "parked", "ignored"]
+#: Of the file of a log; dsjson is what Vowpal Wabbit reads.
+LogFormat = Literal["jsonl", "parquet", "dsjson"]
 
 
 class Between(Struct, frozen=True, forbid_unknown_fields=True):

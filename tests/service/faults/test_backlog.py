@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.wire.errors import StoreAwayError, UnknownDecisionError
+from fabcost.wire.errors import StoreAwayError, UnknownDecisionIdError
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving, shown, told, until
 from tests.service.faults.ledger import rebuilt_digest
@@ -50,7 +50,7 @@ def test_a_full_backlog_loses_decisions_but_no_columns(store_address: str) -> No
         async with serving(store_address, backlog=2) as service:
             await cars(service)
             await decide_while_held_up(service, store_address)
-            with pytest.raises(UnknownDecisionError):
+            with pytest.raises(UnknownDecisionIdError):
                 await service.decision(MODEL, "lost-2")
             for k in range(len(DEVICES)):
                 assert await told(service, f"new-{k}") == "applied"

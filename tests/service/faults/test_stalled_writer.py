@@ -11,7 +11,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.writer.requests import Call
-from fabcost.wire.errors import UnknownDecisionError
+from fabcost.wire.errors import UnknownDecisionIdError
 from tests.service.core.running import cars, serving, shown, told, until
 
 ROOM = 10
@@ -48,7 +48,7 @@ def test_decisions_in_the_queue_are_counted_and_bounded(store_address: str) -> N
             assert "fabcost_backlog 0.0" in service.metrics.render().decode()
             for decision in ("given-up", "d-0", f"d-{ROOM - 2}"):
                 assert await told(service, decision) == "applied"
-            with pytest.raises(UnknownDecisionError):
+            with pytest.raises(UnknownDecisionIdError):
                 await service.decision("cars", f"d-{ROOM - 1}")
 
     asyncio.run(main())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.service.transfer.test_bounds import a_long_line, equal_rows, long_texts, parquet, peak
+from tests.wire.test_bounds import a_long_line, equal_rows, long_texts, parquet, peak
 
 NO_OBJECT = b'{"c":{"context":3,"_multi":[{}]},"fabcost":{"value":1,"time":1}}'
 LEVELS = [str(level) for level in range(1_500)]

@@ -1,4 +1,4 @@
-"""The contract in process: the real service on SQLite, asked through ASGI."""
+"""The contract in process: the real service on SQLite, without a server before it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from unittest.mock import patch
 
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from starlette.applications import Starlette
 
-from fabcost.service.clock import Clock
 from fabcost.service.models.views import Totals
-from fabcost.service.personalizer import routes
+from fabcost.service.personalizer import ContractRequest, Personalizer, parse
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
+from tests.service.core.running import Hands
 
 T = TypeVar("T")
 
@@ -27,16 +26,6 @@ ACTIONS: list[dict[str, Any]] = [
     {"id": "juice", "features": [{"taste": "sweet"}, {"drink": True}]},
 ]
 CONTEXT = [{"user": {"profileType": "new", "age": 3}}, {"timeOfDay": "morning"}]
-
-
-class Hands:
-    """A clock that is set by hand; it starts at an hour long past."""
-
-    def __init__(self) -> None:
-        self.at = 1_000.0
-
-    def clock(self) -> Clock:
-        return Clock(wall=lambda: self.at, steady=lambda: self.at)
 
 
 class Http(NamedTuple):
@@ -100,17 +89,25 @@ class Served(NamedTuple):
         return self.service.models(), stats
 
 
+async def answer(contract: Personalizer, request: httpx.Request) -> httpx.Response:
+    """What whoever may do everything is answered."""
+    path = parse(request.url.path)
+    assert path is not None, request.url.path
+    headers = {name.lower(): value for name, value in request.headers.raw}
+    asked = ContractRequest(request.method, path, headers, request.content, may_make=True)
+    found = await contract.answer(asked)
+    kind = [(b"content-type", b"application/json")] if found.body else []
+    return httpx.Response(found.status, headers=[*kind, *found.headers], content=found.body)
+
+
 @contextlib.contextmanager
 def serving(database: Path, **options: Any) -> Iterator[Served]:
-    hands = Hands()
+    hands = Hands(1_000.0)
     with start_blocking_portal() as portal:
         start = partial(Service.start, lambda: store_at(str(database)), clock=hands.clock())
         service = portal.call(start)
-        app = Starlette(routes=routes(service, **options))
-        client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, raise_app_exceptions=False),
-            base_url="http://service",
-        )
+        transport = httpx.MockTransport(partial(answer, Personalizer(service, **options)))
+        client = httpx.AsyncClient(transport=transport, base_url="http://service")
         yield Served(Http(portal, client), service, hands)
         portal.call(client.aclose)
         portal.call(service.stop)

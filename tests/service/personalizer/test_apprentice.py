@@ -43,7 +43,7 @@ def test_settled_events_of_the_apprentice_are_counted(served: Served) -> None:
     only_pasta = ["ice cream", "juice"]  # so that nothing else can be chosen
     for event, value in (("e-1", 1.0), ("e-2", 0.25)):
         served.rank(eventId=event, excludedActions=only_pasta)
-        served.hands.at += 60.0
+        served.hands.pass_by(60.0)
         served.reward(event, value)
     served.rank(eventId="waiting", excludedActions=only_pasta)
     served.rank(eventId="deferred", excludedActions=only_pasta, deferActivation=True)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost.service.personalizer.configuration import changes, configuration_of, duration
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import ContractError
 from fabcost.wire.settings import Aggregation, Changeable, Mode
 
 settings = st.builds(
@@ -81,7 +81,7 @@ def test_a_configuration_changes_settings(name: str, value: Any, changed: dict[s
 )
 def test_what_is_not_offered_is_refused(name: str, value: Any, message: str) -> None:
     asked = {**configuration_of(Changeable()), name: value}
-    with pytest.raises(RefusedError, match=message) as refused:
+    with pytest.raises(ContractError, match=message) as refused:
         changes(Changeable(), asked)
     assert refused.value.code == "InvalidServiceConfiguration"
 
@@ -101,13 +101,13 @@ def test_what_is_not_offered_is_refused(name: str, value: Any, message: str) -> 
 def test_required_names_must_be_there(name: str) -> None:
     asked = configuration_of(Changeable())
     del asked[name]
-    with pytest.raises(RefusedError, match=f"missing required field `{name}`"):
+    with pytest.raises(ContractError, match=f"missing required field `{name}`"):
         changes(Changeable(), asked)
 
 
 def test_mode_and_rewards_are_not_changed_at_once() -> None:
     asked = {**configuration_of(Changeable()), "learningMode": "Apprentice", "defaultReward": 1}
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ContractError) as refused:
         changes(Changeable(), asked)
     assert refused.value.code == "InvalidLearningModeServiceConfiguration"
     mode_and_floor = {**asked, "defaultReward": 0, "explorationPercentage": 0.5}

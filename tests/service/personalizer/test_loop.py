@@ -17,7 +17,7 @@ WAIT = 600.0
 
 def settle(served: Served, event: str, name: str = "default") -> str | None:
     """Let the wait for a reward pass, and the sweeper come by: what became of the event."""
-    served.hands.at += WAIT + 1.0
+    served.hands.pass_by(WAIT + 1.0)
     for _ in range(1200):
         found = served.call(served.service.decision, name, event)
         if found.resolved is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.personalizer import is_personalizer_path, model_of, role_of
+from fabcost.service.personalizer import ContractPath, parse
 
 FAMILIES = ["", "/v1.0", "/v1.1-preview.1", "/v1.1-preview.2", "/v1.1-preview.3"]
 PREFIXES = {
@@ -31,8 +31,7 @@ event_ids = st.lists(segments | words, min_size=1, max_size=6).map("/".join)
 @pytest.mark.parametrize(("prefix", "model"), PREFIXES.items())
 def test_every_family_has_a_prefix_for_each_model(prefix: str, model: str, family: str) -> None:
     path = f"{prefix}/personalizer{family}/rank"
-    assert is_personalizer_path(path)
-    assert model_of(path) == model
+    assert parse(path) == ContractPath(model, "rank")
 
 
 @pytest.mark.parametrize(
@@ -50,17 +49,32 @@ def test_every_family_has_a_prefix_for_each_model(prefix: str, model: str, famil
     ],
 )
 def test_other_paths_are_not_of_the_contract(path: str) -> None:
-    assert not is_personalizer_path(path)
-    with pytest.raises(ValueError, match="must be one of the Personalizer contract"):
-        model_of(path)
+    assert parse(path) is None
 
 
 @given(event_ids)
 def test_an_event_id_cannot_change_the_model(event: str) -> None:
     for prefix in ("/tenants/acme/models/news", "/news"):
-        path = f"{prefix}/personalizer/v1.0/events/{event}/reward"
-        assert model_of(path) == "news"
-        assert role_of("POST", path) == "feedback"
+        for what in ("reward", "activate"):
+            found = parse(f"{prefix}/personalizer/v1.0/events/{event}/{what}")
+            assert found == ContractPath("news", f"events/{{event}}/{what}", event)
+            assert found.role("POST") == "feedback"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "reward",
+        "events/reward",
+        "events/e",
+        "events/e/reward/",
+        "rank/",
+        "rank\n",
+        "events/e/reward\n",
+    ],
+)
+def test_what_is_almost_an_operation_is_none(operation: str) -> None:
+    assert parse(f"/personalizer/{operation}") == ContractPath("default", operation)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +90,6 @@ def test_an_event_id_cannot_change_the_model(event: str) -> None:
     ],
 )
 def test_an_operation_needs_a_role(method: str, operation: str, role: str) -> None:
-    assert role_of(method, f"/news/personalizer/{operation}") == role
+    found = parse(f"/news/personalizer/{operation}")
+    assert found is not None
+    assert found.role(method) == role

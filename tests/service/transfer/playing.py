@@ -11,9 +11,8 @@ import numpy as np
 
 from fabcost.service import transfer
 from fabcost.service.service import Service
-from fabcost.service.store.address import store_at
-from fabcost.wire.log.formats import Format
-from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, LogFormat
+from tests.service.core.running import serving
 
 CANDIDATES: dict[str, dict[str, Any]] = {
     "ad-1": {"make": "kia", "age": 3},
@@ -26,16 +25,13 @@ def served(path: Path, work: Callable[[Service], Awaitable[None]]) -> None:
     """Do something with a service on a new database."""
 
     async def run() -> None:
-        service = await Service.start(lambda: store_at(str(path / "service.db")))
-        try:
+        async with serving(str(path / "service.db")) as service:
             await work(service)
-        finally:
-            await service.stop()
 
     asyncio.run(run())
 
 
-async def exported(service: Service, model: str, form: Format) -> bytes:
+async def exported(service: Service, model: str, form: LogFormat) -> bytes:
     return b"".join([piece async for piece in transfer.export(service, model, form)])
 
 

@@ -12,11 +12,11 @@ from fabcost.service.service import Service
 from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.line import line_of
-from fabcost.wire.log.formats import Format, read_impressions
-from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
+from fabcost.wire.log.formats import read_impressions
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LogFormat, Record
 from fabcost.wire.settings import ModelSettings, UniformSettings
-from tests.service.transfer.logs import FORMATS
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
+from tests.wire.logs import FORMATS
 
 
 def test_features_of_the_catalogue_are_exported(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_features_of_the_catalogue_are_exported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_chosen_item_has_the_features_with_which_it_was_chosen(
-    form: Format, tmp_path: Path
+    form: LogFormat, tmp_path: Path
 ) -> None:
     async def work(service: Service) -> None:
         await service.create_model("here", ModelSettings())

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fabcost.cli import application
 from fabcost.service.service import Service
-from fabcost.wire.log import dsjson_reader
+from fabcost.wire.log import dsjson
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import exported, play, served
 
@@ -29,7 +29,7 @@ def test_vowpal_wabbit_reads_every_line(tmp_path: Path) -> None:
 
     served(tmp_path, work)
     workspace = vowpalwabbit.Workspace("--dsjson --cb_explore_adf -q ci --quiet")
-    for (_, line), text in zip(dsjson_reader.read(body), body.splitlines(), strict=True):
+    for (_, line), text in zip(dsjson.read(body), body.splitlines(), strict=True):
         shared, *actions = workspace.parse(text.decode())
         place = list(line.candidates).index(line.item)
         assert [each.get_tag() for each in actions] == list(line.candidates)

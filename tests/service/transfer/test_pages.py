@@ -19,16 +19,16 @@ from fabcost.service.service import Service
 from fabcost.service.transfer import log
 from fabcost.service.transfer.log import PAGE
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
-from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.line import LogLine
-from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
+from fabcost.wire.messages import DecisionRequest, LogFormat, LoggedImpression, Record
 from fabcost.wire.settings import ModelSettings
-from tests.service.transfer.logs import FORMATS, written
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
+from tests.wire.logs import FORMATS, written
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_log_that_was_moved_teaches_the_same(form: Format, tmp_path: Path) -> None:
+def test_a_log_that_was_moved_teaches_the_same(form: LogFormat, tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         settings = ModelSettings(propensities="fast", floor=0.1)
         for name in ("here", "there"):
@@ -48,7 +48,7 @@ def test_a_log_that_was_moved_teaches_the_same(form: Format, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_same_log_again_changes_nothing(form: Format, tmp_path: Path) -> None:
+def test_the_same_log_again_changes_nothing(form: LogFormat, tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         for name in ("here", "there"):
             await service.create_model(name, ModelSettings())

@@ -26,7 +26,7 @@ def application(
     operations = table(settings)
     written = msgspec.json.encode(document(operations))
     site = Site(service, settings, log, asks_for_keys=asks_for_keys, document=written)
-    contract = personalizer.routes(service, create_models=settings.create_personalizer_models)
+    contract = personalizer.Personalizer(service, create_models=settings.create_personalizer_models)
     return Gate(
         site,
         [Native(each, site) for each in operations],

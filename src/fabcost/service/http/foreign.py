@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 from starlette.routing import Route, Router
 from starlette.types import Message
 
-from fabcost.service import personalizer
 from fabcost.service.http.admission import admit, check_allowed
 from fabcost.service.http.answer import Answer, Header
 from fabcost.service.http.incoming import Incoming
 from fabcost.service.http.problem import RefusedError
 from fabcost.service.http.site import Site
+from fabcost.service.personalizer import (
+    ContractPath,
+    ContractRequest,
+    Personalizer,
+    error_body,
+    unauthorised_body,
+)
 
 _LENGTH_AND_TYPE = frozenset({b"content-length", b"content-type"})
 _OPERATIONS = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
@@ -46,35 +52,35 @@ class Pages:
 class Contract:
     """The Personalizer contract; refusals have its bodies."""
 
-    def __init__(self, routes: Sequence[Route], site: Site) -> None:
+    def __init__(self, contract: Personalizer, site: Site) -> None:
         self.seconds = site.settings.request_seconds
-        self._router = Router(routes, redirect_slashes=False)
+        self._contract = contract
         self._site = site
 
-    def route(self, incoming: Incoming) -> str:
+    def route(self, method: str, path: ContractPath) -> str:
         """What a request is counted as."""
-        role = personalizer.role_of(incoming.scope["method"], incoming.scope["path"])
-        return _OPERATIONS.get(role, "/personalizer")
+        return _OPERATIONS.get(path.role(method), "/personalizer")
 
-    async def answer(self, incoming: Incoming) -> Answer:
+    async def answer(self, incoming: Incoming, path: ContractPath) -> Answer:
         """What the contract answers."""
-        method, path = incoming.scope["method"], incoming.scope["path"]
+        method = incoming.scope["method"]
         principal = admit(self._site, incoming.headers)
         if not self._site.asks_for_keys:
             check_origin(incoming.headers)
-        role, model = personalizer.role_of(method, path), personalizer.model_of(path)
-        check_allowed(principal, role, model)
-        incoming.scope[personalizer.MAY_MAKE] = principal.may_make(model)
+        check_allowed(principal, path.role(method), path.model)
         body = await incoming.body(self._site.settings.body_bytes)
-        return await collect(self._router, incoming, body)
+        may_make = principal.may_make(path.model)
+        asked = ContractRequest(method, path, incoming.headers, body, may_make)
+        answer = await self._contract.answer(asked)
+        return Answer(answer.status, answer.body, headers=answer.headers)
 
     def refused(self, error: RefusedError) -> Answer:
         """A refusal in the terms of the contract."""
         if error.code == "not_authenticated":
-            return Answer(401, personalizer.unauthorised_body(), headers=error.headers)
+            return Answer(401, unauthorised_body(), headers=error.headers)
         status, code = _TERMS.get(error.code, _BUG)
         headers = ((b"x-ms-error-code", code.encode()), *error.headers)
-        return Answer(status, personalizer.error_body(code, str(error)), headers=headers)
+        return Answer(status, error_body(code, str(error)), headers=headers)
 
 
 def check_origin(headers: Mapping[bytes, bytes]) -> None:

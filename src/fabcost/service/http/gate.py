@@ -79,7 +79,7 @@ class Gate:
             if refused.status == 500:
                 told = {"request_id": identity.decode(), "route": route}
                 self.site.log.error("request failed", **told, exc_info=error)
-            if personalizer.is_personalizer_path(incoming.scope["path"]):
+            if personalizer.parse(incoming.scope["path"]) is not None:
                 return route, self._contract.refused(refused)
             return route, problem(refused, identity)
 
@@ -98,9 +98,10 @@ class Gate:
         return native.route, native.seconds, native.answer(incoming, found.parameters)
 
     def _find_foreign(self, incoming: Incoming, path: str) -> tuple[str, float, Awaitable[Answer]]:
-        if personalizer.is_personalizer_path(path):
-            contract = self._contract
-            return contract.route(incoming), contract.seconds, contract.answer(incoming)
+        if (found := personalizer.parse(path)) is not None:
+            contract, method = self._contract, incoming.scope["method"]
+            answering = contract.answer(incoming, found)
+            return contract.route(method, found), contract.seconds, answering
         if path == "/" or path.startswith("/dashboard/"):
             return self._pages.route, self._pages.seconds, self._pages.answer(incoming)
         raise RefusedError(404, "not_found", "there is nothing at this path")

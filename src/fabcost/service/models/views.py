@@ -22,7 +22,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
-from fabcost.wire.errors import UnknownDecisionError
+from fabcost.wire.errors import UnknownDecisionIdError
 from fabcost.wire.messages import (
     CalibrationBin,
     Contribution,
@@ -110,7 +110,7 @@ def posterior(each: Model) -> PosteriorAnswer:
 def found(stored: Mapping[Key, StoredDecision], key: Key) -> StoredDecision:
     """The one decision, or an error."""
     if key not in stored:
-        raise UnknownDecisionError(key[1])
+        raise UnknownDecisionIdError(key[1])
     return stored[key]
 
 

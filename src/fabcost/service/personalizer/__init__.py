@@ -1,16 +1,19 @@
-"""Rank, Reward and Activate as the clients of Azure AI Personalizer speak them."""
+"""Rank, Reward and Activate as the clients of Azure AI Personalizer speak them.
 
-from fabcost.service.personalizer.endpoints import routes
-from fabcost.service.personalizer.paths import is_personalizer_path, model_of, role_of
-from fabcost.service.personalizer.refusals import error_body, unauthorised_body
-from fabcost.service.personalizer.requests import MAY_MAKE
+`parse` says what a path is about, once: whoever lets requests in asks it for the model and the
+role that a key must have, and `Personalizer` for the answer.  Nothing here knows HTTP servers.
+"""
+
+from fabcost.service.personalizer.errors import error_body, unauthorised_body
+from fabcost.service.personalizer.paths import ContractPath, parse
+from fabcost.service.personalizer.requests import ContractRequest
+from fabcost.service.personalizer.routes import Personalizer
 
 __all__ = [
-    "MAY_MAKE",
+    "ContractPath",
+    "ContractRequest",
+    "Personalizer",
     "error_body",
-    "is_personalizer_path",
-    "model_of",
-    "role_of",
-    "routes",
+    "parse",
     "unauthorised_body",
 ]

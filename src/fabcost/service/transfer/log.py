@@ -10,10 +10,9 @@ from fabcost.service.settings import Settings
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.line import Lookup, line_of
 from fabcost.wire.errors import UnknownItemError
-from fabcost.wire.log.formats import WRITERS, Format, Writer, read_impressions
-from fabcost.wire.log.limits import Limits
-from fabcost.wire.log.naming import Names
-from fabcost.wire.messages import LoggedImpression, Record
+from fabcost.wire.log.formats import WRITERS, LogWriter, read_impressions
+from fabcost.wire.log.line import UNLIMITED, Limits, Names
+from fabcost.wire.messages import LogFormat, LoggedImpression, Record
 
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
@@ -38,7 +37,7 @@ def limits_of(settings: Settings, *, catalogue: int = 0) -> Limits:
     )
 
 
-async def export(service: Service, model: str, form: Format) -> AsyncGenerator[bytes]:
+async def export(service: Service, model: str, form: LogFormat) -> AsyncGenerator[bytes]:
     """The log of a model, oldest decision first, in pieces of a file.
 
     Features of candidates are those of the request.  Of the catalogue, the chosen item has those
@@ -76,7 +75,9 @@ async def export(service: Service, model: str, form: Format) -> AsyncGenerator[b
             yield last
 
 
-def _page(writer: Writer, rows: Sequence[StoredDecision], version: int, features: Lookup) -> bytes:
+def _page(
+    writer: LogWriter, rows: Sequence[StoredDecision], version: int, features: Lookup
+) -> bytes:
     return writer.page([line_of(row, version, features) for row in rows])
 
 
@@ -89,11 +90,11 @@ def _next_limit(rows: Sequence[StoredDecision]) -> int:
 async def load(
     service: Service,
     model: str,
-    form: Format,
+    form: LogFormat,
     body: bytes,
     *,
     after: str = "",
-    limits: Limits | None = None,
+    limits: Limits = UNLIMITED,
 ) -> int:
     """Learn a log from elsewhere in the order of its lines; how many told something new.
 
@@ -107,14 +108,9 @@ async def load(
     form, body
         The log, or a part of it.
     after
-        What names the lines before the body; see `fabcost.wire.log.naming.Names`.
+        What names the lines before the body; see `fabcost.wire.log.line.Names`.
     limits
         Of each line.
-
-    Examples
-    --------
-    >>> load.__name__  # `export` has the example of both
-    'load'
     """
     service.model(model)
 

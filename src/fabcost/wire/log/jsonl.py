@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from fabcost.wire.log.limits import Limits
-from fabcost.wire.log.line import LineError, LogLine
+from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(LogLine)
 
 
 class JsonLines:
-    """Writes pages of a log.
+    """Writes pages of a log, each line as the object that ``told`` makes of it.
 
     Examples
     --------
@@ -23,16 +23,19 @@ class JsonLines:
     b'{"decision_id":"d-1","time":null,"context'
     """
 
+    def __init__(self, told: Callable[[LogLine], Any] = lambda line: line) -> None:
+        self._told = told
+
     def page(self, lines: Sequence[LogLine]) -> bytes:
         """The bytes of some lines."""
-        return _encoder.encode_lines(lines)
+        return _encoder.encode_lines([self._told(line) for line in lines])
 
     def end(self) -> bytes:
         """What comes after the last."""
         return b""
 
 
-def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLine]]:
+def read(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, LogLine]]:
     r"""The lines with their numbers from 1; empty ones are passed over.
 
     Examples
@@ -43,33 +46,20 @@ def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLi
     Traceback (most recent call last):
     fabcost.wire.log.line.LineError: line 1: Object missing required field `candidates`
     """
-    for number, text in numbered(body, limits):
+    return read_lines(body, limits, _decoder.decode)
+
+
+def read_lines(
+    body: bytes, limits: Limits, decode: Callable[[bytes], LogLine | None]
+) -> Iterator[tuple[int, LogLine]]:
+    """The decisions, each from one line, with the numbers of their lines from 1."""
+    limits.check_lines(body.count(b"\n") + (not body.endswith(b"\n")))
+    for number, text in enumerate(io.BytesIO(body.removeprefix(b"\xef\xbb\xbf")), start=1):
+        stripped = text.strip()
         try:
-            yield number, _decoder.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            limits.check_size(len(stripped))
+            line = decode(stripped) if stripped else None
+        except (ValueError, OverflowError, RecursionError) as error:
             raise LineError(number, error) from error
-
-
-def numbered(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, bytes]]:
-    r"""The lines that are not blank, with their numbers from 1.
-
-    Examples
-    --------
-    >>> list(numbered(b"a\r\n \nb"))
-    [(1, b'a'), (3, b'b')]
-    """
-    if limits is not None:
-        limits.check_lines(body.count(b"\n") + (not body.endswith(b"\n")))
-    for number, line in enumerate(io.BytesIO(body.removeprefix(b"\xef\xbb\xbf")), start=1):
-        text = line.strip()
-        if limits is not None:
-            _check_line(number, text, limits)
-        if text:
-            yield number, text
-
-
-def _check_line(number: int, text: bytes, limits: Limits) -> None:
-    try:
-        limits.check_line(len(text))
-    except ValueError as error:
-        raise LineError(number, error) from error
+        if line is not None:
+            yield number, line

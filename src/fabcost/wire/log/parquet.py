@@ -1,4 +1,8 @@
-"""Parquet: one row a decision, with the columns that `fabcost evaluate` asks for."""
+"""Parquet: one row a decision, with the columns that `fabcost evaluate` asks for.
+
+A small file may say a lot: equal values are stored once, so that a thousand rows with one long
+text, or a list of a million equal numbers, are a few bytes of it.  In memory they stay so.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fabcost.wire.log.limits import Limits
-from fabcost.wire.log.line import LineError, LogLine
-from fabcost.wire.log.parquet_rows import rows
+from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine
+from fabcost.wire.log.parquet_sizes import sizes
 
 #: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000
@@ -49,6 +53,11 @@ SCHEMA = pa.schema(
 )
 _NAMES = {field.name for field in msgspec.structs.fields(LogLine)}
 _COLUMNS = _NAMES | {"action", "reward"}
+_REQUIRED = ("action", "candidates")
+#: Texts in JSON.
+_DOCUMENTS = ("candidates", "context")
+#: Rows that are read at once.
+_BATCH = 100
 
 
 class ParquetPieces:
@@ -70,8 +79,7 @@ class ParquetPieces:
 
     def page(self, lines: Sequence[LogLine]) -> bytes:
         """The bytes of a row group if one is full."""
-        rows = [_row(line) for line in lines]
-        self._batches.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
+        self._batches.append(pa.RecordBatch.from_pylist([_row(line) for line in lines], SCHEMA))
         rows = sum(batch.num_rows for batch in self._batches)
         if rows >= GROUP or sum(batch.nbytes for batch in self._batches) >= GROUP_BYTES:
             self._write_group()
@@ -87,33 +95,6 @@ class ParquetPieces:
     def _write_group(self) -> None:
         self._writer.write_table(pa.Table.from_batches(self._batches))
         self._batches.clear()
-
-
-def read(body: bytes, limits: Limits | None = None) -> Iterator[tuple[int, LogLine]]:
-    """The rows with their numbers from 1.
-
-    ``action`` and ``candidates`` (JSON) must be there; an outcome is ``value``, or else ``reward``.
-
-    Examples
-    --------
-    >>> table = pa.table({"action": ["a"], "candidates": ['{"a": {"age": 3}}'], "reward": [1]})
-    >>> sink = io.BytesIO()
-    >>> pq.write_table(table, sink)
-    >>> [(number, line.value) for number, line in read(sink.getvalue())]
-    [(1, 1.0)]
-    """
-    decoded = 0
-    for number, row in enumerate(rows(body, _COLUMNS, limits), start=1):
-        size = sum(len(row.get(name) or "") for name in ("context", "candidates"))
-        decoded += size
-        if limits is not None:
-            limits.check_decoded(decoded)
-        try:
-            if limits is not None:
-                limits.check_line(size)
-            yield number, _line(row)
-        except (ValueError, RecursionError) as error:
-            raise LineError(number, error) from error
 
 
 class _Drain(io.RawIOBase):
@@ -152,6 +133,34 @@ def _row(line: LogLine) -> dict[str, Any]:
     return row
 
 
+def read(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, LogLine]]:
+    """The rows with their numbers from 1.
+
+    ``action`` and ``candidates`` (JSON) must be there; an outcome is ``value``, or else ``reward``.
+
+    Examples
+    --------
+    >>> table = pa.table({"action": ["a"], "candidates": ['{"a": {"age": 3}}'], "reward": [1]})
+    >>> sink = io.BytesIO()
+    >>> pq.write_table(table, sink)
+    >>> [(number, line.value) for number, line in read(sink.getvalue())]
+    [(1, 1.0)]
+    """
+    expected = sizes(body, _COLUMNS)
+    limits.check_lines(expected.rows)
+    limits.check_decoded(expected.decoded)
+    decoded = 0
+    for number, row in enumerate(_rows(body), start=1):
+        size = sum(len(row.get(name) or "") for name in _DOCUMENTS)
+        decoded += size
+        limits.check_decoded(decoded)
+        try:
+            limits.check_size(size)
+            yield number, _line(row)
+        except (ValueError, RecursionError) as error:
+            raise LineError(number, error) from error
+
+
 def _line(row: dict[str, Any]) -> LogLine:
     row["item"] = row["action"]
     row["candidates"] = msgspec.json.decode(row["candidates"] or "null")
@@ -159,3 +168,82 @@ def _line(row: dict[str, Any]) -> LogLine:
     row["value"] = row.get("reward") if row.get("value") is None else row["value"]
     given = {name: row[name] for name in _NAMES & row.keys() if row[name] is not None}
     return msgspec.convert(given, LogLine)
+
+
+def _rows(body: bytes) -> Iterator[dict[str, Any]]:
+    """The rows with the columns that are read, or a ValueError that says why they cannot be."""
+    try:
+        with _opened(body) as file:
+            columns = _checked_columns(file.schema_arrow)
+            for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+                # What the file says is not checked before, and followed without a look.
+                batch.validate(full=True)
+                values = [_values(column) for column in batch.columns]
+                for row in zip(*values, strict=True):
+                    yield dict(zip(batch.schema.names, row, strict=True))
+    except (pa.ArrowException, OSError, OverflowError) as error:
+        raise ValueError(f"the file is not Parquet: {error}") from error
+
+
+def _opened(body: bytes) -> Any:
+    metadata = pq.read_metadata(pa.BufferReader(body))
+    leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    return pq.ParquetFile(pa.BufferReader(body), metadata=metadata, read_dictionary=texts)
+
+
+def _checked_columns(schema: Any) -> list[str]:
+    names = schema.names
+    for name in _REQUIRED:
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}; the file has {', '.join(names)}")
+    used = [name for name in names if name in _COLUMNS]
+    for name in used:
+        if names.count(name) > 1:
+            raise ValueError(f"there are {names.count(name)} columns {name!r} but may be one")
+        kind = schema.field(name).type
+        if name in _DOCUMENTS and not (pa.types.is_null(kind) or _is_text(kind)):
+            raise ValueError(f"column {name!r} is of type {kind} but must be text")
+        if not _is_simple(kind):
+            raise ValueError(
+                f"column {name!r} is of type {kind} but must be of text, numbers, or lists of them"
+            )
+    return used
+
+
+def _is_simple(kind: Any) -> bool:
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return any(
+        (
+            pa.types.is_null(kind),
+            pa.types.is_primitive(kind),
+            pa.types.is_decimal(kind),
+            _is_text(kind),
+        )
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    """Texts are read by their distinct values, whatever they are."""
+    return bool(pa.types.is_dictionary(kind))
+
+
+def _values(column: Any) -> list[Any]:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        known = column.dictionary.to_pylist()
+        return [None if place is None else known[place] for place in column.indices.to_pylist()]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _lists(column)
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _lists(column: Any) -> list[Any]:
+    values, start, lists = _values(column.flatten()), 0, []
+    for length in pc.list_value_length(column).to_pylist():
+        stop = start + (length or 0)
+        lists.append(None if length is None else values[start:stop])
+        start = stop
+    return lists

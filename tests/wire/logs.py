@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fabcost.wire.log.formats import WRITERS, Format
+from fabcost.wire.log.formats import WRITERS
 from fabcost.wire.log.line import LogLine
-from fabcost.wire.messages import LARGEST_TOTAL
+from fabcost.wire.messages import LARGEST_TOTAL, LogFormat
 
-FORMATS: tuple[Format, ...] = ("jsonl", "parquet", "dsjson")
+FORMATS: tuple[LogFormat, ...] = ("jsonl", "parquet", "dsjson")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=10)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -48,6 +48,6 @@ def log_lines(draw: st.DrawFn) -> LogLine:
 PAGES = st.lists(st.lists(log_lines(), min_size=1, max_size=3), max_size=3)
 
 
-def written(pages: list[list[LogLine]], form: Format) -> bytes:
+def written(pages: list[list[LogLine]], form: LogFormat) -> bytes:
     writer = WRITERS[form]()
     return b"".join([*map(writer.page, pages), writer.end()])

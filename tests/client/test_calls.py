@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost.client import FeedbackRequest
-from fabcost.client.call import body, path
-from fabcost.client.decisions import decide, give_feedback_in_bulk
-from fabcost.client.models import LARGEST_BODY, delete_item, put_items
+from fabcost.client.calls import LARGEST_BODY, decide, delete_item, feedback_bulk, put_items
+from fabcost.client.encoding import encoded, path
 from fabcost.wire.messages import Between, DecisionRequest, Items
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -58,14 +57,14 @@ def test_a_filter_arrives_as_it_is() -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     given = {"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True), "d": np.str_("x")}
-    assert msgspec.json.decode(body(given)) == {"a": 0.1, "b": 3, "c": True, "d": "x"}
+    assert msgspec.json.decode(encoded(given)) == {"a": 0.1, "b": 3, "c": True, "d": "x"}
     given = {"a": np.float32(0.5), "b": np.longdouble(0.25), "c": np.array(7)}
-    assert msgspec.json.decode(body(given)) == {"a": 0.5, "b": 0.25, "c": 7}
+    assert msgspec.json.decode(encoded(given)) == {"a": 0.5, "b": 0.25, "c": 7}
 
 
 def test_what_is_no_scalar_is_refused() -> None:
     with pytest.raises(TypeError, match="is a object but must be text, a number or None"):
-        body({"a": object()})
+        encoded({"a": object()})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +114,7 @@ def test_bulk_feedback_has_a_key_for_each_and_keeps_given_ones() -> None:
     given = [FeedbackRequest(decision_id="d", key="mine")] + [
         FeedbackRequest(decision_id=f"d-{i}", value=i / 10) for i in range(1_000)
     ]
-    calls = give_feedback_in_bulk("news", given)
+    calls = feedback_bulk("news", given)
     sent = [
         each
         for call in calls

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from starlette.requests import Request
-from starlette.responses import Response
+from msgspec import Struct
 
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.personalizer.bodies import Body, RankRequest, RewardRequest
-from fabcost.service.personalizer.newcomers import Newcomers
-from fabcost.service.personalizer.ranking import decision_request, rank_response
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import ContractError
+from fabcost.service.personalizer.models import OpenModels
+from fabcost.service.personalizer.rank import RankRequest, decision_request, rank_response
 from fabcost.service.personalizer.requests import (
-    event_in,
-    json_response,
-    key_of,
-    may_make_model,
-    model_in,
+    Body,
+    ContractAnswer,
+    ContractRequest,
+    json_answer,
 )
 from fabcost.service.service import Service
 from fabcost.service.store.record import DecisionRecord
@@ -28,85 +25,87 @@ from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackReque
 
 LARGEST_REWARD: Final = 1e6
 
+
+class RewardRequest(Struct, frozen=True):
+    """What the chosen action was worth."""
+
+    value: float
+
+
 _RANK: Final = Body(RankRequest, "InvalidRankRequest")
 _REWARD: Final = Body(RewardRequest, "InvalidRewardRequest")
 
 
-class Operations:
+class Events:
     """The operations of the loop, each from a request to its answer.
 
     Parameters
     ----------
     service
         The service.
-    newcomers
-        Models that are still to be made.
-
-    Examples
-    --------
-    >>> [name for name in vars(Operations) if not name.startswith("_")]
-    ['rank', 'reward', 'activate', 'status']
+    models
+        Its models, with those that are still to be made.
     """
 
-    def __init__(self, service: Service, newcomers: Newcomers) -> None:
+    def __init__(self, service: Service, models: OpenModels) -> None:
         self._service = service
-        self._newcomers = newcomers
+        self._models = models
 
-    async def rank(self, request: Request) -> Response:
+    async def rank(self, request: ContractRequest) -> ContractAnswer:
         """Rank: decide."""
-        given = _RANK.read(await request.body())
+        given = _RANK.read(request.body)
         answer, candidates = await self._decided(request, decision_request(given))
-        return json_response(rank_response(candidates, answer), 201)
+        return json_answer(rank_response(candidates, answer), 201)
 
-    async def reward(self, request: Request) -> Response:
+    async def reward(self, request: ContractRequest) -> ContractAnswer:
         """Reward: feedback, whatever becomes of it."""
-        event = event_in(request, "InvalidRewardRequest")
-        value = _REWARD.read(await request.body()).value
+        event = request.event("InvalidRewardRequest")
+        value = _REWARD.read(request.body).value
         if abs(value) > LARGEST_REWARD:
-            raise RefusedError(
+            raise ContractError(
                 "InvalidRewardRequest", f"value is {value:g} but must be from -1e6 to 1e6"
             )
-        feedback = FeedbackRequest(decision_id=event, value=value, key=key_of(request))
+        feedback = FeedbackRequest(decision_id=event, value=value, key=request.key())
         await self._learn(request, feedback)
-        return Response(status_code=204)
+        return ContractAnswer(204)
 
-    async def activate(self, request: Request) -> Response:
+    async def activate(self, request: ContractRequest) -> ContractAnswer:
         """Activate: a deferred decision counts from now on, if there is one."""
-        event = event_in(request, "InvalidEventIdToActivate")
-        if self._newcomers.find(model_in(request)) is not None:
-            await self._service.activate(model_in(request), event)
-        return Response(status_code=204)
+        event = request.event("InvalidEventIdToActivate")
+        if self._models.find(request.model) is not None:
+            await self._service.activate(request.model, event)
+        return ContractAnswer(204)
 
-    async def status(self, _: Request) -> Response:
+    async def status(self, _: ContractRequest) -> ContractAnswer:
         """Whether the service works."""
         reason = self._service.ready
         status = "Valid" if reason is None else "Unavailable"
         message = "The service is ready." if reason is None else reason
         answer = {"service": "personalizer", "apiStatus": status, "apiStatusMessage": message}
-        return json_response(answer)
+        return json_answer(answer)
 
     async def _decided(
-        self, request: Request, asked: DecisionRequest
+        self, request: ContractRequest, asked: DecisionRequest
     ) -> tuple[DecisionAnswer, Collection[str]]:
         """The answer, and among which it was decided: not these if the event was ranked before."""
-        name, found = model_in(request), list[DecisionRecord]()
+        name, found = request.model, list[DecisionRecord]()
         try:
             answer = await self._service.decide(name, asked, found.append)
         except UnknownModelError:
-            self._newcomers.check_allowed(name, may_make=may_make_model(request))
+            self._models.check_allowed(name, may_make=request.may_make)
             _check_readable(asked)
-            await self._newcomers.make(name)
+            await self._models.make(name)
             answer = await self._service.decide(name, asked, found.append)
         return answer, found[0].candidates if found else asked.candidates or ()
 
-    async def _learn(self, request: Request, feedback: FeedbackRequest) -> None:
+    async def _learn(self, request: ContractRequest, feedback: FeedbackRequest) -> None:
         """A reward may come before the first Rank: the model is made, which keeps it."""
-        name = model_in(request)
+        name = request.model
         try:
             await self._service.feedback(name, [feedback])
         except UnknownModelError:
-            self._newcomers.check_allowed(name, may_make=may_make_model(request))
-            await self._newcomers.make(name)
+            self._models.check_allowed(name, may_make=request.may_make)
+            await self._models.make(name)
             await self._service.feedback(name, [feedback])
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 from typing import Final
 
-import msgspec
-
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import ContractError
 from fabcost.service.service import Service
-from fabcost.wire.errors import AlreadyThereError, UnknownModelError
-from fabcost.wire.messages import ModelAnswer, ModelName
+from fabcost.wire.checks import check_model_name
+from fabcost.wire.errors import AlreadyThereError, InvalidRequestError, UnknownModelError
+from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import ModelSettings
 
 #: What such a model is like: its schema is open and it tells its propensities.
 NEW_MODEL: Final = ModelSettings(propensities="fast")
 
 
-class Newcomers:
-    """Makes models when there is something to keep for them.
+class OpenModels:
+    """The models of a service, and those that are made when there is something to keep for them.
 
     Parameters
     ----------
@@ -26,19 +25,6 @@ class Newcomers:
         The service.
     create
         Whether any name means a model; otherwise only those do that were made.
-
-    Examples
-    --------
-    >>> import asyncio, tempfile
-    >>> from fabcost.service.store.address import store_at
-    >>> async def made(folder: str) -> list[str]:
-    ...     service = await Service.start(lambda: store_at(f"{folder}/bandit.db"))
-    ...     await Newcomers(service, create=True).make("news")
-    ...     await service.stop()
-    ...     return [each.name for each in service.models()]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     asyncio.run(made(folder))
-    ['news']
     """
 
     def __init__(self, service: Service, *, create: bool) -> None:
@@ -57,9 +43,9 @@ class Newcomers:
         if not self._create:
             raise UnknownModelError(name)
         try:
-            msgspec.convert(name, ModelName)
-        except msgspec.ValidationError as error:
-            raise RefusedError(
+            check_model_name(name)
+        except InvalidRequestError as error:
+            raise ContractError(
                 "ResourceNotFound",
                 f"The model is {name!r} but its name must be of at most 64 letters, digits, '.', "
                 "'_' and '-', a letter or digit first",
@@ -69,7 +55,7 @@ class Newcomers:
         """An error if who asks may not make the model, or nobody may."""
         self.check(name)
         if not may_make:
-            raise RefusedError(
+            raise ContractError(
                 "ResourceNotFound",
                 f"there is no model {name!r}, and this key may not make it: make it first, or use "
                 "a key with the role admin or a key of that model",

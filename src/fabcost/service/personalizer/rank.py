@@ -1,30 +1,57 @@
-"""Rank: the request as a decision to ask for, the decision as a ranking."""
+"""Rank: its bodies, the request as a decision to ask for, the decision as a ranking."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
-from fabcost.service.personalizer.bodies import (
-    RankableAction,
-    RankedAction,
-    RankRequest,
-    RankResponse,
-)
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import ContractError
+from fabcost.service.personalizer.requests import checked_id
 from fabcost.wire.log.features import Side, flatten
-from fabcost.wire.messages import LONGEST_ID, DecisionAnswer, DecisionRequest, Record
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
 
 MOST_ACTIONS: Final = 50
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+#: Objects of features; what they may hold is for `fabcost.wire.log.features` to say.
+Features = list[Any]
+
+
+class RankableAction(Struct, frozen=True):
+    """An action to choose from."""
+
+    id: str
+    features: Features | None = None
+
+
+class RankRequest(Struct, frozen=True, rename="camel", kw_only=True):
+    """Which of the actions to show; the first that is not excluded is the baseline."""
+
+    actions: list[RankableAction]
+    context_features: Features | None = None
+    excluded_actions: list[str] | None = None
+    event_id: str | None = None
+    defer_activation: bool | None = None
+
+
+class RankedAction(Struct, frozen=True):
+    """An action, and the probability with which it was to be chosen if that is known."""
+
+    id: str
+    probability: float | UnsetType = UNSET
+
+
+class RankResponse(Struct, frozen=True, rename="camel", kw_only=True):
+    """The actions in the order in which to show them."""
+
+    ranking: list[RankedAction]
+    event_id: str
+    reward_action_id: str
 
 
 def decision_request(request: RankRequest) -> DecisionRequest:
-    """The decision that a Rank asks for, or a `RefusedError`.
+    """The decision that a Rank asks for, or a `ContractError`.
 
     Examples
     --------
@@ -69,25 +96,6 @@ def rank_response(candidates: Collection[str], answer: DecisionAnswer) -> RankRe
     return RankResponse(ranking=ranking, event_id=answer.decision_id, reward_action_id=answer.item)
 
 
-def checked_id(code: str, kind: str, given: str) -> str:
-    """The id, or a `RefusedError` with that code if it cannot be one.
-
-    Examples
-    --------
-    >>> checked_id("InvalidRankRequest", "EventId", "ev/1 x")
-    'ev/1 x'
-    """
-    if not given:
-        raise RefusedError(code, f"{kind} should be non-empty or null")
-    if len(given) > LONGEST_ID:
-        raise RefusedError(
-            code, f"{kind} has {len(given)} characters but may have at most {LONGEST_ID}"
-        )
-    if _CONTROL.search(given):
-        raise RefusedError(code, f"{kind} is {given!r} but may have no control characters")
-    return given
-
-
 def _probabilities(answer: DecisionAnswer) -> Sequence[float | UnsetType]:
     """A baseline is certain; where a model draws without propensities they are not known."""
     if answer.propensities is not None:
@@ -99,18 +107,18 @@ def _probabilities(answer: DecisionAnswer) -> Sequence[float | UnsetType]:
 
 def _checked_event(given: str | None) -> str | None:
     if given in {".", ".."}:
-        raise _refusal(f"EventId is {given!r}, which clients cannot write into a path")
+        raise _error(f"EventId is {given!r}, which clients cannot write into a path")
     return None if given is None else checked_id("InvalidRankRequest", "EventId", given)
 
 
 def _candidates(actions: Sequence[RankableAction]) -> dict[str, Record]:
     if not 1 <= len(actions) <= MOST_ACTIONS:
-        raise _refusal(f"Action count should be between 1 and {MOST_ACTIONS}: it is {len(actions)}")
+        raise _error(f"Action count should be between 1 and {MOST_ACTIONS}: it is {len(actions)}")
     candidates: dict[str, Record] = {}
     for action in actions:
         name = checked_id("InvalidRankRequest", "The id of an action", action.id)
         if name in candidates:
-            raise _refusal(f"Action ids should be distinct: {name!r} is given twice")
+            raise _error(f"Action ids should be distinct: {name!r} is given twice")
         candidates[name] = _record(action)
     return candidates
 
@@ -118,7 +126,7 @@ def _candidates(actions: Sequence[RankableAction]) -> dict[str, Record]:
 def _record(action: RankableAction) -> Record:
     record = _flat("action", action.features)
     if not record:
-        raise _refusal(
+        raise _error(
             f"Every action should have at least one non-null action feature: {action.id!r} has none"
         )
     return record
@@ -127,7 +135,7 @@ def _record(action: RankableAction) -> Record:
 def _excluded(candidates: Collection[str], given: Sequence[str]) -> list[str]:
     excluded = [each for each in dict.fromkeys(given) if each in candidates]
     if len(excluded) == len(candidates):
-        raise _refusal("All actions are excluded but one should remain")
+        raise _error("All actions are excluded but one should remain")
     return excluded
 
 
@@ -135,8 +143,8 @@ def _flat(side: Side, objects: Sequence[Any] | None) -> Record:
     try:
         return flatten(side, objects or [])
     except ValueError as error:
-        raise _refusal(str(error)) from error
+        raise _error(str(error)) from error
 
 
-def _refusal(message: str) -> RefusedError:
-    return RefusedError("InvalidRankRequest", message)
+def _error(message: str) -> ContractError:
+    return ContractError("InvalidRankRequest", message)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.wire.log import dsjson_reader
+from fabcost.wire.log import dsjson
 from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.line import LogLine
 
@@ -40,7 +40,7 @@ AZURE: dict[str, Any] = {
 
 def foreign(**changes: Any) -> LogLine:
     given = {name: value for name, value in (AZURE | changes).items() if value is not ...}
-    ((_, line),) = dsjson_reader.read(json.dumps(given).encode())
+    ((_, line),) = dsjson.read(json.dumps(given).encode())
     return line
 
 
@@ -93,7 +93,7 @@ def test_actions_without_a_name_are_numbered() -> None:
 def test_lines_that_are_no_decisions_are_passed_over() -> None:
     reward = b'{"RewardValue":1.0,"EnqueuedTimeUtc":"2021-02-04T16:31:29Z","EventId":"e-0"}'
     body = b"\xef\xbb\xbf" + reward + b"\r\n\r\n" + json.dumps(AZURE).encode() + b"\r\n"
-    assert [number for number, _ in dsjson_reader.read(body)] == [3]
+    assert [number for number, _ in dsjson.read(body)] == [3]
 
 
 @pytest.mark.parametrize(

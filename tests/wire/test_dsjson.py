@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import dsjson_reader
-from fabcost.wire.log.dsjson import DsJson
+from fabcost.wire.log import dsjson
 from fabcost.wire.log.line import LogLine, impression_of
-from tests.service.transfer.logs import PAGES, written
+from tests.wire.logs import PAGES, written
 
 
 def known(record: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def known(record: dict[str, Any]) -> dict[str, Any]:
 @given(pages=PAGES)
 def test_dsjson_keeps_what_is_learnt(pages: list[list[LogLine]]) -> None:
     lines = [line for page in pages for line in page]
-    found = [line for _, line in dsjson_reader.read(written(pages, "dsjson"))]
+    found = [line for _, line in dsjson.read(written(pages, "dsjson"))]
     for line, wanted in zip(map(impression_of, found), map(impression_of, lines), strict=True):
         plain = msgspec.structs.replace(
             wanted,
@@ -49,7 +48,7 @@ def test_dsjson_says_what_vowpal_wabbit_needs() -> None:
         active=False,
         deferred=True,
     )
-    found = json.loads(DsJson().page([line]))
+    found = json.loads(dsjson.writer().page([line]))
     assert (found["_label_cost"], found["_label_probability"]) == (-0.5, 0.7)
     assert (found["_label_Action"], found["_labelIndex"]) == (2, 1)
     assert (found["a"], found["p"]) == ([2, 1, 3], [0.7, 0.1, 0.2])
@@ -80,7 +79,7 @@ def test_vowpal_wabbit_learns_from_every_line() -> None:
         )
         lines.append(line)
     workspace = vowpalwabbit.Workspace("--dsjson --cb_explore_adf -q ci --quiet")
-    for text in DsJson().page(lines).splitlines():
+    for text in dsjson.writer().page(lines).splitlines():
         examples = workspace.parse(text.decode())
         workspace.learn(examples)
         workspace.finish_example(examples)

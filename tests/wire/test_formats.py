@@ -8,16 +8,14 @@ import pytest
 
 from fabcost.service.settings import Settings
 from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log.blocks import blocks, check
-from fabcost.wire.log.formats import Format, read_impressions
-from fabcost.wire.log.line import LogLine
-from fabcost.wire.log.naming import Names
-from fabcost.wire.messages import Record
-from tests.service.transfer.logs import FORMATS, written
+from fabcost.wire.log.formats import check, parts_of, read_impressions
+from fabcost.wire.log.line import LogLine, Names
+from fabcost.wire.messages import LogFormat, Record
+from tests.wire.logs import FORMATS, written
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_an_empty_log_is_a_file_without_lines(form: Format) -> None:
+def test_an_empty_log_is_a_file_without_lines(form: LogFormat) -> None:
     assert list(read_impressions(written([], form), form)) == []
 
 
@@ -29,7 +27,7 @@ def test_a_large_file_goes_in_blocks(tmp_path: Path) -> None:
     for form in FORMATS:
         path = tmp_path / f"log.{form}"
         path.write_bytes(written([lines], form))
-        parts = list(blocks(path, form))
+        parts = list(parts_of(path, form))
         assert len(parts) > 1
         assert sum(part.size for part in parts) == path.stat().st_size
         read: list[int] = []
@@ -44,7 +42,7 @@ def test_blocks_of_large_rows_have_fewer_of_them(tmp_path: Path) -> None:
     line = LogLine(decision_id="d", candidates=candidates, item=f"{0:0250d}")
     path = tmp_path / "log.parquet"
     path.write_bytes(written([[line] * 100], "parquet"))
-    parts = list(blocks(path, "parquet"))
+    parts = list(parts_of(path, "parquet"))
     assert len(parts) == 2
     assert sum(part.size for part in parts) == path.stat().st_size
     limits = limits_of(Settings())._replace(decoded_bytes=20_000_000)
@@ -62,7 +60,7 @@ def test_an_error_in_a_later_block_has_the_number_of_its_line(tmp_path: Path) ->
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_lines_without_ids_have_the_same_names_in_parts_and_after_the_file_has_grown(
-    form: Format, tmp_path: Path
+    form: LogFormat, tmp_path: Path
 ) -> None:
     line = LogLine(candidates={"a": {"text": "x" * 900}}, item="a", value=1.0)
     names = {many: _names(tmp_path / f"{many}.{form}", form, [line] * many) for many in (5, 3_000)}
@@ -75,10 +73,10 @@ def test_lines_without_ids_have_the_same_names_in_parts_and_after_the_file_has_g
     assert not set(later) & set(names[3_000])
 
 
-def _names(path: Path, form: Format, lines: list[LogLine]) -> list[str | None]:
+def _names(path: Path, form: LogFormat, lines: list[LogLine]) -> list[str | None]:
     path.write_bytes(written([lines], form))
     found = []
-    for block, after in zip(blocks(path, form), check(path, form).after, strict=True):
+    for block, after in zip(parts_of(path, form), check(path, form).after, strict=True):
         read = read_impressions(block.body, form, names=Names(after))
         found += [each.decision_id for _, each in read]
     return found

@@ -16,8 +16,9 @@ import pytest
 
 from fabcost.service.settings import Settings
 from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log.formats import Format, read_impressions
+from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.parquet_sizes import sizes
+from fabcost.wire.messages import LogFormat
 
 LIMITS = limits_of(Settings())
 MEGABYTE = 1_000_000
@@ -87,7 +88,7 @@ def peak() -> Iterator[list[int]]:
     ids=["long texts", "equal rows", "a long list", "a long line", "the same", "empty lines"],
 )
 def test_a_log_that_would_fill_the_memory_is_refused(
-    body: bytes, form: Format, complaint: str
+    body: bytes, form: LogFormat, complaint: str
 ) -> None:
     with peak() as taken, pytest.raises(ValueError, match=complaint):
         list(read_impressions(body, form, limits=LIMITS))
@@ -173,7 +174,7 @@ PLAIN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("line", "form"), [(OWN, "dsjson"), (FOREIGN, "dsjson"), (PLAIN, "jsonl")])
-def test_whatever_a_line_says_it_is_read_or_refused(line: dict[str, Any], form: Format) -> None:
+def test_whatever_a_line_says_it_is_read_or_refused(line: dict[str, Any], form: LogFormat) -> None:
     refused = many = 0
     for given in strange_lines(line):
         many += 1
@@ -186,7 +187,7 @@ def test_whatever_a_line_says_it_is_read_or_refused(line: dict[str, Any], form: 
 
 @pytest.mark.parametrize("form", ["jsonl", "dsjson"])
 @pytest.mark.parametrize("inside", [b'{"c":%s', b'{"context":%s', b'{"candidates":{"a":{"b":%s'])
-def test_what_is_nested_too_deeply_is_refused(inside: bytes, form: Format) -> None:
+def test_what_is_nested_too_deeply_is_refused(inside: bytes, form: LogFormat) -> None:
     for opening in (b"[", b'{"a":'):
         with pytest.raises(ValueError, match="line 1: "):
             list(read_impressions(inside % (100_000 * opening), form, limits=LIMITS))

@@ -16,7 +16,7 @@ from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.line import LogLine
 from fabcost.wire.log.parquet import ParquetPieces
 from fabcost.wire.messages import Record
-from tests.service.transfer.logs import PAGES, written
+from tests.wire.logs import PAGES, written
 
 
 @settings(deadline=None, max_examples=40)

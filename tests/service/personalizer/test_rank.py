@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.personalizer.bodies import RankableAction, RankRequest
-from fabcost.service.personalizer.ranking import decision_request, rank_response
-from fabcost.service.personalizer.refusals import RefusedError
+from fabcost.service.personalizer.errors import ContractError
+from fabcost.service.personalizer.rank import (
+    RankableAction,
+    RankRequest,
+    decision_request,
+    rank_response,
+)
 from fabcost.wire.messages import Arm, DecisionAnswer
 
 
@@ -70,7 +74,7 @@ def test_a_request_asks_for_a_decision_on_all_actions() -> None:
 )
 def test_what_cannot_be_ranked_is_refused(changes: dict[str, Any], message: str) -> None:
     request = msgspec.structs.replace(RankRequest(actions=actions("a", "b")), **changes)
-    with pytest.raises(RefusedError, match=message) as refused:
+    with pytest.raises(ContractError, match=message) as refused:
         decision_request(request)
     assert refused.value.code == "InvalidRankRequest"
 

@@ -10,13 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost.client import NEVER, ClientError, ModelSettings, Retries
-from fabcost.client.call import Call, Reply, body
-from fabcost.client.decisions import decide, give_feedback
-from fabcost.client.exchange import Event, Lost, Pause, Send, exchange
+from fabcost.client.calls import (
+    create_model,
+    decide,
+    delete_item,
+    delete_model,
+    export_log,
+    export_model,
+    feedback,
+    import_log,
+    import_model,
+    put_items,
+    ready,
+)
+from fabcost.client.encoding import encoded
+from fabcost.client.exchange import ApiCall, Attempt, Event, Lost, Pause, Reply, exchange
 from fabcost.client.http import Address
-from fabcost.client.models import create_model, delete_item, delete_model, put_items
-from fabcost.client.transfers import export_log, export_model, import_log, import_model
-from fabcost.client.views import get_ready
 from fabcost.wire.messages import TRANSFER_SECONDS, ModelAnswer
 
 ANSWERED_LATE = Lost(sent=True, why="ReadTimeout")
@@ -32,17 +41,17 @@ class Played:
     """An exchange with these events, in which only pauses take time."""
 
     def __init__(
-        self, call: Call[Any], *events: Event, retries: Retries = USUAL, slow: float = 0.0
+        self, call: ApiCall[Any], *events: Event, retries: Retries = USUAL, slow: float = 0.0
     ) -> None:
         self.now = 0.0
-        self.sent: list[Send] = []
+        self.sent: list[Attempt] = []
         self.pauses: list[float] = []
         self.answer: object = None
         self.error: ClientError | None = None
         self._slow = slow
         self._play(call, list(events), retries)
 
-    def _play(self, call: Call[Any], events: list[Event], retries: Retries) -> None:
+    def _play(self, call: ApiCall[Any], events: list[Event], retries: Retries) -> None:
         rng = np.random.default_rng(0)
         steps = exchange(call, retries, timeout=5.0, clock=lambda: self.now, rng=rng)
         event: Event = None
@@ -56,7 +65,7 @@ class Played:
             self.error = error
         self.left = events
 
-    def _perform(self, step: Send | Pause, events: list[Event]) -> Event:
+    def _perform(self, step: Attempt | Pause, events: list[Event]) -> Event:
         if isinstance(step, Pause):
             self.pauses.append(step.seconds)
             self.now += step.seconds
@@ -77,19 +86,19 @@ def model_answer(settings: ModelSettings) -> Reply:
         impressions=0,
         posterior_version="0",
     )
-    return Reply(200, {}, body(answer))
+    return Reply(200, {}, encoded(answer))
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_a_passing_status_is_repeated(status: int) -> None:
-    played = Played(get_ready(), Reply(status, {}, b""), DONE)
+    played = Played(ready(), Reply(status, {}, b""), DONE)
     assert played.error is None
     assert len(played.sent) == 2
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 413, 422, 500])
 def test_another_status_is_not_repeated(status: int) -> None:
-    played = Played(get_ready(), Reply(status, {}, b""), DONE)
+    played = Played(ready(), Reply(status, {}, b""), DONE)
     assert played.error is not None
     assert played.error.status == status
     assert played.pauses == []
@@ -98,7 +107,7 @@ def test_another_status_is_not_repeated(status: int) -> None:
 @pytest.mark.parametrize("lost", [ANSWERED_LATE, REFUSED_CONNECTION])
 def test_every_attempt_sends_the_same_bytes(lost: Lost) -> None:
     answer = Reply(200, {}, b'{"decision_id": "d-1", "status": "applied"}')
-    played = Played(give_feedback("news", "d-1", 1.0, None), lost, BUSY, answer)
+    played = Played(feedback("news", "d-1", 1.0, None), lost, BUSY, answer)
     assert played.error is None
     assert len({send.call.content for send in played.sent}) == 1
     assert b'"key":"' in (played.sent[0].call.content or b"")
@@ -110,32 +119,32 @@ def test_a_decision_has_an_id_before_it_is_sent() -> None:
 
 
 def test_the_server_says_how_long_to_wait() -> None:
-    played = Played(get_ready(), Reply(503, {"retry-after": "7"}, b""), DONE)
+    played = Played(ready(), Reply(503, {"retry-after": "7"}, b""), DONE)
     assert played.pauses == [7.0]
 
 
 def test_a_pause_that_would_end_too_late_is_not_begun() -> None:
     busy = Reply(503, {"retry-after": "31"}, b"")
-    played = Played(get_ready(), busy, DONE, retries=Retries(deadline=30.0))
+    played = Played(ready(), busy, DONE, retries=Retries(deadline=30.0))
     assert played.pauses == []
     assert played.error is not None
 
 
 @pytest.mark.parametrize("asked", ["", "soon", "-1", "Wed, 21 Oct 2026 07:28:00 GMT", "1e9", "٣x"])
 def test_a_strange_retry_after_asks_for_nothing(asked: str) -> None:
-    played = Played(get_ready(), Reply(503, {"retry-after": asked}, b""), DONE)
+    played = Played(ready(), Reply(503, {"retry-after": asked}, b""), DONE)
     assert played.error is None
     assert played.pauses[0] <= 0.1
 
 
 def test_attempts_are_counted() -> None:
-    assert len(Played(get_ready(), *[BUSY] * 9, retries=Retries(attempts=4)).sent) == 4
-    assert len(Played(get_ready(), BUSY, retries=NEVER).sent) == 1
+    assert len(Played(ready(), *[BUSY] * 9, retries=Retries(attempts=4)).sent) == 4
+    assert len(Played(ready(), BUSY, retries=NEVER).sent) == 1
 
 
 def test_an_attempt_may_not_last_longer_than_the_whole() -> None:
     retries = Retries(attempts=100, first=1.0, longest=1.0, deadline=12.0)
-    played = Played(get_ready(), *[ANSWERED_LATE] * 99, retries=retries, slow=4.0)
+    played = Played(ready(), *[ANSWERED_LATE] * 99, retries=retries, slow=4.0)
     assert played.error is not None
     assert played.error.code == "interrupted"
     assert [send.timeout for send in played.sent][:2] == [5.0, 5.0]
@@ -153,7 +162,7 @@ def test_pauses_grow_to_the_longest_and_end_before_the_deadline(
     first: float, longest: float, deadline: float, attempts: int
 ) -> None:
     retries = Retries(attempts, first, longest, deadline)
-    played = Played(get_ready(), *[BUSY] * attempts, retries=retries)
+    played = Played(ready(), *[BUSY] * attempts, retries=retries)
     assert sum(played.pauses) < deadline
     for place, pause in enumerate(played.pauses):
         backoff = min(longest, first * 2.0**place)
@@ -191,7 +200,7 @@ def test_a_creation_that_cannot_have_worked_is_not_looked_up(before: tuple[Event
 
 
 @pytest.mark.parametrize("call", [delete_model("news"), delete_item("news", "ad-1")])
-def test_a_deletion_that_may_have_worked_is_done(call: Call[Any]) -> None:
+def test_a_deletion_that_may_have_worked_is_done(call: ApiCall[Any]) -> None:
     assert Played(call, ANSWERED_LATE, UNKNOWN).error is None
     refused = Played(call, REFUSED_CONNECTION, UNKNOWN).error
     assert refused is not None
@@ -214,7 +223,7 @@ def test_what_the_server_has_not_begun_is_repeated(event: Event) -> None:
 
 def test_an_error_has_all_that_the_server_says() -> None:
     content = b'{"error":{"code":"unknown_model","message":"no model","request_id":"r-1"}}'
-    error = Played(get_ready(), Reply(404, {}, content)).error
+    error = Played(ready(), Reply(404, {}, content)).error
     assert error is not None
     assert (error.code, error.message, error.status, error.request_id) == (
         "unknown_model",
@@ -226,7 +235,7 @@ def test_an_error_has_all_that_the_server_says() -> None:
 
 def test_why_a_server_is_not_ready_is_told() -> None:
     content = b'{"status":"not ready","reason":"the database is away"}'
-    error = Played(get_ready(), Reply(503, {}, content), retries=NEVER).error
+    error = Played(ready(), Reply(503, {}, content), retries=NEVER).error
     assert error is not None
     assert (error.code, error.message) == ("not_ready", "the database is away")
 
@@ -234,7 +243,7 @@ def test_why_a_server_is_not_ready_is_told() -> None:
 @settings(deadline=None)
 @given(content=st.binary(max_size=50), status=st.integers(400, 599))
 def test_any_failure_is_an_error_of_the_client(content: bytes, status: int) -> None:
-    error = Played(get_ready(), Reply(status, {}, content), retries=NEVER).error
+    error = Played(ready(), Reply(status, {}, content), retries=NEVER).error
     assert error is not None
     assert error.status == status
 
@@ -242,7 +251,7 @@ def test_any_failure_is_an_error_of_the_client(content: bytes, status: int) -> N
 @settings(deadline=None)
 @given(content=st.binary(max_size=50))
 def test_any_answer_that_is_not_understood_is_an_error_of_the_client(content: bytes) -> None:
-    error = Played(give_feedback("news", "d-1", 1.0, "k"), Reply(200, {}, content)).error
+    error = Played(feedback("news", "d-1", 1.0, "k"), Reply(200, {}, content)).error
     assert error is not None
     assert error.code == "unexpected_answer"
 
@@ -260,7 +269,7 @@ def test_retries_that_mean_nothing_are_refused(wrong: dict[str, float], why: str
         Retries(**wrong)  # type: ignore[arg-type]
 
 
-LONG: list[Call[Any]] = [
+LONG: list[ApiCall[Any]] = [
     import_log("news", "jsonl", b""),
     export_log("news", "jsonl"),
     export_model("news"),
@@ -272,7 +281,7 @@ TOO_SLOW = Reply(503, {"retry-after": "1"}, b'{"error":{"code":"timeout","messag
 @pytest.mark.parametrize("call", LONG, ids=lambda call: f"{call.method} {call.path}")
 @pytest.mark.parametrize("late", [ANSWERED_LATE, TOO_SLOW], ids=["no answer", "503"])
 def test_what_takes_a_server_long_is_waited_for_and_repeated(
-    call: Call[Any], late: Reply | Lost
+    call: ApiCall[Any], late: Reply | Lost
 ) -> None:
     """A server that has not come to the end in time has done a part, and goes on from there."""
     answer = Reply(200, {}, b'{"imported": 3, "version": 3}')

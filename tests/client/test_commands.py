@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
-from fabcost.wire.log import blocks as transfer_blocks
-from fabcost.wire.log.blocks import BYTES
+from fabcost.wire.log import formats
+from fabcost.wire.log.formats import PART_BYTES
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}
@@ -130,7 +130,7 @@ def test_every_line_of_a_file_without_ids_is_learnt_once(server: Running, tmp_pa
         client.create_model("grown")
         assert "5 decisions, 5 of them new" in run(server, "import-log", "grown", str(path)).output
         path.write_text(line * 4_600)
-        assert path.stat().st_size > 2 * BYTES - len(line)
+        assert path.stat().st_size > 2 * PART_BYTES - len(line)
         for new in ("4,595", "0"):
             done = run(server, "import-log", "grown", str(path))
             assert f"4,600 decisions, {new} of them new" in done.output
@@ -149,7 +149,7 @@ def test_a_file_that_grows_while_it_is_sent_is_told(
         return 1
 
     monkeypatch.setattr(Client, "import_log", grown)
-    monkeypatch.setattr(transfer_blocks, "BYTES", 1)
+    monkeypatch.setattr(formats, "PART_BYTES", 1)
     done = run(server, "import-log", "news", str(path))
     assert done.exit_code == 2
     assert "log.jsonl has grown since it was checked: import it again" in done.output

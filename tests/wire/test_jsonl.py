@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from fabcost.wire.log import jsonl
 from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.line import LogLine
-from tests.service.transfer.logs import PAGES, written
+from tests.wire.logs import PAGES, written
 
 
 @settings(deadline=None, max_examples=40)
