@@ -18,8 +18,8 @@ from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
-    from fabcost.service.store.protocol import Store
     from fabcost.service.store.rows import KeyRow
+    from fabcost.service.store.store import Store
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
 

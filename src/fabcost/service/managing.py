@@ -13,8 +13,8 @@ import msgspec
 from fabcost.service.core import Core
 from fabcost.service.models import views
 from fabcost.service.models.model import Model
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+from fabcost.service.store.store import Store
 from fabcost.service.writer.ledger import Deleted, Relisted
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record

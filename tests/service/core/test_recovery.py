@@ -13,10 +13,10 @@ from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
 from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.store.address import store_at
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import encoded
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
 from fabcost.service.store.session import Session
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import StoreAwayError
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.test_learning import same_bits, stream

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import CalibrationRow, CountRow, TallyRow
+from fabcost.service.store.store import Store
 from tests.service.store.rows import feedback_row, key_row
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from fabcost.service.store import postgres, sqlite
-from fabcost.service.store.database import Database
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Resolution
 from fabcost.service.store.statements import statement
+from fabcost.service.store.store import Store
 from tests.service.store.rows import decision_row, feedback_row
 
 KEY = ("model", "decision")
@@ -33,7 +32,6 @@ INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
 
 def explain(store: Store, name: str, columns: Sequence[str]) -> str:
-    assert isinstance(store, Database)
     connection, text = store._connection, statement(name, store._connection.dialect)
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
@@ -44,7 +42,6 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
 
 
 def explain_alone(store: Store, name: str, **parameters: Any) -> str:
-    assert isinstance(store, Database)
     text = statement(name, store._connection.dialect)
     how = "EXPLAIN" if store._connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
     return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", parameters))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import (
     AppliedRow,
     CalibrationRow,
@@ -10,6 +9,7 @@ from fabcost.service.store.rows import (
     ItemRow,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 from tests.service.store.rows import (
     decision_row,

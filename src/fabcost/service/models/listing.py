@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from fabcost.service.store.packing import pack, unpack
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import MANY, encoded, record
 from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.store import Store
 
 _ALL = "all"
 _MARK = '"listed":'

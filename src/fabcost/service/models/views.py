@@ -13,7 +13,6 @@ from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.model import Model
 from fabcost.service.models.widening import widened
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import Impression, view
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -22,6 +21,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import UnknownDecisionError
 from fabcost.wire.messages import (
     CalibrationBin,

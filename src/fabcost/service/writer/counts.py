@@ -10,7 +10,6 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import record
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -19,6 +18,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 
 _MINUTE = 60.0
 _OUTERMOST_BIN = 12

@@ -8,8 +8,8 @@ from fabcost.service.store.key_table import KeyTable
 from fabcost.service.store.model_tables import ModelTables
 
 
-class Database(ModelTables, DecisionTables, FeedbackTables, KeyTable):
-    """A `fabcost.service.store.protocol.Store` over either driver.
+class Store(ModelTables, DecisionTables, FeedbackTables, KeyTable):
+    """A database over either driver.
 
     What is written must be written inside `transaction`; only API keys have their own.
 
@@ -19,7 +19,7 @@ class Database(ModelTables, DecisionTables, FeedbackTables, KeyTable):
     >>> from fabcost.service.store.rows import ModelRow
     >>> from fabcost.service.store.sqlite import Sqlite
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     database = Database(Sqlite(f"{folder}/bandit.db"))
+    ...     database = Store(Sqlite(f"{folder}/bandit.db"))
     ...     database.open(take_over=True)
     ...     with database.transaction():
     ...         database.insert_model(ModelRow("news", "{}", 1.0, 1.0, 0, 0), None)
