@@ -92,7 +92,7 @@ def keys_in_force(database: str) -> int | None:
     store = store_at(database)
     store.open(take_over=False)
     try:
-        rows = store.keys()
+        rows = store.keys.all()
     finally:
         store.close()
     return sum(row.revoked is None for row in rows) if rows else None

@@ -35,7 +35,7 @@ class Locked:
         row, text = new_key(f"{role} of {model}", [role], model, now=0.0)
         store = store_at(str(self.database))
         store.open(take_over=False)
-        store.insert_key(row)
+        store.keys.insert(row)
         store.close()
         return text
 

@@ -232,10 +232,10 @@ class TestFile:
         with held_for_a_moment(path), pytest.raises(StoreAwayError), store.transaction():
             pass
         with held_for_a_moment(path):
-            keys.insert_key(key_row())
+            keys.keys.insert(key_row())
         with held_for_a_moment(path):
             second.open(take_over=True)
-        assert len(second.keys()) == 1
+        assert len(second.keys.all()) == 1
         for each in (store, keys, second):
             each.close()
 
@@ -328,7 +328,7 @@ class TestServer:
         assert [row.decision for row in store.history("news", after=0, limit=9)] == ["kept"]
 
     def test_read_only_server_is_away(self, store: Store) -> None:
-        store._connection.run("SET default_transaction_read_only = on", {})
+        store._session.connection.run("SET default_transaction_read_only = on", {})
         with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
         store.reopen()

@@ -21,14 +21,14 @@ def names(store: Store) -> list[str]:
 
 
 def stamp(store: Store) -> str:
-    ((found,),) = store._connection.run("SELECT stamp FROM server", {})
+    ((found,),) = store._session.connection.run("SELECT stamp FROM server", {})
     return str(found)
 
 
 def set_server(store: Store, stamp: str, epoch: int = 1) -> None:
     """As if another database had come to the place of this one."""
     values = {"stamp": stamp, "epoch": epoch}
-    store._connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
+    store._session.connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
 
 
 def check_refused(store: Store) -> None:
@@ -58,7 +58,7 @@ class TestStamp:
 
     def test_of_nobody(self, store: Store) -> None:
         """As while a backup is being read in."""
-        store._connection.run("DELETE FROM server", {})
+        store._session.connection.run("DELETE FROM server", {})
         check_refused(store)
 
     def test_changes_with_whatever_is_written(self, store: Store) -> None:
@@ -79,7 +79,7 @@ class TestStamp:
         with store.transaction():
             store.insert_steps("news", 0, [])
         store.append_decisions([decision_row("d-1")])
-        store.insert_key(key_row())
+        store.keys.insert(key_row())
         assert stamp(store) == before
 
     def test_of_a_transaction_that_was_undone_is_not_ours(self, store: Store) -> None:
@@ -102,7 +102,7 @@ class TestCommitWhoseEndIsNotHeard:
     def test_is_followed_by_more(
         self, store: Store, committed: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = store._connection.run
+        run = store._session.connection.run
 
         def lose_the_answer(statement: str, parameters: dict[str, Any]) -> Any:
             if statement != "COMMIT":
@@ -111,7 +111,7 @@ class TestCommitWhoseEndIsNotHeard:
             raise StoreAwayError("the line is dead")
 
         with monkeypatch.context() as patch:
-            patch.setattr(store._connection, "run", lose_the_answer)
+            patch.setattr(store._session.connection, "run", lose_the_answer)
             with pytest.raises(StoreAwayError, match="dead"):
                 insert(store, "d-1")
         store.reopen()
@@ -123,6 +123,6 @@ class TestCommitWhoseEndIsNotHeard:
 def test_appended_decisions_are_missed(store: Store) -> None:
     store.append_decisions([decision_row("d-1", made=900.5)])
     store.reopen()
-    store._connection.run("DELETE FROM decisions", {})
+    store._session.connection.run("DELETE FROM decisions", {})
     with pytest.raises(TakenOverError, match="was replaced"):
         store.reopen()

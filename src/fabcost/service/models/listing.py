@@ -8,8 +8,7 @@ from itertools import compress
 import msgspec
 import numpy as np
 
-from fabcost.service.store.packing import pack, unpack
-from fabcost.service.store.record import MANY, encoded, record
+from fabcost.service.store.record import MANY, encoded, pack, record, unpack
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.store.store import Store
 

@@ -162,9 +162,9 @@ def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> 
     if totals is None or not totals.is_fresh(time.monotonic()):
         totals = _read_totals(store, name)
     return Read(
-        counts=store.counts(name, since=since),
-        calibration=store.calibration(name),
-        tallies=store.tallies(name, limit=_TOP_ITEMS),
+        counts=store.counts.minutes(name, since=since),
+        calibration=store.counts.calibration(name),
+        tallies=store.counts.tallies(name, limit=_TOP_ITEMS),
         totals=totals,
     )
 
@@ -172,7 +172,7 @@ def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> 
 def _read_totals(store: Store, name: str) -> Totals:
     started = time.monotonic()
     feedback, pending = store.feedback_counts(name), store.pending(name)
-    decisions = sum(row.decisions for row in store.counts(name, since=0.0))
+    decisions = sum(row.decisions for row in store.counts.minutes(name, since=0.0))
     now = time.monotonic()
     return Totals(feedback, pending, decisions, now, now - started)
 

@@ -1,16 +1,83 @@
-"""Bring a database to the version this program writes."""
+"""The SQL of this program: named statements, and the migrations to the version it writes."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-from fabcost.service.store.connection import Connection
-from fabcost.service.store.statements import Migration, migrations, statement
+from fabcost.service.store.connection import Connection, Dialect
+from fabcost.service.store.rows import DecisionRow, StoredDecision
 from fabcost.wire.errors import DatabaseUnusableError
 
+_FOLDER = files("fabcost.service.store")
+_SUBJECTS = ("server", "models", "decisions", "feedback", "counts", "keys")
+_NAME = re.compile(r"^-- name: (\S+)(?: for (.+))?\n", re.MULTILINE)
+_COLUMNS = {
+    "decision": ", ".join(DecisionRow._fields),
+    "stored": ", ".join(f"d.{name}" for name in StoredDecision._fields),
+}
 _PROGRAM = "fabcost"
 #: The table of API keys is as it is since this version.
 _KEYS_SINCE = 2
+
+
+class Migration(NamedTuple):
+    """The statements that bring a database to a version."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+def statement(name: str, dialect: Dialect) -> str:
+    """The text of a statement.
+
+    Examples
+    --------
+    >>> statement("epoch", "sqlite")
+    'SELECT epoch, stamp FROM server'
+    """
+    return statements(dialect)[name]
+
+
+@cache
+def statements(dialect: Dialect) -> dict[str, str]:
+    """All statements by name: those of both databases, and those that are this one's own.
+
+    A file has sections ``-- name: …``, where ``{decision}`` and ``{stored}`` are the columns of
+    `DecisionRow` and `StoredDecision`.  A section ``-- name: …_{table} for table.key …`` is one
+    statement for each table.
+    """
+    found: dict[str, str] = {}
+    for subject in (*_SUBJECTS, dialect):
+        _, *parts = _NAME.split((_FOLDER / "sql" / f"{subject}.sql").read_text(encoding="utf-8"))
+        for name, tables, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            for each in (tables or "").split() or [""]:
+                table, _, key = each.partition(".")
+                given = {**_COLUMNS, "table": table, "key": key}
+                found[name.format_map(given)] = text.strip().format_map(given)
+    return found
+
+
+@cache
+def migrations(dialect: Dialect) -> tuple[Migration, ...]:
+    """All migrations in order.
+
+    Examples
+    --------
+    >>> [migration.version for migration in migrations("postgres")]
+    [1, 2, 3, 4, 5, 6]
+    """
+    found = sorted((_FOLDER / "migrations" / dialect).iterdir(), key=lambda each: each.name)
+    return tuple(
+        Migration(int(each.name.split("_")[0]), _split(each.read_text(encoding="utf-8")))
+        for each in found
+    )
+
+
+def _split(script: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in script.split(";\n") if part.strip())
 
 
 def migrate(connection: Connection) -> None:
