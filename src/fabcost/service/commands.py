@@ -74,7 +74,7 @@ def add(
 ) -> None:
     """Make a key and print it, this once."""
     with explained():
-        from fabcost.service.http.keys import new_key  # noqa: PLC0415
+        from fabcost.service.http.auth import new_key  # noqa: PLC0415
 
         row, text = new_key(name, role, _checked_model(model), now=time.time())
         with _store(database, config, write=True, make=True) as store:

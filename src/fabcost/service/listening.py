@@ -12,8 +12,8 @@ from typing import Any
 
 import uvicorn
 
-from fabcost.service.http.direct import DirectProtocol
 from fabcost.service.http.door import Door
+from fabcost.service.http.fastpath import DirectProtocol
 from fabcost.service.http.gate import Gate
 from fabcost.service.settings import Settings
 

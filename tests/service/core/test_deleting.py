@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.http.keys import new_key
+from fabcost.service.http.auth import new_key
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import Deletion, ItemRow

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from fabcost.service.http.keys import Keys
+from fabcost.service.http.auth import Keys
 from fabcost.service.settings import Settings
 from tests.service.faults.ledger import reading
 from tests.service.faults.lossy import Moment, Wire, wire

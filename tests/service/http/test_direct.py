@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.http import direct
+from fabcost.service.http import fastpath
 from fabcost.service.http.gate import Gate
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
@@ -47,7 +47,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a request went the long way")
 
     monkeypatch.setattr(Gate, "__call__", closed)
-    monkeypatch.setattr(direct, "_HELD_SECONDS", 60.0)
+    monkeypatch.setattr(fastpath, "_HELD_SECONDS", 60.0)
 
 
 def request(body: bytes = BODY, path: str = PATH, head: bytes = b"", version: str = "1.1") -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fabcost.service.http.keys import Keys, new_key
+from fabcost.service.http.auth import Keys, new_key
 from fabcost.service.http.table import table
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from fabcost.service.http.answer import Header
-from fabcost.service.http.keys import ANYONE, Principal, Role
+from fabcost.service.http.auth import ANYONE, Principal, Role
 from fabcost.service.http.problem import RefusedError
 from fabcost.service.http.site import NO_KEY, Site
 

@@ -6,8 +6,8 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service import dashboard, personalizer
-from fabcost.service.http.foreign import Contract, Pages
 from fabcost.service.http.gate import Gate
+from fabcost.service.http.mounts import Contract, Pages
 from fabcost.service.http.native import Native
 from fabcost.service.http.openapi import document
 from fabcost.service.http.site import Site

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.http.keys import Role
+from fabcost.service.http.auth import Role
 from fabcost.service.settings import Settings
 from fabcost.wire.messages import (
     LONGEST_ID,

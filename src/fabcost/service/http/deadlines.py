@@ -7,8 +7,8 @@ from collections.abc import Awaitable
 from typing import NamedTuple
 
 from fabcost.service.http.answer import Answer
-from fabcost.service.http.incoming import Incoming
 from fabcost.service.http.problem import CLOSE, RETRY_SOON, RefusedError
+from fabcost.service.http.request import Incoming
 
 _LOOK_EVERY_SECONDS = 0.25
 

@@ -9,8 +9,8 @@ from starlette.types import Receive, Scope, Send
 
 from fabcost.service.http.answer import Answer, answer
 from fabcost.service.http.bodies import State
-from fabcost.service.http.direct import Headers, Way
-from fabcost.service.http.direct import Send as SendWhole
+from fabcost.service.http.fastpath import Headers, Way
+from fabcost.service.http.fastpath import Send as SendWhole
 from fabcost.service.http.gate import Gate
 from fabcost.service.http.headers import of_answer, request_id
 from fabcost.service.http.problem import CLOSE, RETRY_SOON, RefusedError, problem

@@ -12,15 +12,15 @@ from starlette.types import Receive, Scope, Send
 from fabcost.service import personalizer
 from fabcost.service.http.answer import JSON, Answer, Header
 from fabcost.service.http.deadlines import Deadlines
-from fabcost.service.http.direct import WHOLE_ANSWER
-from fabcost.service.http.foreign import Contract, Pages
+from fabcost.service.http.fastpath import WHOLE_ANSWER
 from fabcost.service.http.headers import head_of_json, of_answer, request_id
-from fabcost.service.http.incoming import Incoming
+from fabcost.service.http.mounts import Contract, Pages
 from fabcost.service.http.native import Native
 from fabcost.service.http.problem import RETRY_SOON, RefusedError, problem, refusal
-from fabcost.service.http.routing import Tree
+from fabcost.service.http.request import Incoming
 from fabcost.service.http.shortcut import Shortcut
 from fabcost.service.http.site import Site
+from fabcost.service.http.tree import Tree
 
 _NOWHERE = "(none)"
 #: Answered however busy the server is.

@@ -9,15 +9,15 @@ import msgspec
 
 from fabcost.service.http.admission import admit, check_allowed
 from fabcost.service.http.answer import Answer
-from fabcost.service.http.incoming import (
+from fabcost.service.http.auth import ANYONE, Principal
+from fabcost.service.http.operation import Bytes, Call, Finish, Operation
+from fabcost.service.http.request import (
     Incoming,
     check_media_type,
     read_json,
     read_query,
     too_large,
 )
-from fabcost.service.http.keys import ANYONE, Principal
-from fabcost.service.http.operation import Bytes, Call, Finish, Operation
 from fabcost.service.http.site import Site
 from fabcost.wire.messages import TRANSFER_SECONDS
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from fabcost.service.http.answer import Answer
-from fabcost.service.http.keys import Principal, Role
+from fabcost.service.http.auth import Principal, Role
 from fabcost.service.http.site import Site
 from fabcost.wire.checks import check_ids, may_hold_control_characters
 

@@ -7,12 +7,12 @@ from time import perf_counter
 from typing import Any
 
 from fabcost.service.http.answer import encode
-from fabcost.service.http.direct import Send
+from fabcost.service.http.fastpath import Send
 from fabcost.service.http.headers import head_of_json, request_id
 from fabcost.service.http.native import Native
 from fabcost.service.http.problem import problem_body, refusal
-from fabcost.service.http.routing import Tree
 from fabcost.service.http.site import Site
+from fabcost.service.http.tree import Tree
 
 #: An operation, and the parameters in the path.
 Place = tuple[Native, dict[str, str]]

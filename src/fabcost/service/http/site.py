@@ -8,7 +8,7 @@ import logging
 
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.http.keys import Keys
+from fabcost.service.http.auth import Keys
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.wire.errors import ServiceError

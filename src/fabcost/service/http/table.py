@@ -26,7 +26,7 @@ from fabcost.service.http.routes import (
     items,
     keys,
     models,
-    operations,
+    server,
     stats,
     transfers,
 )
@@ -206,10 +206,10 @@ def _of_keys() -> list[Operation]:
 
 
 def _of_the_server() -> list[Operation]:
-    text = Bytes((operations.METRICS_TYPE,))
+    text = Bytes((server.METRICS_TYPE,))
     return [
-        Operation("GET", "/healthz", operations.get_health, None, State),
-        Operation("GET", "/readyz", operations.get_readiness, None, Readiness),
-        Operation("GET", "/metrics", operations.get_metrics, "read", text),
-        Operation("GET", "/openapi.json", operations.get_document, None, dict[str, Any]),
+        Operation("GET", "/healthz", server.get_health, None, State),
+        Operation("GET", "/readyz", server.get_readiness, None, Readiness),
+        Operation("GET", "/metrics", server.get_metrics, "read", text),
+        Operation("GET", "/openapi.json", server.get_document, None, dict[str, Any]),
     ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from fabcost.service.http.answer import Answer, answer, nothing
+from fabcost.service.http.auth import new_key
 from fabcost.service.http.bodies import KeyAnswer, KeysAnswer, NewKey
-from fabcost.service.http.keys import new_key
 from fabcost.service.http.operation import Call
 from fabcost.service.http.problem import RefusedError
 from fabcost.service.store.rows import KeyRow

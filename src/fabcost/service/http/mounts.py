@@ -10,8 +10,8 @@ from starlette.types import Message
 from fabcost.service import personalizer
 from fabcost.service.http.admission import admit, check_allowed
 from fabcost.service.http.answer import Answer, Header
-from fabcost.service.http.incoming import Incoming
 from fabcost.service.http.problem import RefusedError
+from fabcost.service.http.request import Incoming
 from fabcost.service.http.site import Site
 
 _LENGTH_AND_TYPE = frozenset({b"content-length", b"content-type"})
