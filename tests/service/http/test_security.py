@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from fabcost.service.http.auth import Keys, new_key
-from fabcost.service.http.table import table
+from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at
 from tests.service.http.serving import Running, running
@@ -60,7 +60,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def requests_of_the_native_api() -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
-    for each in table(Settings()):
+    for each in operations(Settings()):
         if each.role is not None:
             path = re.sub(r"\{(item|decision|key_id)(:path)?\}", "absent", each.path)
             found.append((each.method, path, each.role))

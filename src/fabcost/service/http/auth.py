@@ -1,17 +1,23 @@
-"""API keys: ``fc_<id>_<secret>``, of which only the id and a digest of the secret are kept."""
+"""API keys, what they open, and how they are shown: ``fc_<id>_<secret>``.
+
+Of a key only the id and a digest of the secret are kept.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
+from fabcost.service.http.problem import RefusedError
 from fabcost.service.store.rows import KeyRow
 
 Role = Literal["decide", "feedback", "read", "admin"]
 ROLES: frozenset[Role] = frozenset(get_args(Role))
+_LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _OF_NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 
 
@@ -119,3 +125,45 @@ class Keys:
 
 def _principal(row: KeyRow) -> Principal:
     return Principal(row.key_id, frozenset(row.roles.split(",")), row.model)
+
+
+def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
+    """An error if the key does not have the role, or opens another model only.
+
+    Examples
+    --------
+    >>> check_allowed(Principal("k", frozenset({"read"}), "news"), "read", "news")
+    >>> check_allowed(Principal("k", frozenset({"read"}), "news"), "read", "shop")
+    Traceback (most recent call last):
+    fabcost.service.http.problem.RefusedError: this key opens one model, which is another
+    """
+    if not principal.may(role):
+        raise RefusedError(403, "forbidden", f"this key does not have the role {role}")
+    if principal.model is not None and principal.model != model:
+        raise RefusedError(403, "forbidden", "this key opens one model, which is another")
+
+
+def is_loopback_host(host: bytes) -> bool:
+    """Whether a Host header names this machine.
+
+    Examples
+    --------
+    >>> is_loopback_host(b"localhost:8000"), is_loopback_host(b"evil.example:8000")
+    (True, False)
+    """
+    return _LOOPBACK.fullmatch(host) is not None
+
+
+def key_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """The key that was sent, in whichever of the headers that may hold one.
+
+    Examples
+    --------
+    >>> key_in({b"authorization": b"Bearer fc_1_2"}), key_in({b"x-api-key": b"fc_1_2"})
+    ('fc_1_2', 'fc_1_2')
+    """
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() == b"bearer":
+        return token.strip().decode("latin-1")
+    other = headers.get(b"x-api-key") or headers.get(b"ocp-apim-subscription-key")
+    return None if other is None else other.decode("latin-1")

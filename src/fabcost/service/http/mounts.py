@@ -1,4 +1,4 @@
-"""Routes that others wrote for Starlette: the Personalizer contract and the dashboard."""
+"""Routes that are written for Starlette: the Personalizer contract and the dashboard."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from starlette.routing import Route, Router
 from starlette.types import Message
 
 from fabcost.service import personalizer
-from fabcost.service.http.admission import admit, check_allowed
-from fabcost.service.http.answer import Answer, Header
+from fabcost.service.http.answer import Header, HttpAnswer
+from fabcost.service.http.auth import check_allowed
 from fabcost.service.http.problem import RefusedError
-from fabcost.service.http.request import Incoming
+from fabcost.service.http.request import HttpRequest
 from fabcost.service.http.site import Site
 
 _LENGTH_AND_TYPE = frozenset({b"content-length", b"content-type"})
@@ -38,9 +38,9 @@ class Pages:
         self.seconds = site.settings.request_seconds
         self._router = Router(routes, redirect_slashes=False)
 
-    async def answer(self, incoming: Incoming) -> Answer:
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
         """The file, or 404."""
-        return await collect(self._router, incoming, b"")
+        return await collect(self._router, request, b"")
 
 
 class Contract:
@@ -51,30 +51,30 @@ class Contract:
         self._router = Router(routes, redirect_slashes=False)
         self._site = site
 
-    def route(self, incoming: Incoming) -> str:
+    def route(self, request: HttpRequest) -> str:
         """What a request is counted as."""
-        role = personalizer.role_of(incoming.scope["method"], incoming.scope["path"])
+        role = personalizer.role_of(request.scope["method"], request.scope["path"])
         return _OPERATIONS.get(role, "/personalizer")
 
-    async def answer(self, incoming: Incoming) -> Answer:
+    async def answer(self, request: HttpRequest) -> HttpAnswer:
         """What the contract answers."""
-        method, path = incoming.scope["method"], incoming.scope["path"]
-        principal = admit(self._site, incoming.headers)
-        if not self._site.asks_for_keys:
-            check_origin(incoming.headers)
+        method, path = request.scope["method"], request.scope["path"]
+        principal = self._site.access.admit(request.headers)
+        if not self._site.access.asks_for_keys:
+            check_origin(request.headers)
         role, model = personalizer.role_of(method, path), personalizer.model_of(path)
         check_allowed(principal, role, model)
-        incoming.scope[personalizer.MAY_MAKE] = principal.may_make(model)
-        body = await incoming.body(self._site.settings.body_bytes)
-        return await collect(self._router, incoming, body)
+        request.scope[personalizer.MAY_MAKE] = principal.may_make(model)
+        body = await request.body(self._site.settings.body_bytes)
+        return await collect(self._router, request, body)
 
-    def refused(self, error: RefusedError) -> Answer:
+    def refused(self, error: RefusedError) -> HttpAnswer:
         """A refusal in the terms of the contract."""
         if error.code == "not_authenticated":
-            return Answer(401, personalizer.unauthorised_body(), headers=error.headers)
+            return HttpAnswer(401, personalizer.unauthorised_body(), headers=error.headers)
         status, code = _TERMS.get(error.code, _BUG)
         headers = ((b"x-ms-error-code", code.encode()), *error.headers)
-        return Answer(status, personalizer.error_body(code, str(error)), headers=headers)
+        return HttpAnswer(status, personalizer.error_body(code, str(error)), headers=headers)
 
 
 def check_origin(headers: Mapping[bytes, bytes]) -> None:
@@ -97,7 +97,7 @@ def check_origin(headers: Mapping[bytes, bytes]) -> None:
         raise RefusedError(403, "forbidden", "without keys pages of other sites are not served")
 
 
-async def collect(router: Router, incoming: Incoming, body: bytes) -> Answer:
+async def collect(router: Router, request: HttpRequest, body: bytes) -> HttpAnswer:
     """The whole answer of a Starlette router to a request whose body was read."""
     sent: list[Message] = []
 
@@ -107,9 +107,9 @@ async def collect(router: Router, incoming: Incoming, body: bytes) -> Answer:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    await router(incoming.scope, receive, send)
+    await router(request.scope, receive, send)
     headers: list[Header] = sent[0].get("headers", [])
     kind = next((value for name, value in headers if name == b"content-type"), b"text/plain")
     others = tuple(each for each in headers if each[0] not in _LENGTH_AND_TYPE)
     content = b"".join(message.get("body", b"") for message in sent[1:])
-    return Answer(sent[0]["status"], content, kind, others)
+    return HttpAnswer(sent[0]["status"], content, kind, others)

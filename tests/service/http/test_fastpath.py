@@ -1,4 +1,4 @@
-"""The short way for decisions answers as the long way does, byte by byte over real sockets."""
+"""The fast path for decisions answers as the application does, byte by byte over real sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fabcost.service.http import fastpath
-from fabcost.service.http.gate import Gate
+from fabcost.service.http.app import Application
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
 from tests.service.http.test_overload import Slow
@@ -41,12 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gate is closed: what is answered came the short way, however slowly."""
+    """The application is closed: what is answered took the fast path, however slowly."""
 
     async def closed(*_: object) -> None:
-        raise AssertionError("a request went the long way")
+        raise AssertionError("a request went to the application")
 
-    monkeypatch.setattr(Gate, "__call__", closed)
+    monkeypatch.setattr(Application, "__call__", closed)
     monkeypatch.setattr(fastpath, "_HELD_SECONDS", 60.0)
 
 
@@ -90,7 +90,7 @@ def test_in_one_piece_or_two(server: Running, cut: int | None) -> None:
     assert (status, body["durable"], body["item"] in "ab") == (200, True, True)
 
 
-def test_has_the_headers_of_the_long_way(server: Running) -> None:
+def test_has_the_headers_of_the_application(server: Running) -> None:
     named = b"X-Request-Id: trace-17\r\n"
     short, long = talk(server, request(head=named) + request(path=PATH + "?", head=named), count=2)
     assert short[0] == long[0] == 200
@@ -145,7 +145,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_those_of_the_gate(server: Running, name: str) -> None:
+def test_refusals_are_those_of_the_application(server: Running, name: str) -> None:
     sent, status, code = REFUSED[name]
     ((found, _, body),) = talk(server, sent)
     assert (found, body["error"]["code"]) == (status, code)
@@ -157,7 +157,7 @@ def test_a_body_that_does_not_come(tmp_path: Path) -> None:
     assert (status, body["error"]["code"]) == (408, "too_slow")
 
 
-def test_a_large_body_goes_the_long_way(server: Running) -> None:
+def test_a_large_body_goes_to_the_application(server: Running) -> None:
     many = {f"ad-{k}": {"x": k, "make": "k" * 60} for k in range(1_000)}
     ((status, _, body),) = talk(server, request(json.dumps({"candidates": many}).encode()))
     assert (status, body["item"] in many) == (200, True)
