@@ -15,7 +15,7 @@ from tests.service.postgres import PostgresServer
 from tests.service.store.test_versions import connect, make_tables
 
 from fabcost.service.store.connection import Dialect
-from fabcost.service.store.statements import migrations, statement
+from fabcost.service.store.schema import migrations, statement
 
 _NUMBERED = ("decisions", "feedback")
 

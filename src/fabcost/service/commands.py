@@ -18,8 +18,8 @@ from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
-    from fabcost.service.store.protocol import Store
     from fabcost.service.store.rows import KeyRow
+    from fabcost.service.store.store import Store
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
 
@@ -74,7 +74,7 @@ def add(
 ) -> None:
     """Make a key and print it, this once."""
     with explained():
-        from fabcost.service.http.keys import new_key  # noqa: PLC0415
+        from fabcost.service.http.auth import new_key  # noqa: PLC0415
 
         row, text = new_key(name, role, _checked_model(model), now=time.time())
         with _store(database, config, write=True, make=True) as store:
@@ -86,7 +86,7 @@ def add(
 def list_all(database: Database = None, config: Config = None) -> None:
     """All keys, without their secrets."""
     with explained(), _store(database, config, write=False) as store:
-        rows = store.keys()
+        rows = store.keys.all()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
             typer.echo(f"{row.key_id}  {state:8}  {row.roles}  {row.model or '*'}  {row.name}")
@@ -100,7 +100,7 @@ def revoke(
 ) -> None:
     """Take a key out of force; servers follow within two seconds."""
     with explained(), _store(database, config, write=True) as store:
-        if not store.revoke_key(key_id, time.time()):
+        if not store.keys.revoke(key_id, time.time()):
             raise ValueError(f"there is no key {key_id!r} in force")
 
 
@@ -109,11 +109,11 @@ def _insert(store: Store, row: KeyRow) -> None:
     from fabcost.wire.errors import ServiceError, StoreAwayError  # noqa: PLC0415
 
     try:
-        store.insert_key(row)
+        store.keys.insert(row)
     except StoreAwayError as error:
         try:
             store.reopen()
-            known = store.keys()
+            known = store.keys.all()
         except ServiceError:
             raise ValueError(
                 f"{error.detail or error}; whether the key {row.key_id} was made is not known: "

@@ -1,4 +1,4 @@
-"""Serving a gate: uvicorn, and how signals end it."""
+"""Serving an application: uvicorn, and how signals end it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import Any
 
 import uvicorn
 
-from fabcost.service.http.direct import DirectProtocol
-from fabcost.service.http.door import Door
-from fabcost.service.http.gate import Gate
+from fabcost.service.http.app import Application, Startup
+from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.settings import Settings
 
 
 async def run(
-    door: Door,
+    startup: Startup,
     settings: Settings,
     bound: socket.socket,
     load: Callable[[], Coroutine[Any, Any, None]],
@@ -29,7 +28,7 @@ async def run(
 
     If loading fails, that is the error, and it ends too.
     """
-    server = Server(configuration(door, settings), listening)
+    server = Server(configuration(startup, settings), listening)
     loading = asyncio.create_task(load())
     loading.add_done_callback(server.stop_if_failed)
     try:
@@ -41,11 +40,11 @@ async def run(
             await loading
 
 
-def configuration(gate: Gate | Door, settings: Settings) -> uvicorn.Config:
+def configuration(app: Application | Startup, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
     return uvicorn.Config(
-        gate,
-        http=DirectProtocol.over(gate.shortcut, seconds_for_a_head=settings.request_seconds),
+        app,
+        http=FastProtocol.over(app, seconds_for_a_head=settings.request_seconds),
         ws="none",
         lifespan="off",
         log_config=None,

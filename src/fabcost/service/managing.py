@@ -13,8 +13,8 @@ import msgspec
 from fabcost.service.core import Core
 from fabcost.service.models import views
 from fabcost.service.models.model import Model
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
+from fabcost.service.store.store import Store
 from fabcost.service.writer.ledger import Deleted, Relisted
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
@@ -36,11 +36,11 @@ class Keyring(Core):
         for key_id in list(self._untold):
             await self.revoke_key(key_id)
             self._untold.discard(key_id)
-        return await self._read(lambda store: store.keys())
+        return await self._read(lambda store: store.keys.all())
 
     async def insert_key(self, row: KeyRow) -> None:
         """A new API key."""
-        await self._read(lambda store: store.insert_key(row))
+        await self._read(lambda store: store.keys.insert(row))
 
     def take_back_key(self, key_id: str) -> None:
         """Revoke a key when the database can: whoever asked for it was not told its text."""
@@ -49,7 +49,7 @@ class Keyring(Core):
     async def revoke_key(self, key_id: str) -> bool:
         """Revoke an API key; whether it was in force."""
         now = self.clock.now()
-        return await self._read(lambda store: store.revoke_key(key_id, now))
+        return await self._read(lambda store: store.keys.revoke(key_id, now))
 
 
 class Managing(Keyring):
@@ -99,7 +99,7 @@ class Managing(Keyring):
         ledger = self._writer.ledger
 
         def write(store: Store) -> Deleted:
-            store.revoke_keys_of(name, now)
+            store.keys.revoke_of(name, now)
             return ledger.delete(name)
 
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.

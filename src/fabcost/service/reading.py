@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 T = TypeVar("T")

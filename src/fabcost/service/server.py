@@ -16,9 +16,7 @@ from threadpoolctl import threadpool_limits
 from fabcost import warmup
 from fabcost.service.addresses import CannotStartError, address_of, bind, is_loopback
 from fabcost.service.apart import apart
-from fabcost.service.http.app import application
-from fabcost.service.http.door import Door
-from fabcost.service.http.gate import Gate
+from fabcost.service.http.app import Application, Startup, application
 from fabcost.service.listening import run
 from fabcost.service.logs import forward
 from fabcost.service.progress import Progress
@@ -92,7 +90,7 @@ def keys_in_force(database: str) -> int | None:
     store = store_at(database)
     store.open(take_over=False)
     try:
-        rows = store.keys()
+        rows = store.keys.all()
     finally:
         store.close()
     return sum(row.revoked is None for row in rows) if rows else None
@@ -105,14 +103,14 @@ async def _serve(
     announce: Callable[[str], object],
 ) -> None:
     progress, address = Progress(), address_of(bound)
-    door = Door(lambda: str(progress))
+    startup = Startup(lambda: str(progress))
     async with contextlib.AsyncExitStack() as at_the_end:
 
         async def load() -> None:
-            gate = await _loaded(settings, log, progress, at_the_end)
+            app = await _loaded(settings, log, progress, at_the_end)
             _collect_less_garbage()
-            door.open(gate)
-            told = {"asks_for_keys": gate.site.asks_for_keys, "address": address}
+            startup.end(app)
+            told = {"asks_for_keys": app.site.access.asks_for_keys, "address": address}
             log.info("listening", **told, database=without_password(settings.database))
             announce(address)
 
@@ -120,7 +118,7 @@ async def _serve(
             log.info("loading", address=address)
 
         forward("uvicorn", log)
-        await run(door, settings, bound, load, say)
+        await run(startup, settings, bound, load, say)
     log.info("stopped")
 
 
@@ -129,8 +127,8 @@ async def _loaded(
     log: FilteringBoundLogger,
     progress: Progress,
     at_the_end: contextlib.AsyncExitStack,
-) -> Gate:
-    """The service behind its gate; how to stop it is left to whoever ends."""
+) -> Application:
+    """The application of a service; how to stop it is left to whoever ends."""
     needed = asks_for_keys(settings, await apart(keys_in_force, settings.database))
     if not needed:
         log.warning("no keys are asked for: whoever can reach this address may do everything")
@@ -138,10 +136,10 @@ async def _loaded(
     await apart(lambda: asyncio.run(warm_up()))
     service = await start_service(settings, log, progress)
     at_the_end.push_async_callback(service.stop)
-    gate = application(service, settings, log, asks_for_keys=needed)
-    await gate.site.reread_keys()
-    at_the_end.callback(asyncio.create_task(gate.site.keep_rereading_keys()).cancel)
-    return gate
+    app = application(service, settings, log, asks_for_keys=needed)
+    await app.site.access.reread_keys()
+    at_the_end.callback(asyncio.create_task(app.site.access.keep_rereading_keys()).cancel)
+    return app
 
 
 async def start_service(

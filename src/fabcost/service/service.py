@@ -18,7 +18,7 @@ from fabcost.service.models import views
 from fabcost.service.models.load import load_all
 from fabcost.service.progress import Progress
 from fabcost.service.settings import CACHE_BYTES
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.store import Store
 from fabcost.service.viewing import Viewing
 from fabcost.service.writer.ledger import Deleted, Ledger
 from fabcost.service.writer.requests import Call, Expire

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.http.keys import new_key
+from fabcost.service.http.auth import new_key
 from fabcost.service.service import Service
 from fabcost.wire.errors import AlreadyThereError, UnknownModelError
 from fabcost.wire.settings import ModelSettings

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.http.keys import new_key
+from fabcost.service.http.auth import new_key
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
-from fabcost.service.store.model_tables import ROWS_AT_ONCE
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Deletion, ItemRow
+from fabcost.service.store.store import ROWS_AT_ONCE, Store
 from fabcost.wire.errors import UnknownModelError
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import cars, serving, shown, told, until

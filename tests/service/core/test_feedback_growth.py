@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
+from fabcost.service.store.store import KEPT_FEEDBACK
 from fabcost.wire.messages import FeedbackRequest
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 from tests.service.core.watched import watched

@@ -13,10 +13,9 @@ from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
 from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.store.address import store_at
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import encoded
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
-from fabcost.service.store.session import Session
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import StoreAwayError
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.test_learning import same_bits, stream
@@ -101,14 +100,14 @@ def test_a_start_reads_no_snapshot_but_the_newest_that_it_can(
         if spoilt:
             store.put_snapshot("cars", 60, 0.0, b"spoilt")
     read: list[bytes] = []
-    run = Session._run
+    run = store._run
 
-    def watched(session: Session, name: str, /, **parameters: object) -> list[tuple[Any, ...]]:
-        rows = run(session, name, **parameters)
+    def watched(name: str, /, **parameters: object) -> list[tuple[Any, ...]]:
+        rows = run(name, **parameters)
         read.extend(value for row in rows for value in row if isinstance(value, bytes))
         return rows
 
-    monkeypatch.setattr(Session, "_run", watched)
+    monkeypatch.setattr(store, "_run", watched)
     loaded = load_all(store, str, Metrics())
     assert loaded.keepers["cars"].learning.published.lsn == COUNT
     assert len(read) == 1 + spoilt

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from fabcost.service.http.keys import new_key
+from fabcost.service.http.auth import new_key
 from fabcost.service.store.address import store_at
 
 MAKES = ["ford", "kia", "volvo"]
@@ -64,6 +64,6 @@ def add_key(database: Path, *roles: str) -> str:
     row, key = new_key("tests", roles, None, now=0.0)
     store = store_at(str(database))
     store.open(take_over=False)
-    store.insert_key(row)
+    store.keys.insert(row)
     store.close()
     return key

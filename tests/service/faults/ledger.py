@@ -15,8 +15,8 @@ from fabcost.service.learning.learner import Published
 from fabcost.service.learning.recovery import Recovery
 from fabcost.service.models.load import schema_of
 from fabcost.service.store.address import store_at
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
+from fabcost.service.store.store import Store
 from fabcost.wire.settings import ModelSettings
 from tests.service.faults.promises import broken, broken_decisions
 from tests.service.faults.servers import PATIENCE, ROOT, own_environment, wait_for

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from fabcost.service.http.keys import Keys
+from fabcost.service.http.auth import Keys
 from fabcost.service.settings import Settings
 from tests.service.faults.ledger import reading
 from tests.service.faults.lossy import Moment, Wire, wire
@@ -36,12 +36,12 @@ class Lossy(NamedTuple):
 
     def in_force(self) -> list[str]:
         with reading(self.address) as store:
-            rows = store.keys()
+            rows = store.keys.all()
         return [row.key_id for row in rows if row.revoked is None]
 
     def opens(self, key: str) -> bool:
         with reading(self.address) as store:
-            return Keys(store.keys()).find(key.strip()) is not None
+            return Keys(store.keys.all()).find(key.strip()) is not None
 
 
 @pytest.fixture

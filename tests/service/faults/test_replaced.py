@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from fabcost.service.store.address import store_at
-from fabcost.service.store.database import Database
 from tests.service.faults.ledger import check_posterior, reading
 from tests.service.faults.replaceable import Databases, Files, Replaceable
 from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, wait_for
@@ -131,8 +130,7 @@ def test_by_its_own_content_nothing_is_lost(nursery: Nursery, database: Replacea
 def set_heads(database: str, head: int) -> None:
     store = store_at(database)
     store.open(take_over=False)
-    assert isinstance(store, Database)
-    store._connection.run("UPDATE models SET head_lsn = :head", {"head": head})
+    store._session.connection.run("UPDATE models SET head_lsn = :head", {"head": head})
     store.close()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.store import Store
 from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
 from fabcost.wire.errors import AlreadyThereError, StoreAwayError, UnreadableModelError
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record

@@ -18,8 +18,7 @@ import uvicorn
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.addresses import address_of, bind
-from fabcost.service.http.app import application
-from fabcost.service.http.gate import Gate
+from fabcost.service.http.app import Application, application
 from fabcost.service.listening import Server, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import keys_in_force, start_service, warm_up
@@ -60,7 +59,9 @@ class Running:
 
     def reread_keys(self) -> None:
         """Read keys that were added elsewhere now, not within two seconds."""
-        reading = asyncio.run_coroutine_threadsafe(self._site.reread_keys(), self.service._loop)
+        reading = asyncio.run_coroutine_threadsafe(
+            self._site.access.reread_keys(), self.service._loop
+        )
         reading.result(60)
 
     def _run(self) -> None:
@@ -77,19 +78,19 @@ class Running:
         log = logger(self.settings.log_level, "json", self.log)
         self.service = await start_service(self.settings, log)
         try:
-            await self._serve_gate(self._gate(log))
+            await self._serve_application(self._application(log))
         finally:
             await self.service.stop()
 
-    def _gate(self, log: FilteringBoundLogger) -> Gate:
+    def _application(self, log: FilteringBoundLogger) -> Application:
         needed = keys_in_force(self.settings.database) is not None
         return application(self.service, self.settings, log, asks_for_keys=needed)
 
-    async def _serve_gate(self, gate: Gate) -> None:
-        self._site = gate.site
-        rereading = asyncio.create_task(gate.site.keep_rereading_keys())
-        await gate.site.reread_keys()
-        self._server: uvicorn.Server = Server(configuration(gate, self.settings), self._ready.set)
+    async def _serve_application(self, app: Application) -> None:
+        self._site = app.site
+        rereading = asyncio.create_task(app.site.access.keep_rereading_keys())
+        await app.site.access.reread_keys()
+        self._server: uvicorn.Server = Server(configuration(app, self.settings), self._ready.set)
         try:
             await self._server.serve(sockets=[self._bound])
         finally:

@@ -20,11 +20,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from fabcost.service.http.openapi import document
-from fabcost.service.http.table import table
+from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running
 
-DOCUMENT = document(table(Settings()))
+DOCUMENT = document(operations(Settings()))
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 SCHEMA.config.generation.update(
     modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE], with_security_parameters=False
@@ -39,7 +39,7 @@ SESSION = requests.Session()
 CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
 
 
-def operations() -> list[tuple[str, str]]:
+def documented() -> list[tuple[str, str]]:
     return [(method, path) for path, methods in DOCUMENT["paths"].items() for method in methods]
 
 
@@ -52,12 +52,12 @@ def test_is_served(http: httpx.Client) -> None:
 
 
 def test_names_are_unique() -> None:
-    names = [DOCUMENT["paths"][path][method]["operationId"] for method, path in operations()]
+    names = [DOCUMENT["paths"][path][method]["operationId"] for method, path in documented()]
     assert len(names) == len(set(names))
 
 
 def test_every_operation_says_what_it_does() -> None:
-    for method, path in operations():
+    for method, path in documented():
         assert DOCUMENT["paths"][path][method]["summary"].endswith((".", ";", "ones too."))
 
 
@@ -68,7 +68,7 @@ def test_limits_are_documented() -> None:
     assert decision["context"]["maxProperties"] == Settings().features
 
 
-@pytest.mark.parametrize(("method", "path"), operations())
+@pytest.mark.parametrize(("method", "path"), documented())
 def test_every_documented_operation_exists(http: httpx.Client, method: str, path: str) -> None:
     """What is unknown is an unknown thing, not an unknown path."""
     filled = re.sub(r"\{\w+\}", "absent", path)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fabcost.service.store.decision_tables import DecisionTables
+from fabcost.service.store.store import Store
 from fabcost.service.transfer import log as transfer_log
 from fabcost.service.transfer.line import line_of
 from tests.service.http.serving import Running
@@ -101,13 +101,13 @@ def test_others_read_the_database_while_logs_are_exported(
 @pytest.fixture
 def held_back(server: Running, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """The second page of an export takes until the event is set."""
-    may_go_on, read = threading.Event(), DecisionTables.history
+    may_go_on, read = threading.Event(), Store.history
 
     def history(store: Any, model: str, *, after: int, limit: int) -> Any:
         if after > 0:
             assert may_go_on.wait(PATIENCE)
         return read(store, model, after=after, limit=limit)
 
-    monkeypatch.setattr(DecisionTables, "history", history)
+    monkeypatch.setattr(Store, "history", history)
     yield may_go_on
     may_go_on.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabcost.service.store.address import store_at
-from fabcost.service.store.statements import migrations
+from fabcost.service.store.schema import migrations
 from fabcost.wire.errors import TakenOverError
 from tests.service.http.test_server import command
 from tests.service.store.rows import key_row
@@ -89,8 +89,8 @@ def test_an_empty_database_is_filled_by_the_first_key_only(store_address: str) -
 def test_a_store_for_keys_is_for_nothing_else(store_address: str) -> None:
     store = store_at(store_address)
     store.open_for_keys(write=True, make=True)
-    store.insert_key(key_row())
-    assert store.keys() == [key_row()]
+    store.keys.insert(key_row())
+    assert store.keys.all() == [key_row()]
     with pytest.raises(TakenOverError, match="may only read"), store.transaction():
         pass
     store.close()

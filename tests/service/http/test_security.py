@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from fabcost.service.http.keys import Keys, new_key
-from fabcost.service.http.table import table
+from fabcost.service.http.auth import Keys, new_key
+from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
 from fabcost.service.store.address import store_at
 from tests.service.http.serving import Running, running
@@ -35,7 +35,7 @@ class Locked:
         row, text = new_key(f"{role} of {model}", [role], model, now=0.0)
         store = store_at(str(self.database))
         store.open(take_over=False)
-        store.insert_key(row)
+        store.keys.insert(row)
         store.close()
         return text
 
@@ -60,7 +60,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def requests_of_the_native_api() -> list[tuple[str, str, str]]:
     found: list[tuple[str, str, str]] = []
-    for each in table(Settings()):
+    for each in operations(Settings()):
         if each.role is not None:
             path = re.sub(r"\{(item|decision|key_id)(:path)?\}", "absent", each.path)
             found.append((each.method, path, each.role))

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import pytest
 import uvloop
 
-from fabcost.service.http import pacing
+from fabcost.service.http import protocol
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running
-from tests.service.http.test_direct import PATH, connect, request
+from tests.service.http.test_fastpath import PATH, connect, request
 from tests.service.http.waiting import PATIENCE, wait_for_the_database, wait_until
 
 HIGH_WATER = 65_536
@@ -139,7 +139,7 @@ def test_what_cannot_be_answered_yet_is_not_parsed(server: Small, silent: socket
 def test_who_takes_nothing_for_long_is_hung_up_on(
     server: Small, silent: socket.socket, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pacing, "_STALLED_SECONDS", 0.05)
+    monkeypatch.setattr(protocol, "_STALLED_SECONDS", 0.05)
     wait_until(lambda: server.protocols_of(silent))
     silent.sendall(ASKED[name] * MANY)
     wait_until(lambda: not server.protocols_of(silent))

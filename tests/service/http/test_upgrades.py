@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.service.http.serving import Running
-from tests.service.http.test_direct import answers, connect, request
+from tests.service.http.test_fastpath import answers, connect, request
 
 H2C = (
     b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"

@@ -13,7 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from fabcost.service.addresses import address_of, bind
 from fabcost.service.http.app import application
-from fabcost.service.http.keys import new_key
+from fabcost.service.http.auth import new_key
 from fabcost.service.listening import Server, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import warm_up
@@ -53,10 +53,10 @@ def loopback(database: Path) -> Iterator[Loopback]:
         service = portal.call(Service.start, lambda: store_at(str(database)))
         for each in (row, row_of_news):
             portal.call(service.insert_key, each)
-        gate = application(service, settings, logger("error", "json"), asks_for_keys=True)
-        portal.call(gate.site.reread_keys)
+        app = application(service, settings, logger("error", "json"), asks_for_keys=True)
+        portal.call(app.site.access.reread_keys)
         listening = threading.Event()
-        server = Server(configuration(gate, settings), listening.set)
+        server = Server(configuration(app, settings), listening.set)
         served = portal.start_task_soon(partial(server.serve, sockets=[bound]))
         assert listening.wait(300)
         yield Loopback(portal, service, database, address_of(bound), key, key_of_news)

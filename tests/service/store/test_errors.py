@@ -13,9 +13,8 @@ from psycopg.conninfo import make_conninfo
 
 from fabcost.service.store import sqlite
 from fabcost.service.store.address import is_open_to_others, store_at
-from fabcost.service.store.database import Database
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 from tests.service.postgres import PostgresServer
 from tests.service.store.rows import decision_row, key_row, model_row
@@ -174,8 +173,8 @@ class TestFile:
         return Sqlite(path)
 
     @pytest.fixture
-    def store(self, connection: Sqlite) -> Iterator[Database]:
-        store = Database(connection)
+    def store(self, connection: Sqlite) -> Iterator[Store]:
+        store = Store(connection)
         store.open(take_over=True)
         with store.transaction():
             store.insert_model(model_row(), None)
@@ -233,14 +232,14 @@ class TestFile:
         with held_for_a_moment(path), pytest.raises(StoreAwayError), store.transaction():
             pass
         with held_for_a_moment(path):
-            keys.insert_key(key_row())
+            keys.keys.insert(key_row())
         with held_for_a_moment(path):
             second.open(take_over=True)
-        assert len(second.keys()) == 1
+        assert len(second.keys.all()) == 1
         for each in (store, keys, second):
             each.close()
 
-    def test_lock_of_another_program_is_waited_out(self, store: Database, path: str) -> None:
+    def test_lock_of_another_program_is_waited_out(self, store: Store, path: str) -> None:
         with closing(sqlite3.connect(path)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(StoreAwayError, match="locked"), store.transaction():
@@ -249,7 +248,7 @@ class TestFile:
         with store.transaction():
             store.insert_decisions([decision_row()])
 
-    def test_read_only_file_is_away(self, store: Database, connection: Sqlite) -> None:
+    def test_read_only_file_is_away(self, store: Store, connection: Sqlite) -> None:
         connection.run("PRAGMA query_only = ON", {})
         with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
@@ -258,7 +257,7 @@ class TestFile:
             store.insert_decisions([decision_row()])
         assert store.pending("news") == 1
 
-    def test_full_disk_is_away(self, store: Database, connection: Sqlite) -> None:
+    def test_full_disk_is_away(self, store: Store, connection: Sqlite) -> None:
         ((pages,),) = connection.run("PRAGMA page_count", {})
         connection.run(f"PRAGMA max_page_count = {pages + 4}", {})
         rows = [decision_row(f"d-{number}", record="x" * 4_000) for number in range(20)]
@@ -329,8 +328,7 @@ class TestServer:
         assert [row.decision for row in store.history("news", after=0, limit=9)] == ["kept"]
 
     def test_read_only_server_is_away(self, store: Store) -> None:
-        assert isinstance(store, Database)
-        store._connection.run("SET default_transaction_read_only = on", {})
+        store._session.connection.run("SET default_transaction_read_only = on", {})
         with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
         store.reopen()

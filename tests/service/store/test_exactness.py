@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow
+from fabcost.service.store.store import Store
 from tests.service.store.rows import decision_row, feedback_row, resolution
 
 AWKWARD = [

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import CalibrationRow, CountRow, TallyRow
+from fabcost.service.store.store import KEPT_FEEDBACK, Store
 from tests.service.store.rows import feedback_row, key_row
 
 
@@ -84,20 +83,20 @@ class TestCounts:
     def test_are_added(self, store: Store) -> None:
         row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25)
         with store.transaction():
-            store.add_counts([row, row._replace(arm="baseline"), row])
-            store.add_counts([row._replace(start=0.0), row, row._replace(model="shop")])
-        assert store.counts("news", since=60.0) == [
+            store.counts.add_minutes([row, row._replace(arm="baseline"), row])
+            store.counts.add_minutes([row._replace(start=0.0), row, row._replace(model="shop")])
+        assert store.counts.minutes("news", since=60.0) == [
             CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75),
             row._replace(arm="baseline"),
         ]
-        assert store.counts("news", since=0.0)[0] == row._replace(start=0.0)
+        assert store.counts.minutes("news", since=0.0)[0] == row._replace(start=0.0)
 
     def test_calibration_is_added(self, store: Store) -> None:
         row = CalibrationRow("news", 2, 4, 0.5, 1)
         with store.transaction():
-            store.add_calibration([row, row._replace(bin=-1)])
-            store.add_calibration([row, row])
-        assert store.calibration("news") == [
+            store.counts.add_calibration([row, row._replace(bin=-1)])
+            store.counts.add_calibration([row, row])
+        assert store.counts.calibration("news") == [
             row._replace(bin=-1),
             CalibrationRow("news", 2, 12, 1.5, 3),
         ]
@@ -105,9 +104,9 @@ class TestCounts:
     def test_tallies_are_added(self, store: Store) -> None:
         rows = [TallyRow("news", name, count, 1, 0) for name, count in [("a", 1), ("b", 3)]]
         with store.transaction():
-            store.add_tallies([*rows, TallyRow("news", "c", 2, 2, 2)])
-            store.add_tallies(rows)
-        assert store.tallies("news", limit=2) == [
+            store.counts.add_tallies([*rows, TallyRow("news", "c", 2, 2, 2)])
+            store.counts.add_tallies(rows)
+        assert store.counts.tallies("news", limit=2) == [
             TallyRow("news", "b", 6, 2, 0),
             TallyRow("news", "a", 2, 2, 0),
         ]
@@ -116,26 +115,26 @@ class TestCounts:
 class TestKeys:
     def test_are_kept_and_revoked(self, store: Store) -> None:
         mine, other = key_row(), key_row("k-2", model="news", created=6.0)
-        store.insert_key(other)
-        store.insert_key(mine)
-        assert store.keys() == [mine, other]
-        assert store.revoke_key("k-1", 9.0)
-        assert not store.revoke_key("k-1", 10.0)
-        assert not store.revoke_key("nothing", 10.0)
-        assert store.keys() == [mine._replace(revoked=9.0), other]
+        store.keys.insert(other)
+        store.keys.insert(mine)
+        assert store.keys.all() == [mine, other]
+        assert store.keys.revoke("k-1", 9.0)
+        assert not store.keys.revoke("k-1", 10.0)
+        assert not store.keys.revoke("nothing", 10.0)
+        assert store.keys.all() == [mine._replace(revoked=9.0), other]
 
     def test_id_is_taken_once(self, store: Store) -> None:
-        store.insert_key(key_row())
+        store.keys.insert(key_row())
         for changes in ({"name": "other"}, {"digest": "cd" * 32}, {"roles": "admin"}):
             with pytest.raises(ValueError, match="refused a row"):
-                store.insert_key(key_row(**changes))
-        assert store.keys() == [key_row()]
+                store.keys.insert(key_row(**changes))
+        assert store.keys.all() == [key_row()]
 
     def test_what_was_not_heard_can_be_said_again(self, store: Store) -> None:
         for _ in range(2):
-            store.insert_key(key_row())
-        assert store.keys() == [key_row()]
-        assert (store.revoke_key("k-1", 9.0), store.revoke_key("k-1", 9.0)) == (True, True)
-        assert not store.revoke_key("k-1", 10.0)
-        store.insert_key(key_row())
-        assert store.keys() == [key_row(revoked=9.0)]
+            store.keys.insert(key_row())
+        assert store.keys.all() == [key_row()]
+        assert (store.keys.revoke("k-1", 9.0), store.keys.revoke("k-1", 9.0)) == (True, True)
+        assert not store.keys.revoke("k-1", 10.0)
+        store.keys.insert(key_row())
+        assert store.keys.all() == [key_row(revoked=9.0)]

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from fabcost.service.store import postgres, sqlite
-from fabcost.service.store.database import Database
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Resolution
-from fabcost.service.store.statements import statement
+from fabcost.service.store.schema import statement
+from fabcost.service.store.store import Store
 from tests.service.store.rows import decision_row, feedback_row
 
 KEY = ("model", "decision")
@@ -33,8 +32,7 @@ INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
 
 def explain(store: Store, name: str, columns: Sequence[str]) -> str:
-    assert isinstance(store, Database)
-    connection, text = store._connection, statement(name, store._connection.dialect)
+    connection, text = store._session.connection, statement(name, store._session.connection.dialect)
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
         return str(connection._execute(query, {"batch": "[]"}).fetchall())
@@ -44,10 +42,9 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
 
 
 def explain_alone(store: Store, name: str, **parameters: Any) -> str:
-    assert isinstance(store, Database)
-    text = statement(name, store._connection.dialect)
-    how = "EXPLAIN" if store._connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
-    return "\n".join(str(row) for row in store._connection.run(f"{how} {text}", parameters))
+    text = statement(name, store._session.connection.dialect)
+    how = "EXPLAIN" if store._session.connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
+    return "\n".join(str(row) for row in store._session.connection.run(f"{how} {text}", parameters))
 
 
 def test_batches_are_found_by_key(store: Store) -> None:

@@ -6,32 +6,32 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.store.database import Database
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import StoreAwayError, TakenOverError
 from tests.service.store.rows import decision_row, key_row, model_row
 
 
-def insert(store: Database, decision: str) -> None:
+def insert(store: Store, decision: str) -> None:
     with store.transaction():
         store.insert_decisions([decision_row(decision)])
 
 
-def names(store: Database) -> list[str]:
+def names(store: Store) -> list[str]:
     return [row.decision for row in store.history("news", after=0, limit=9)]
 
 
-def stamp(store: Database) -> str:
-    ((found,),) = store._connection.run("SELECT stamp FROM server", {})
+def stamp(store: Store) -> str:
+    ((found,),) = store._session.connection.run("SELECT stamp FROM server", {})
     return str(found)
 
 
-def set_server(store: Database, stamp: str, epoch: int = 1) -> None:
+def set_server(store: Store, stamp: str, epoch: int = 1) -> None:
     """As if another database had come to the place of this one."""
     values = {"stamp": stamp, "epoch": epoch}
-    store._connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
+    store._session.connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
 
 
-def check_refused(store: Database) -> None:
+def check_refused(store: Store) -> None:
     before = names(store)
     with pytest.raises(TakenOverError, match="was replaced"):
         insert(store, "d-7")
@@ -42,26 +42,26 @@ def check_refused(store: Database) -> None:
 
 
 class TestStamp:
-    def test_of_another_server_of_the_same_epoch(self, store: Database) -> None:
+    def test_of_another_server_of_the_same_epoch(self, store: Store) -> None:
         set_server(store, "another")
         check_refused(store)
 
-    def test_of_an_older_copy(self, store: Database) -> None:
+    def test_of_an_older_copy(self, store: Store) -> None:
         older = stamp(store)
         insert(store, "d-1")
         set_server(store, older)
         check_refused(store)
 
-    def test_of_an_earlier_epoch(self, store: Database) -> None:
+    def test_of_an_earlier_epoch(self, store: Store) -> None:
         set_server(store, "another", epoch=0)
         check_refused(store)
 
-    def test_of_nobody(self, store: Database) -> None:
+    def test_of_nobody(self, store: Store) -> None:
         """As while a backup is being read in."""
-        store._connection.run("DELETE FROM server", {})
+        store._session.connection.run("DELETE FROM server", {})
         check_refused(store)
 
-    def test_changes_with_whatever_is_written(self, store: Database) -> None:
+    def test_changes_with_whatever_is_written(self, store: Store) -> None:
         stamps = [stamp(store)]
         with store.transaction():
             store.put_items("news", 1, [])
@@ -74,15 +74,15 @@ class TestStamp:
         stamps.append(stamp(store))
         assert len(set(stamps)) == 4
 
-    def test_stays_if_nothing_is_written_or_others_write_keys(self, store: Database) -> None:
+    def test_stays_if_nothing_is_written_or_others_write_keys(self, store: Store) -> None:
         before = stamp(store)
         with store.transaction():
             store.insert_steps("news", 0, [])
         store.append_decisions([decision_row("d-1")])
-        store.insert_key(key_row())
+        store.keys.insert(key_row())
         assert stamp(store) == before
 
-    def test_of_a_transaction_that_was_undone_is_not_ours(self, store: Database) -> None:
+    def test_of_a_transaction_that_was_undone_is_not_ours(self, store: Store) -> None:
         with pytest.raises(ValueError, match="refused"):
             insert_refused(store)
         assert store.append_decisions([decision_row("d-1")])
@@ -91,7 +91,7 @@ class TestStamp:
         assert names(store) == ["d-1", "d-2"]
 
 
-def insert_refused(store: Database) -> None:
+def insert_refused(store: Store) -> None:
     with store.transaction():
         store.insert_model(model_row("more"), None)
         store.insert_decisions([decision_row(model="nothing")])
@@ -100,9 +100,9 @@ def insert_refused(store: Database) -> None:
 class TestCommitWhoseEndIsNotHeard:
     @pytest.mark.parametrize("committed", [True, False])
     def test_is_followed_by_more(
-        self, store: Database, committed: bool, monkeypatch: pytest.MonkeyPatch
+        self, store: Store, committed: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = store._connection.run
+        run = store._session.connection.run
 
         def lose_the_answer(statement: str, parameters: dict[str, Any]) -> Any:
             if statement != "COMMIT":
@@ -111,7 +111,7 @@ class TestCommitWhoseEndIsNotHeard:
             raise StoreAwayError("the line is dead")
 
         with monkeypatch.context() as patch:
-            patch.setattr(store._connection, "run", lose_the_answer)
+            patch.setattr(store._session.connection, "run", lose_the_answer)
             with pytest.raises(StoreAwayError, match="dead"):
                 insert(store, "d-1")
         store.reopen()
@@ -120,9 +120,9 @@ class TestCommitWhoseEndIsNotHeard:
         assert names(store) == ["d-1"] * committed + ["d-2", "d-3"]
 
 
-def test_appended_decisions_are_missed(store: Database) -> None:
+def test_appended_decisions_are_missed(store: Store) -> None:
     store.append_decisions([decision_row("d-1", made=900.5)])
     store.reopen()
-    store._connection.run("DELETE FROM decisions", {})
+    store._session.connection.run("DELETE FROM decisions", {})
     with pytest.raises(TakenOverError, match="was replaced"):
         store.reopen()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import (
     AppliedRow,
     CalibrationRow,
@@ -10,6 +9,7 @@ from fabcost.service.store.rows import (
     ItemRow,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 from tests.service.store.rows import (
     decision_row,
@@ -57,9 +57,9 @@ class TestModels:
         assert store.find_decisions([("news", "d-1")]) == {}
         assert store.find_feedback([("news", "d-1")]) == []
         assert store.snapshot_numbers("news") == []
-        assert store.counts("news", since=0.0) == []
-        assert store.calibration("news") == []
-        assert store.tallies("news", limit=9) == []
+        assert store.counts.minutes("news", since=0.0) == []
+        assert store.counts.calibration("news") == []
+        assert store.counts.tallies("news", limit=9) == []
 
     def test_steps_come_once_and_in_order(self, store: Store) -> None:
         with store.transaction():
@@ -77,9 +77,9 @@ def fill(store: Store) -> None:
         store.insert_decisions([decision_row()])
         store.insert_feedback([feedback_row()])
         store.put_snapshot("news", 0, 1.0, b"state")
-        store.add_counts([CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5)])
-        store.add_calibration([CalibrationRow("news", 3, 1, 0.25, 0)])
-        store.add_tallies([TallyRow("news", "ad-1", 1, 1, 1)])
+        store.counts.add_minutes([CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5)])
+        store.counts.add_calibration([CalibrationRow("news", 3, 1, 0.25, 0)])
+        store.counts.add_tallies([TallyRow("news", "ad-1", 1, 1, 1)])
 
 
 class TestCatalogues:
@@ -240,7 +240,7 @@ class TestLog:
         assert list(store.log("news", after=5, to=5)) == []
 
     def test_is_read_page_by_page(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fabcost.service.store.decision_tables._PAGE", 2)
+        monkeypatch.setattr("fabcost.service.store.store._PAGE", 2)
         names = [f"d-{n}" for n in range(5)]
         with store.transaction():
             store.insert_decisions([decision_row(name) for name in names])

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from fabcost.service.store.address import store_at
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import StoreAwayError, TakenOverError
 from tests.service.store.rows import decision_row, feedback_row, key_row, model_row, resolution
 
@@ -112,8 +112,8 @@ class TestEpoch:
         second.open(take_over=False)
         with pytest.raises(TakenOverError, match="may only read"):
             insert(second, "new")
-        second.insert_key(key_row())
-        assert store.keys() == [key_row()]
+        second.keys.insert(key_row())
+        assert store.keys.all() == [key_row()]
         insert(store, "mine")
 
     def test_taking_over_waits_for_a_running_transaction(self, store: Store, second: Store) -> None:

@@ -6,11 +6,10 @@ import pytest
 
 from fabcost.service.store.address import store_at
 from fabcost.service.store.connection import Connection
-from fabcost.service.store.database import Database
 from fabcost.service.store.postgres import Postgres
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.schema import migrations, statement
 from fabcost.service.store.sqlite import Sqlite
-from fabcost.service.store.statements import migrations, statement
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError
 from tests.service.store.rows import decision_row, key_row, model_row, resolution
 
@@ -68,7 +67,7 @@ def test_earlier_version_is_brought_up_to_date(store_address: str, version: int)
     assert store.models() == [model_row(settings="{}", created=1.5, edited=2.5, head_lsn=1)]
     (row,) = store.history("news", after=0, limit=9)
     assert (row.decision, row.value, row.lsn, row.active) == ("d-1", 1.0, 1, True)
-    store.insert_key(key_row())
+    store.keys.insert(key_row())
     with store.transaction():
         store.insert_decisions([decision_row("d-2")])
         store.resolve([resolution("d-2", lsn=2)])
@@ -124,13 +123,13 @@ def test_failed_migration_leaves_the_version_before(
     connection.disconnect()
     broken = known[1]._replace(statements=(*known[1].statements, "INSERT INTO nothing VALUES (1)"))
     with monkeypatch.context() as patch:
-        patch.setattr("fabcost.service.store.versions.migrations", lambda _: (known[0], broken))
+        patch.setattr("fabcost.service.store.schema.migrations", lambda _: (known[0], broken))
         with pytest.raises(DatabaseUnusableError) as caught:
             store_at(store_address).open(take_over=True)
         assert "nothing" in caught.value.detail
     store = store_at(store_address)
     store.open(take_over=True)
-    assert store.keys() == []
+    assert store.keys.all() == []
     store.close()
 
 
@@ -140,6 +139,6 @@ def test_servers_may_start_at_once(store_address: str) -> None:
         for opening in [pool.submit(each.open, take_over=True) for each in stores]:
             opening.result()
     assert all(each.models() == [] for each in stores)
-    assert {each._epoch for each in stores if isinstance(each, Database)} == {1, 2, 3, 4}
+    assert {each._session._epoch for each in stores} == {1, 2, 3, 4}
     for each in stores:
         each.close()

@@ -1,1 +1,6 @@
-"""The service over HTTP: one ASGI application, its routes and its OpenAPI document."""
+"""The HTTP API of a service, over ASGI; only `fabcost.service.server` imports it.
+
+`routes` declares what is answered and `operation` how: `app` finds the endpoint of a request, lets
+it in, and turns answers and errors into responses.  Decisions that are small take `fastpath`
+instead, to the same endpoints.  Start with `app`.
+"""

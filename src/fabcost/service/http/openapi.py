@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 import fabcost
-from fabcost.service.http.keys import Role
+from fabcost.service.http.auth import Role
 from fabcost.service.http.operation import Bytes, NoQuery, Operation
 from fabcost.service.http.problem import ErrorAnswer
 from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS

@@ -1,20 +1,29 @@
-"""One declaration of each route, from which both the router and the document are made."""
+"""One declaration of each route, from which requests are answered and the document is made."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from fabcost.service.http.answer import Answer
-from fabcost.service.http.keys import Principal, Role
+from fabcost.service.http.answer import HttpAnswer
+from fabcost.service.http.auth import ANYONE, Principal, Role, check_allowed
+from fabcost.service.http.request import (
+    HttpRequest,
+    check_media_type,
+    read_json,
+    read_query,
+    too_large,
+)
 from fabcost.service.http.site import Site
 from fabcost.wire.checks import check_ids, may_hold_control_characters
+from fabcost.wire.messages import TRANSFER_SECONDS
 
 
-class Call(NamedTuple):
+class ApiCall(NamedTuple):
     """A request that was let in, with its parts read and checked."""
 
     site: Site
@@ -29,7 +38,7 @@ class Call(NamedTuple):
 
         Examples
         --------
-        >>> Call(None, None, {}, None, None, b'["ad-1"]').check_ids(["ad-1"])
+        >>> ApiCall(None, None, {}, None, None, b'["ad-1"]').check_ids(["ad-1"])
         """
         if self.may_hold_control_characters:
             check_ids(chain.from_iterable(ids))
@@ -40,7 +49,7 @@ class Call(NamedTuple):
 
         Examples
         --------
-        >>> Call(None, None, {}, None, None, b'["ad-1"]').may_hold_control_characters
+        >>> ApiCall(None, None, {}, None, None, b'["ad-1"]').may_hold_control_characters
         False
         """
         return may_hold_control_characters(self.content)
@@ -51,7 +60,7 @@ class Call(NamedTuple):
 
         Examples
         --------
-        >>> Call(None, None, {"model": "news"}, None, None, b"").model
+        >>> ApiCall(None, None, {"model": "news"}, None, None, b"").model
         'news'
         """
         return self.parameters["model"]
@@ -67,9 +76,11 @@ class Bytes(NamedTuple):
     media_types: tuple[str, ...]
 
 
-Handler = Callable[[Call], Awaitable[Answer]]
+Handler = Callable[[ApiCall], Awaitable[HttpAnswer]]
 Finish = Callable[[Any], object]
-JSON_TYPES = ("application/json",)
+#: Where the routes of one model are.
+MODEL = "/v1/models/{model}"
+_JSON_TYPES = ("application/json",)
 
 
 class Operation(NamedTuple):
@@ -113,7 +124,7 @@ class Operation(NamedTuple):
     errors: tuple[int, ...] = ()
     of_any_model: bool = False
     transfer: bool = False
-    begin: Callable[[Call, Finish], None] | None = None
+    begin: Callable[[ApiCall, Finish], None] | None = None
 
     @property
     def media_types(self) -> tuple[str, ...]:
@@ -124,4 +135,74 @@ class Operation(NamedTuple):
         >>> Operation("PUT", "/", None, None, None, body=Bytes(("text/csv",))).media_types
         ('text/csv',)
         """
-        return self.body.media_types if isinstance(self.body, Bytes) else JSON_TYPES
+        return self.body.media_types if isinstance(self.body, Bytes) else _JSON_TYPES
+
+
+class Endpoint:
+    """An operation ready to answer: lets in, reads and checks, then asks the handler.
+
+    Parameters
+    ----------
+    operation
+        What to do.
+    site
+        What to do it with.
+    """
+
+    def __init__(self, operation: Operation, site: Site) -> None:
+        self.method = operation.method
+        self.can_begin = operation.begin is not None
+        self.route = operation.path
+        self.seconds = TRANSFER_SECONDS if operation.transfer else site.settings.request_seconds
+        self._operation = operation
+        self._site = site
+        self._of_a_model = "{model}" in operation.path
+        settings = site.settings
+        self._limit = settings.import_bytes if operation.transfer else settings.body_bytes
+        plain = operation.body is None or isinstance(operation.body, Bytes)
+        self._decoder = None if plain else msgspec.json.Decoder(operation.body)
+        self._no_query = operation.query()
+
+    async def answer(self, request: HttpRequest, parameters: dict[str, str]) -> HttpAnswer:
+        """The answer, or an error."""
+        principal = self._admit(request.headers, parameters)
+        query = request.scope["query_string"]
+        asked = read_query(query, self._operation.query) if query else self._no_query
+        content = b"" if self._operation.body is None else await self._content(request)
+        call = self._call(principal, parameters, asked, content)
+        return await self._operation.handler(call)
+
+    def begin(
+        self,
+        headers: Mapping[bytes, bytes],
+        parameters: dict[str, str],
+        content: bytes,
+        finish: Finish,
+    ) -> None:
+        """Let ``finish`` have what is to be answered, at once or later; errors change nothing."""
+        if self._operation.begin is None:
+            raise ValueError(f"{self.route} cannot begin without waiting")
+        principal = self._admit(headers, parameters)
+        check_media_type(headers, self._operation.media_types)
+        if len(content) > self._limit:
+            raise too_large(self._limit)
+        self._operation.begin(self._call(principal, parameters, self._no_query, content), finish)
+
+    def _call(
+        self, principal: Principal, parameters: dict[str, str], asked: Any, content: bytes
+    ) -> ApiCall:
+        body: Any = content if self._decoder is None else read_json(content, self._decoder)
+        return ApiCall(self._site, principal, parameters, asked, body, content)
+
+    def _admit(self, headers: Mapping[bytes, bytes], parameters: dict[str, str]) -> Principal:
+        role = self._operation.role
+        if role is None:
+            return ANYONE
+        principal = self._site.access.admit(headers)
+        own = principal.model if self._operation.of_any_model else None
+        check_allowed(principal, role, parameters["model"] if self._of_a_model else own)
+        return principal
+
+    async def _content(self, request: HttpRequest) -> bytes:
+        check_media_type(request.headers, self._operation.media_types)
+        return await request.body(self._limit)

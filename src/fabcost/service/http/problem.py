@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from fabcost.service.http.answer import Answer, Header, encode
+from fabcost.service.http.answer import Header, HttpAnswer, encode
 from fabcost.wire.errors import (
     AlreadyThereError,
     BusyError,
@@ -70,7 +70,7 @@ class RefusedError(Exception):
         self.headers = headers
 
 
-def problem(error: RefusedError, identity: bytes) -> Answer:
+def problem(error: RefusedError, identity: bytes) -> HttpAnswer:
     """The answer to a request that is refused.
 
     Examples
@@ -78,7 +78,7 @@ def problem(error: RefusedError, identity: bytes) -> Answer:
     >>> problem(RefusedError(404, "not_found", "there is nothing here"), b"trace-17").body
     b'{"error":{"code":"not_found","message":"there is nothing here","request_id":"trace-17"}}'
     """
-    return Answer(error.status, problem_body(error, identity), headers=error.headers)
+    return HttpAnswer(error.status, problem_body(error, identity), headers=error.headers)
 
 
 def problem_body(error: RefusedError, identity: bytes) -> bytes:

@@ -13,9 +13,9 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.service.learning.learner import Learnt, dense, learn
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import impression
 from fabcost.service.store.rows import AppliedRow
+from fabcost.service.store.store import Store
 from fabcost.storage import archive
 from fabcost.wire.settings import ModelSettings
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from fabcost.inference.online import FabCost
-from fabcost.service.store.protocol import Store
+from fabcost.service.store.store import Store
 
 #: A snapshot is due after so many impressions, or this share of the log if that is more …
 _IMPRESSIONS, _SHARE = 1000, 0.25

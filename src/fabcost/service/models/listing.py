@@ -8,10 +8,9 @@ from itertools import compress
 import msgspec
 import numpy as np
 
-from fabcost.service.store.packing import pack, unpack
-from fabcost.service.store.protocol import Store
-from fabcost.service.store.record import MANY, encoded, record
+from fabcost.service.store.record import MANY, encoded, pack, record, unpack
 from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.store import Store
 
 _ALL = "all"
 _MARK = '"listed":'

@@ -22,8 +22,8 @@ from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.progress import Progress
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ModelRow
+from fabcost.service.store.store import Store
 from fabcost.wire.settings import ModelSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.

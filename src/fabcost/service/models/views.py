@@ -13,7 +13,6 @@ from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.listing import in_full
 from fabcost.service.models.model import Model
 from fabcost.service.models.widening import widened
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import Impression, view
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -22,6 +21,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import UnknownDecisionIdError
 from fabcost.wire.messages import (
     CalibrationBin,
@@ -162,9 +162,9 @@ def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> 
     if totals is None or not totals.is_fresh(time.monotonic()):
         totals = _read_totals(store, name)
     return Read(
-        counts=store.counts(name, since=since),
-        calibration=store.calibration(name),
-        tallies=store.tallies(name, limit=_TOP_ITEMS),
+        counts=store.counts.minutes(name, since=since),
+        calibration=store.counts.calibration(name),
+        tallies=store.counts.tallies(name, limit=_TOP_ITEMS),
         totals=totals,
     )
 
@@ -172,7 +172,7 @@ def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> 
 def _read_totals(store: Store, name: str) -> Totals:
     started = time.monotonic()
     feedback, pending = store.feedback_counts(name), store.pending(name)
-    decisions = sum(row.decisions for row in store.counts(name, since=0.0))
+    decisions = sum(row.decisions for row in store.counts.minutes(name, since=0.0))
     now = time.monotonic()
     return Totals(feedback, pending, decisions, now, now - started)
 

@@ -7,10 +7,9 @@ import re
 import stat
 
 from fabcost.service.settings import has_keywords
-from fabcost.service.store.database import Database
 from fabcost.service.store.postgres import Postgres
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.sqlite import Sqlite
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError
 
 _SERVERS = ("postgresql://", "postgres://")
@@ -38,7 +37,7 @@ def store_at(address: str) -> Store:
     []
     """
     path = file_at(address)
-    return Database(Postgres(address) if path is None else Sqlite(path))
+    return Store(Postgres(address) if path is None else Sqlite(path))
 
 
 def file_at(address: str) -> str | None:

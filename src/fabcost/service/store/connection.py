@@ -7,6 +7,14 @@ from typing import Any, Literal, Protocol
 
 Dialect = Literal["sqlite", "postgres"]
 
+# Why a database cannot be used, in sentences that anyone may read: what a driver says names files,
+# hosts and users, and is for the operator only.
+UNUSABLE_NOW = "the database cannot be used now"
+LOCKED = "the database is locked by another program"
+READ_ONLY = "the database cannot be written"
+FULL = "the disk is full"
+NOT_OURS = "the tables of the database are not as they were made"
+
 
 class Connection(Protocol):
     """One connection of one driver, whose errors are those of `fabcost.wire.errors`.

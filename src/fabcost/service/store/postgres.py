@@ -13,8 +13,15 @@ import msgspec
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from fabcost.service.store.connection import Dialect, refuse_nul
-from fabcost.service.store.reasons import of_postgres
+from fabcost.service.store.connection import (
+    FULL,
+    LOCKED,
+    NOT_OURS,
+    READ_ONLY,
+    UNUSABLE_NOW,
+    Dialect,
+    refuse_nul,
+)
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 OLDEST = 120_000
@@ -39,6 +46,14 @@ SET enable_mergejoin = off;
 SET enable_material = off;
 SET jit = off;
 """
+_REASONS = {
+    "25006": READ_ONLY,
+    "53100": FULL,
+    "55P03": LOCKED,
+    "57014": "the database takes too long",
+    "42501": "the database does not permit this server what it needs",
+}
+_CONNECTION, _SHUTDOWN, _ACCESS = "08", "57P", "42"
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _SECRETS = ("password", "sslpassword")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
@@ -159,10 +174,10 @@ class Postgres:
             raise ValueError(f"the database refused a row: {self._said(error)}") from error
         except psycopg.ProgrammingError as error:
             detail = f"the database cannot be used: {self._said(error)}"
-            raise DatabaseUnusableError(of_postgres(error.sqlstate), detail) from None
+            raise DatabaseUnusableError(_reason(error.sqlstate), detail) from None
         except psycopg.Error as error:
             detail = f"the database cannot be used now: {self._said(error)}"
-            raise StoreAwayError(of_postgres(error.sqlstate), detail) from None
+            raise StoreAwayError(_reason(error.sqlstate), detail) from None
 
     def _said(self, error: psycopg.Error) -> str:
         said = " ".join(str(error).split())
@@ -185,6 +200,21 @@ def _check_password(address: str) -> None:
             "the address of the database has an @ or / that may belong to its password; expected "
             "%40 for @ and %2F for / in names and passwords"
         )
+
+
+def _reason(state: str | None) -> str:
+    """What an SQLSTATE means; there is none if the server could not be asked.
+
+    Examples
+    --------
+    >>> _reason(None), _reason("53100")
+    ('the database cannot be reached', 'the disk is full')
+    >>> _reason("42P01"), _reason("53200")
+    ('the tables of the database are not as they were made', 'the database cannot be used now')
+    """
+    if state is None or state.startswith((_CONNECTION, _SHUTDOWN)):
+        return "the database cannot be reached"
+    return _REASONS.get(state, NOT_OURS if state.startswith(_ACCESS) else UNUSABLE_NOW)
 
 
 def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

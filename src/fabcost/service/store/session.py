@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fabcost.service.store.connection import Connection
-from fabcost.service.store.statements import statement
-from fabcost.service.store.versions import migrate, prepare_for_keys
+from fabcost.service.store.schema import migrate, prepare_for_keys, statement
 from fabcost.wire.errors import TakenOverError
 
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
@@ -40,7 +39,7 @@ class Session:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._epoch: int | None = None
         self._stamp = ""
         # Differs from the other after a commit whose end was not heard.
@@ -51,35 +50,43 @@ class Session:
         self._appended = 0.0
 
     def open(self, *, take_over: bool) -> None:
-        """Connect and migrate; with ``take_over`` begin a new epoch."""
-        self._connection.connect()
+        """Connect and migrate.
+
+        With ``take_over`` begin a new epoch: any other server finds `TakenOverError` at its next
+        transaction.  Without it the connection may only read, and may write API keys.
+        """
+        self.connection.connect()
         try:
-            migrate(self._connection)
+            migrate(self.connection)
             if take_over:
-                with self._begun():
+                with self.begun():
                     self._stamp = self._next_stamp = _new_stamp()
-                    ((self._epoch,),) = self._run("take_over", stamp=self._stamp)
-                self._connection.hurry()
+                    ((self._epoch,),) = self.run("take_over", stamp=self._stamp)
+                self.connection.hurry()
         except BaseException:
             self.close()
             raise
 
     def open_for_keys(self, *, write: bool, make: bool = False) -> None:
-        """Connect for API keys alone, and change no table; with ``make`` fill an empty database."""
-        self._connection.connect()
+        """Connect for API keys alone, next to a server of this version or an earlier one.
+
+        No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
+        the newest version.
+        """
+        self.connection.connect()
         try:
-            prepare_for_keys(self._connection, write=write, make=make)
+            prepare_for_keys(self.connection, write=write, make=make)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """End the connection; closing twice is harmless."""
-        self._connection.disconnect()
+        self.connection.disconnect()
 
     def reopen(self) -> None:
-        """Connect again, in the same epoch, to a database that has all that was written."""
-        self._connection.connect()
+        """Connect again, in the same epoch; `TakenOverError` if what was written is not there."""
+        self.connection.connect()
         if self._epoch is not None:
             self._check_epoch("epoch")
             if self.latest_time() < self._appended:
@@ -89,56 +96,57 @@ class Session:
     def transaction(self) -> Iterator[None]:
         """All or nothing; only for the server of the latest epoch."""
         self._own_epoch()
-        with self._begun():
+        with self.begun():
             self._check_epoch("epoch_for_writing")
             self._latest = self._appended
             yield
             if self._writing and (self._changed or self._latest > 0.0):
                 self._next_stamp = _new_stamp()
-                self._run("leave_stamp", stamp=self._next_stamp, time=self._latest)
+                self.run("leave_stamp", stamp=self._next_stamp, time=self._latest)
         self._stamp = self._next_stamp
         self._appended = 0.0
 
-    def _append(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-        """Insert rows by one statement that is a transaction of its own; how many it inserted.
+    def append(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], latest: float
+    ) -> bool:
+        """Insert rows, the latest of that time, by one statement that is a transaction of its own.
 
-        It inserts nothing if the stamp is not ours.
+        Whether all of them were new; nothing is inserted if the stamp is not ours.
         """
         self._own_epoch()
-        if self._writing:
-            raise RuntimeError("a transaction has begun already: they cannot be nested")
-        text = statement(name, self._connection.dialect)
+        self._must_not_nest()
+        text = statement(name, self.connection.dialect)
         own = [(*row, self._stamp) for row in rows]
-        return self._connection.insert_batch(text, (*columns, "stamp"), own)
+        inserted = self.connection.insert_batch(text, (*columns, "stamp"), own)
+        if inserted < len(rows):
+            return False
+        self._appended = max(self._appended, latest)
+        return True
 
     def latest_time(self) -> float:
         """The latest time that was written, 0.0 for a new database."""
-        ((latest,),) = self._run("latest_time")
+        ((latest,),) = self.run("latest_time")
         return float(latest)
-
-    def waits_after(self, moment: float) -> bool:
-        """Whether something that came after waits: a decision for its end, or early feedback."""
-        return bool(self._run("waits_after", moment=moment))
 
     def reset_time(self, moment: float) -> None:
         """Take a moment for the latest time that was written."""
-        self._write("reset_time", moment=moment)
+        self.write("reset_time", moment=moment)
         self._latest = moment
 
     @contextmanager
-    def _begun(self) -> Iterator[None]:
-        if self._writing:
-            raise RuntimeError("a transaction has begun already: they cannot be nested")
-        self._run("begin")
+    def begun(self) -> Iterator[None]:
+        """All or nothing, whoever has taken over: for what servers do not write."""
+        self._must_not_nest()
+        self.run("begin")
         self._writing = True
         self._changed = False
         try:
             yield
             if not self._writing:
                 raise RuntimeError("a statement of the transaction failed: nothing was written")
-            self._connection.run("COMMIT", {})
+            self.connection.run("COMMIT", {})
         except BaseException:
-            self._connection.roll_back()
+            self.connection.roll_back()
             raise
         finally:
             self._writing = False
@@ -152,7 +160,7 @@ class Session:
 
     def _check_epoch(self, name: str) -> None:
         own = self._own_epoch()
-        for epoch, stamp in self._run(name):
+        for epoch, stamp in self.run(name):
             if epoch > own:
                 raise TakenOverError(
                     f"epoch {epoch} of the database has begun but this server is of epoch {own}"
@@ -162,22 +170,25 @@ class Session:
                 return
         raise TakenOverError(_REPLACED)
 
-    def _note(self, *times: float) -> None:
-        self._latest = max(self._latest, *times)
+    def note(self, *times: float) -> None:
+        """Times that the transaction writes."""
+        self._latest = max(self._latest, *times, 0.0)
 
-    def _run(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        text = statement(name, self._connection.dialect)
+    def run(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Run a named statement; the rows it returns."""
+        text = statement(name, self.connection.dialect)
         with self._ended_by_failure():
-            return self._connection.run(text, parameters)
+            return self.connection.run(text, parameters)
 
-    def _run_batch(
+    def run_batch(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> list[tuple[Any, ...]]:
+        """Run a named statement on a table ``batch`` of these rows."""
         if not rows:
             return []
-        text = statement(name, self._connection.dialect)
+        text = statement(name, self.connection.dialect)
         with self._ended_by_failure():
-            return self._connection.run_batch(text, columns, rows)
+            return self.connection.run_batch(text, columns, rows)
 
     @contextmanager
     def _ended_by_failure(self) -> Iterator[None]:
@@ -188,21 +199,28 @@ class Session:
             self._writing = False
             raise
 
-    def _write(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
-        self._must_write()
+    def write(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+        """`run` for a statement that changes something."""
+        self.must_write()
         self._changed = True
-        return self._run(name, **parameters)
+        return self.run(name, **parameters)
 
-    def _write_batch(
+    def write_batch(
         self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> list[tuple[Any, ...]]:
-        self._must_write()
+        """`run_batch` for a statement that changes something."""
+        self.must_write()
         self._changed |= bool(rows)
-        return self._run_batch(name, columns, rows)
+        return self.run_batch(name, columns, rows)
 
-    def _must_write(self) -> None:
+    def must_write(self) -> None:
+        """An error outside a transaction."""
         if not self._writing:
             raise RuntimeError("the database is written outside a transaction")
+
+    def _must_not_nest(self) -> None:
+        if self._writing:
+            raise RuntimeError("a transaction has begun already: they cannot be nested")
 
 
 def _new_stamp() -> str:

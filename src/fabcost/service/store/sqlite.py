@@ -12,8 +12,15 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from fabcost.service.store.connection import Dialect, refuse_nul
-from fabcost.service.store.reasons import of_sqlite
+from fabcost.service.store.connection import (
+    FULL,
+    LOCKED,
+    NOT_OURS,
+    READ_ONLY,
+    UNUSABLE_NOW,
+    Dialect,
+    refuse_nul,
+)
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 OLDEST = (3, 37, 0)
@@ -26,6 +33,17 @@ _LOOK_EVERY_SECONDS = 1.0
 # SQLITE_ERROR is a table or column that is not as we made it.
 _UNUSABLE = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR}
 _UNUSABLE_AT_FIRST = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+_REASONS = {
+    sqlite3.SQLITE_BUSY: LOCKED,
+    sqlite3.SQLITE_LOCKED: LOCKED,
+    sqlite3.SQLITE_READONLY: READ_ONLY,
+    sqlite3.SQLITE_FULL: FULL,
+    sqlite3.SQLITE_IOERR: "the disk cannot be read or written",
+    sqlite3.SQLITE_CANTOPEN: "the file of the database cannot be opened",
+    sqlite3.SQLITE_NOTADB: "the file is not a database",
+    sqlite3.SQLITE_CORRUPT: "the file of the database is damaged",
+    sqlite3.SQLITE_ERROR: NOT_OURS,
+}
 
 
 class Sqlite:
@@ -214,8 +232,7 @@ def _errors(path: str, *, at_first: bool = False) -> Iterator[None]:
         raise ValueError(f"the database refused a row: {error}") from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        reason = _REASONS.get(code, UNUSABLE_NOW)
         if code in _UNUSABLE or (at_first and code in _UNUSABLE_AT_FIRST):
-            raise DatabaseUnusableError(
-                of_sqlite(code), f"{path} cannot be used: {error}"
-            ) from error
-        raise StoreAwayError(of_sqlite(code), f"{path} cannot be used now: {error}") from error
+            raise DatabaseUnusableError(reason, f"{path} cannot be used: {error}") from error
+        raise StoreAwayError(reason, f"{path} cannot be used now: {error}") from error

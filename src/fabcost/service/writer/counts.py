@@ -10,7 +10,6 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import record
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -19,6 +18,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
+from fabcost.service.store.store import Store
 
 _MINUTE = 60.0
 _OUTERMOST_BIN = 12
@@ -104,11 +104,11 @@ class Counts:
     def write(self, store: Store) -> None:
         """Add everything to the database."""
         if self._sums:
-            store.add_counts(self.rows())
+            store.counts.add_minutes(self.rows())
         if self._tallies:
-            store.add_tallies([TallyRow(*key, *sums) for key, sums in self._tallies.items()])
+            store.counts.add_tallies([TallyRow(*key, *sums) for key, sums in self._tallies.items()])
         if self._bins:
-            store.add_calibration(
+            store.counts.add_calibration(
                 [
                     CalibrationRow(*key, int(n), predicted, int(clicks))
                     for key, (n, predicted, clicks) in self._bins.items()

@@ -10,8 +10,8 @@ import msgspec
 
 from fabcost.service.learning.keeper import Keeper
 from fabcost.service.learning.recovery import Recovery
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
+from fabcost.service.store.store import Store
 from fabcost.service.writer.counts import Counts, recounted
 from fabcost.service.writer.requests import Activate, Count, Expire, Feed, Request, Write
 from fabcost.service.writer.transaction import Resolver, Result

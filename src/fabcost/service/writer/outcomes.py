@@ -8,9 +8,9 @@ import numpy as np
 
 from fabcost.service.learning.keeper import Keeper
 from fabcost.service.learning.learner import Learnt, predicted
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.record import impression
 from fabcost.service.store.rows import Resolution, StoredDecision
+from fabcost.service.store.store import Store
 from fabcost.service.writer.counts import Counts
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 from fabcost.wire.settings import ModelSettings

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.models.model import Steps
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import DecisionRow, Key
+from fabcost.service.store.store import Store
 from fabcost.wire.messages import FeedbackStatus
 
 

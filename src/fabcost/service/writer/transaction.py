@@ -9,9 +9,8 @@ from typing import Any
 
 from fabcost.service.learning.keeper import Keeper
 from fabcost.service.learning.learner import Learnt
-from fabcost.service.store.feedback_tables import KEPT_FEEDBACK
-from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import FeedbackRow, Key, StoredDecision
+from fabcost.service.store.store import KEPT_FEEDBACK, Store
 from fabcost.service.writer.counts import Counts
 from fabcost.service.writer.outcomes import Outcomes
 from fabcost.service.writer.requests import Activate, Expire, Feed, Write

@@ -1,1 +1,26 @@
-"""The routes of the native API; the docstring of each is its text in the OpenAPI document."""
+"""The native API: each module has its bodies, its handlers and their declarations.
+
+A handler's docstring is the description of its operation in the OpenAPI document.
+"""
+
+from fabcost.service.http.operation import Operation
+from fabcost.service.http.routes import decisions, items, keys, models, server, transfers
+from fabcost.service.settings import Settings
+
+
+def operations(settings: Settings) -> list[Operation]:
+    """Every operation, with bodies bounded by the settings.
+
+    Examples
+    --------
+    >>> sorted({each.path for each in operations(Settings())})[:3]
+    ['/healthz', '/metrics', '/openapi.json']
+    """
+    return [
+        *models.operations(),
+        *items.operations(settings),
+        *decisions.operations(settings),
+        *transfers.operations(),
+        *keys.operations(),
+        *server.operations(),
+    ]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fabcost.service.http.answer import Answer, answer
-from fabcost.service.http.bodies import (
-    Activation,
-    ActivationAnswer,
-    BulkFeedback,
-    BulkFeedbackAnswer,
-    DecisionsAnswer,
-)
-from fabcost.service.http.operation import Call, Finish
+from fabcost.service.http.answer import HttpAnswer, answer
+from fabcost.service.http.operation import MODEL, ApiCall, Finish, Operation
+from fabcost.service.http.routes.limits import narrowed, record_type
+from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
-from fabcost.wire.messages import DecisionRequest, FeedbackRequest
+from fabcost.wire.messages import (
+    DecisionAnswer,
+    DecisionRequest,
+    DecisionView,
+    ExplanationAnswer,
+    FeedbackAnswer,
+    FeedbackRequest,
+    Filter,
+    Id,
+)
 
 
 class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,7 +30,39 @@ class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     before: Annotated[int, Meta(ge=0, le=2**53)] | None = None
 
 
-async def decide(call: Call) -> Answer:
+class DecisionsAnswer(Struct, frozen=True):
+    """The latest decisions, newest first; ``next`` is what to ask ``before`` for older ones."""
+
+    decisions: list[DecisionView]
+    next: int | None
+
+
+class Activation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The deferred decision that was shown after all."""
+
+    decision_id: Id
+
+
+class ActivationAnswer(Struct, frozen=True):
+    """``activated`` is false if it is unknown, resolved or was not deferred."""
+
+    decision_id: str
+    activated: bool
+
+
+class BulkFeedback(Struct, frozen=True, forbid_unknown_fields=True):
+    """Feedback on many decisions."""
+
+    feedback: list[FeedbackRequest]
+
+
+class BulkFeedbackAnswer(Struct, frozen=True):
+    """What became of each, in the order given."""
+
+    feedback: list[FeedbackAnswer]
+
+
+async def decide(call: ApiCall) -> HttpAnswer:
     """Ask which item to show.
 
     Candidates are given inline, or as ids of the catalogue, or by a filter over it, or else are
@@ -37,12 +73,12 @@ async def decide(call: Call) -> Answer:
     return answer(await call.site.service.decide(call.model, _checked(call)))
 
 
-def begin_to_decide(call: Call, finish: Finish) -> None:
+def begin_to_decide(call: ApiCall, finish: Finish) -> None:
     """`decide` without waiting: ``finish`` is told the answer or an error."""
     call.site.service.begin_to_decide(call.model, _checked(call), finish)
 
 
-async def list_decisions(call: Call) -> Answer:
+async def list_decisions(call: ApiCall) -> HttpAnswer:
     """The latest decisions, newest first."""
     query: DecisionsQuery = call.query
     found, following = await call.site.service.decisions(
@@ -51,19 +87,19 @@ async def list_decisions(call: Call) -> Answer:
     return answer(DecisionsAnswer(found, following))
 
 
-async def get_decision(call: Call) -> Answer:
+async def get_decision(call: ApiCall) -> HttpAnswer:
     """A decision as it was recorded, and what became of it."""
     decision = check_path_id(call.parameters["decision"])
     return answer(await call.site.service.decision(call.model, decision))
 
 
-async def explain(call: Call) -> Answer:
+async def explain(call: ApiCall) -> HttpAnswer:
     """Why an item was chosen: what each of its columns adds to its score."""
     decision = check_path_id(call.parameters["decision"])
     return answer(await call.site.service.explain(call.model, decision))
 
 
-async def activate(call: Call) -> Answer:
+async def activate(call: ApiCall) -> HttpAnswer:
     """Make a deferred decision count: it was shown after all."""
     request: Activation = call.body
     call.check_ids([request.decision_id])
@@ -71,7 +107,7 @@ async def activate(call: Call) -> Answer:
     return answer(ActivationAnswer(request.decision_id, activated))
 
 
-async def give_feedback(call: Call) -> Answer:
+async def give_feedback(call: ApiCall) -> HttpAnswer:
     """Say what became of a decision; the answer comes when that is durable and learnt."""
     request: FeedbackRequest = call.body
     call.check_ids((request.decision_id, request.key))
@@ -79,7 +115,7 @@ async def give_feedback(call: Call) -> Answer:
     return answer(given)
 
 
-async def give_bulk_feedback(call: Call) -> Answer:
+async def give_bulk_feedback(call: ApiCall) -> HttpAnswer:
     """Say what became of many decisions, in one transaction."""
     request: BulkFeedback = call.body
     call.check_ids(*((each.decision_id, each.key) for each in request.feedback))
@@ -87,9 +123,56 @@ async def give_bulk_feedback(call: Call) -> Answer:
     return answer(BulkFeedbackAnswer(given))
 
 
-def _checked(call: Call) -> DecisionRequest:
+def _checked(call: ApiCall) -> DecisionRequest:
     request: DecisionRequest = call.body
     if call.may_hold_control_characters:
         named = (request.candidates or (), request.items or (), request.exclude)
         call.check_ids([request.decision_id or ""], *named)
     return request
+
+
+def operations(settings: Settings) -> list[Operation]:
+    """Deciding, looking back, and saying what became of it."""
+    path, feedback = MODEL + "/decisions", MODEL + "/feedback"
+    one, why = path + "/{decision:path}", MODEL + "/explanations/{decision:path}"
+    activations, asked, many = MODEL + "/activations", _request(settings), _bulk(settings)
+    return [
+        Operation(
+            "POST", path, decide, "decide", DecisionAnswer, body=asked, begin=begin_to_decide
+        ),
+        Operation("GET", path, list_decisions, "read", DecisionsAnswer, query=DecisionsQuery),
+        Operation("GET", one, get_decision, "read", DecisionView),
+        Operation("GET", why, explain, "read", ExplanationAnswer),
+        Operation("POST", activations, activate, "feedback", ActivationAnswer, body=Activation),
+        Operation(
+            "POST", feedback, give_feedback, "feedback", FeedbackAnswer, body=FeedbackRequest
+        ),
+        Operation(
+            "POST",
+            feedback + "/bulk",
+            give_bulk_feedback,
+            "feedback",
+            BulkFeedbackAnswer,
+            body=many,
+        ),
+    ]
+
+
+def _request(settings: Settings) -> Any:
+    record = record_type(settings)
+    ids = Annotated[list[Id], Meta(max_length=settings.candidates)]
+    candidates = Annotated[dict[Id, record], Meta(min_length=1, max_length=settings.candidates)]  # type: ignore[valid-type]
+    filters = Annotated[Filter, Meta(max_length=settings.features)]
+    return narrowed(
+        DecisionRequest,
+        ("context", record, {}),
+        ("candidates", candidates | None, None),
+        ("items", ids | None, None),
+        ("filter", filters | None, None),
+        ("exclude", ids, []),
+    )
+
+
+def _bulk(settings: Settings) -> Any:
+    bulk = Annotated[list[FeedbackRequest], Meta(min_length=1, max_length=settings.bulk_feedback)]
+    return narrowed(BulkFeedback, ("feedback", bulk))

@@ -9,20 +9,20 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from fabcost.service import transfer
-from fabcost.service.http.answer import Answer, answer
-from fabcost.service.http.bodies import Imported
-from fabcost.service.http.operation import Call
+from fabcost.service.http.answer import HttpAnswer, answer
+from fabcost.service.http.operation import MODEL, ApiCall, Bytes, Operation
 from fabcost.service.transfer.log import limits_of
 from fabcost.wire.checks import check_model_name
+from fabcost.wire.messages import ModelAnswer
 
 Format = Literal["jsonl", "parquet", "dsjson"]
-OCTETS = "application/octet-stream"
+_OCTETS = "application/octet-stream"
 _MEDIA_TYPES: dict[Format, bytes] = {
     "jsonl": b"application/x-ndjson",
     "parquet": b"application/vnd.apache.parquet",
     "dsjson": b"application/x-ndjson",
 }
-LOG_TYPES = (OCTETS, "application/x-ndjson", "application/vnd.apache.parquet")
+_LOG_TYPES = (_OCTETS, "application/x-ndjson", "application/vnd.apache.parquet")
 
 
 class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,28 +37,34 @@ class ImportQuery(LogQuery, frozen=True, forbid_unknown_fields=True):
     after: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}$(?!\n)")] = ""
 
 
-async def export_model(call: Call) -> Answer:
+class Imported(Struct, frozen=True):
+    """How many lines told something new: a decision, or the outcome of one that had none."""
+
+    imported: int
+
+
+async def export_model(call: ApiCall) -> HttpAnswer:
     """The model as a file that ``fabcost.Recommender.load`` reads."""
     content = await call.site.service.export_model(call.model)
-    return Answer(200, content, OCTETS.encode())
+    return HttpAnswer(200, content, _OCTETS.encode())
 
 
-async def import_model(call: Call) -> Answer:
+async def import_model(call: ApiCall) -> HttpAnswer:
     """Make a model from a file of ``fabcost.Recommender.save``."""
     check_model_name(call.model)
     return answer(await call.site.service.import_model(call.model, call.body, None), 201)
 
 
-async def export_log(call: Call) -> Answer:
+async def export_log(call: ApiCall) -> HttpAnswer:
     """All decisions of a model with what became of them, oldest first."""
     query: LogQuery = call.query
     call.site.service.model(call.model)
     chunks = transfer.export(call.site.service, call.model, query.format)
     first = await anext(chunks, b"")
-    return Answer(200, _joined(first, chunks), _MEDIA_TYPES[query.format])
+    return HttpAnswer(200, _joined(first, chunks), _MEDIA_TYPES[query.format])
 
 
-async def import_log(call: Call) -> Answer:
+async def import_log(call: ApiCall) -> HttpAnswer:
     """Learn from decisions that were made elsewhere; those without an outcome wait for one."""
     query: ImportQuery = call.query
     service = call.site.service
@@ -75,3 +81,26 @@ async def _joined(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[b
         yield first
         async for chunk in rest:
             yield chunk
+
+
+def operations() -> list[Operation]:
+    """Out and in."""
+    file, log, octets, lines = MODEL + "/file", MODEL + "/log", Bytes((_OCTETS,)), Bytes(_LOG_TYPES)
+    return [
+        Operation("GET", file, export_model, "read", octets, transfer=True),
+        Operation(
+            "PUT",
+            file,
+            import_model,
+            "admin",
+            ModelAnswer,
+            201,
+            body=octets,
+            errors=(409,),
+            transfer=True,
+        ),
+        Operation("GET", log, export_log, "read", lines, query=LogQuery, transfer=True),
+        Operation(
+            "POST", log, import_log, "admin", Imported, query=ImportQuery, body=lines, transfer=True
+        ),
+    ]

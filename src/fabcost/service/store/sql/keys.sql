@@ -1,0 +1,18 @@
+-- API keys.
+
+-- name: keys
+SELECT key_id, digest, name, roles, model, created, revoked FROM keys ORDER BY created, key_id
+
+-- name: insert_key
+INSERT INTO keys (key_id, digest, name, roles, model, created, revoked)
+VALUES (:key_id, :digest, :name, :roles, :model, :created, :revoked)
+ON CONFLICT (key_id) DO UPDATE SET name = excluded.name
+WHERE keys.digest = excluded.digest AND keys.name = excluded.name AND keys.roles = excluded.roles
+RETURNING key_id
+
+-- name: revoke_key
+UPDATE keys SET revoked = :now
+WHERE key_id = :key_id AND (revoked IS NULL OR revoked = :now) RETURNING key_id
+
+-- name: revoke_keys_of
+UPDATE keys SET revoked = :now WHERE model = :model AND revoked IS NULL

@@ -1,1 +1,0 @@
-SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename

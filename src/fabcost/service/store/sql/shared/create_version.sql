@@ -1,1 +1,0 @@
-CREATE TABLE schema_version (program TEXT NOT NULL, version INTEGER NOT NULL)

@@ -1,1 +1,0 @@
-DELETE FROM items WHERE (model, item) IN (SELECT model, item FROM batch)

@@ -1,1 +1,0 @@
-SELECT model FROM models WHERE deleted <> 0 ORDER BY model

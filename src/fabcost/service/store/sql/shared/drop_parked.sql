@@ -1,1 +1,0 @@
-DELETE FROM feedback WHERE status = 'parked' AND received < :before RETURNING model, decision

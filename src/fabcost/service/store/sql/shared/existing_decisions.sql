@@ -1,3 +1,0 @@
-SELECT d.model, d.decision
-FROM batch CROSS JOIN decisions AS d
-WHERE d.model = batch.model AND d.decision = batch.decision

@@ -1,1 +1,0 @@
-SELECT status, COUNT(*) FROM feedback WHERE model = :model GROUP BY status ORDER BY status

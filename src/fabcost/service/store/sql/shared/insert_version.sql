@@ -1,1 +1,0 @@
-INSERT INTO schema_version (program, version) VALUES ('fabcost', 0)

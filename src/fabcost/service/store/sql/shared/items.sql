@@ -1,1 +1,0 @@
-SELECT item, features FROM items WHERE model = :model ORDER BY place

@@ -1,1 +1,0 @@
-SELECT key_id, digest, name, roles, model, created, revoked FROM keys ORDER BY created, key_id

@@ -1,1 +1,0 @@
-SELECT COALESCE(MAX(place), 0) FROM items WHERE model = :model

@@ -1,1 +1,0 @@
-UPDATE server SET counted = (SELECT COALESCE(MAX(seq), 0) FROM decisions)

@@ -1,1 +1,0 @@
-UPDATE models SET deleted = 1 WHERE model = :model

@@ -1,1 +1,0 @@
-SELECT base FROM models WHERE model = :model

@@ -1,1 +1,0 @@
-SELECT model, decision FROM feedback WHERE status = 'parked'

@@ -1,1 +1,0 @@
-SELECT COUNT(*) FROM decisions WHERE resolved IS NULL AND model = :model

@@ -1,1 +1,0 @@
-UPDATE server SET latest = :moment

@@ -1,1 +1,0 @@
-UPDATE keys SET revoked = :now WHERE model = :model AND revoked IS NULL

@@ -1,1 +1,0 @@
-UPDATE models SET catalogue_version = :version WHERE model = :model

@@ -1,1 +1,0 @@
-UPDATE schema_version SET version = :version

@@ -1,1 +1,0 @@
-SELECT content FROM snapshots WHERE model = :model AND lsn = :lsn

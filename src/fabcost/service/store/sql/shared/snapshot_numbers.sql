@@ -1,1 +1,0 @@
-SELECT lsn FROM snapshots WHERE model = :model ORDER BY lsn DESC

@@ -1,1 +1,0 @@
-SELECT step FROM steps WHERE model = :model ORDER BY seq

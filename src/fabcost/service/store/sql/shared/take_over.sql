@@ -1,1 +1,0 @@
-UPDATE server SET epoch = epoch + 1, stamp = :stamp RETURNING epoch

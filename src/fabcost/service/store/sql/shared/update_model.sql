@@ -1,1 +1,0 @@
-UPDATE models SET settings = :settings, edited = :edited WHERE model = :model RETURNING model

@@ -1,1 +1,0 @@
-SELECT program, version FROM schema_version

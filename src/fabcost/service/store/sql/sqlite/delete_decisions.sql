@@ -1,1 +1,0 @@
-DELETE FROM decisions WHERE (model, decision) IN (SELECT model, decision FROM batch)

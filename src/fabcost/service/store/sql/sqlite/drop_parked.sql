@@ -1,3 +1,0 @@
-DELETE FROM feedback INDEXED BY feedback_parked
-WHERE status = 'parked' AND received < :before
-RETURNING model, decision

@@ -1,1 +1,0 @@
-SELECT epoch, stamp FROM server

@@ -1,1 +1,0 @@
-SELECT COUNT(*) FROM decisions INDEXED BY decisions_unresolved WHERE resolved IS NULL AND model = :model

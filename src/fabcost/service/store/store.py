@@ -1,0 +1,346 @@
+"""What the service keeps in a database."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from fabcost.service.store.connection import Connection
+from fabcost.service.store.rows import (
+    AppliedRow,
+    DecisionRow,
+    Deletion,
+    FeedbackKey,
+    FeedbackRow,
+    ItemRow,
+    Key,
+    ModelRow,
+    Resolution,
+    StoredDecision,
+)
+from fabcost.service.store.session import Session
+from fabcost.service.store.tables import CountTables, KeyTable
+from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
+
+#: Rows that one transaction deletes, or a few more.
+ROWS_AT_ONCE = 1000
+#: Feedback of one decision that is kept although it changes nothing.
+KEPT_FEEDBACK = 100
+# Each with the least key there is.
+_LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
+    ("feedback", ""),
+    ("decisions", ""),
+    ("tallies", ""),
+    ("items", ""),
+    ("past_items", -1),
+    ("counts", -math.inf),
+)
+_KEY = ("model", "decision")
+_PAGE = 10_000
+_BEYOND = 2**63 - 1
+
+
+class Store:
+    """One connection, used by one thread at a time.
+
+    What is written must be written inside `transaction`; only API keys and appended decisions have
+    their own.  Whatever the database refuses is a `StoreAwayError` (try again later; the
+    transaction was rolled back or its outcome is unknown), a `TakenOverError` or a
+    `DatabaseUnusableError`.
+
+    Attributes
+    ----------
+    counts
+        What people look at.
+    keys
+        API keys, which may be written while a server runs.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._session = session = Session(connection)
+        self._run, self._run_batch = session.run, session.run_batch
+        self._write, self._write_batch = session.write, session.write_batch
+        self.counts = CountTables(session)
+        self.keys = KeyTable(session)
+
+    def open(self, *, take_over: bool) -> None:
+        """Connect and migrate; with ``take_over`` become the only one that may write."""
+        self._session.open(take_over=take_over)
+
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone, next to a server of this version or an earlier one."""
+        self._session.open_for_keys(write=write, make=make)
+
+    def close(self) -> None:
+        """End the connection; closing twice is harmless."""
+        self._session.close()
+
+    def reopen(self) -> None:
+        """Connect again after `StoreAwayError`, in the same epoch."""
+        self._session.reopen()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing, durable when it ends; `TakenOverError` if the database is not ours."""
+        return self._session.transaction()
+
+    # Time
+
+    def latest_time(self) -> float:
+        """The latest time that was written, 0.0 for a new database."""
+        return self._session.latest_time()
+
+    def waits_after(self, moment: float) -> bool:
+        """Whether something that came after waits: a decision for its end, or early feedback."""
+        return bool(self._run("waits_after", moment=moment))
+
+    def reset_time(self, moment: float) -> None:
+        """Take a moment for the latest time that was written."""
+        self._session.reset_time(moment)
+
+    # Models
+
+    def models(self) -> list[ModelRow]:
+        """All models."""
+        return [ModelRow(*row) for row in self._run("models")]
+
+    def insert_model(self, row: ModelRow, base: bytes | None) -> None:
+        """A new model, and the learner it starts from if it was imported.
+
+        `AlreadyThereError` if there is one of that name.
+        """
+        self._session.note(row.created, row.edited)
+        if not self._write("insert_model", **row._asdict(), base=base):
+            raise AlreadyThereError(row.model)
+
+    def model_base(self, model: str) -> bytes | None:
+        """The learner the model started from, if it was imported."""
+        rows = self._run("model_base", model=model)
+        return rows[0][0] if rows else None
+
+    def update_model(self, model: str, settings: str, edited: float) -> None:
+        """Replace the settings; `UnknownModelError` if there is no such model."""
+        self._session.note(edited)
+        if not self._write("update_model", model=model, settings=settings, edited=edited):
+            raise UnknownModelError(model)
+
+    def delete_model(self, model: str) -> None:
+        """Forget a model and everything that belongs to it, at once."""
+        self._write("delete_model", model=model)
+
+    def mark_deleted(self, model: str) -> None:
+        """Have a model no longer; its rows are left to `delete_piece`."""
+        self._write("mark_deleted", model=model)
+
+    def deleted_models(self) -> list[str]:
+        """Models that are marked, and of which something is left."""
+        return [model for (model,) in self._run("deleted_models")]
+
+    def delete_piece(self, deletion: Deletion) -> Deletion | None:
+        """Delete about `ROWS_AT_ONCE` rows of a marked model; where to go on, if more are left."""
+        rows = 0
+        while rows < ROWS_AT_ONCE:
+            if deletion.table == len(_LARGE_TABLES):
+                self.delete_model(deletion.model)
+                return None
+            deletion, some = self._delete_some(deletion)
+            rows += some
+        return deletion
+
+    def _delete_some(self, deletion: Deletion) -> tuple[Deletion, int]:
+        model, table, after = deletion
+        name, first = _LARGE_TABLES[table]
+        after = first if after is None else after
+        # What PostgreSQL has deleted it reads again until it is vacuumed: so go on after it.
+        rows = self._write(f"delete_some_{name}", model=model, after=after, limit=ROWS_AT_ONCE)
+        if len(rows) < ROWS_AT_ONCE:
+            return Deletion(model, table + 1), len(rows)
+        return Deletion(model, table, max(key for (key,) in rows)), len(rows)
+
+    def advance(self, model: str, *, head: int, to: int) -> None:
+        """Compare and swap ``head_lsn``; `TakenOverError` if it is not ``head``."""
+        if not self._write("advance", model=model, head=head, to=to):
+            raise TakenOverError(f"the log of model {model!r} does not end at {head} any more")
+
+    def insert_steps(self, model: str, first: int, steps: Sequence[str]) -> None:
+        """Steps ``first``, ``first + 1``, … of a schema as JSON; those that are there stay."""
+        rows = [(model, first + place, step) for place, step in enumerate(steps)]
+        self._write_batch("insert_steps", ("model", "seq", "step"), rows)
+
+    def steps(self, model: str) -> list[str]:
+        """All steps by which a schema grew, in order."""
+        return [step for (step,) in self._run("steps", model=model)]
+
+    # Catalogues
+
+    def put_items(self, model: str, version: int, items: Sequence[ItemRow]) -> None:
+        """Add or replace items (a replaced item keeps its place) and set the version."""
+        latest = {row.item: row.features for row in items}
+        ((last,),) = self._run("last_place", model=model)
+        rows = [
+            (model, item, last + k, features, version)
+            for k, (item, features) in enumerate(latest.items(), 1)
+        ]
+        self._write_batch("put_items", ("model", "item", "rank", "features", "since"), rows)
+        self._write("set_catalogue_version", model=model, version=version)
+
+    def delete_items(self, model: str, version: int, items: Collection[str]) -> None:
+        """Remove items and set the version; which versions had them stays known."""
+        past = [(model, item, version) for item in items]
+        self._write_batch("keep_past_items", ("model", "item", "until"), past)
+        self._write_batch("delete_items", ("model", "item"), [(model, item) for item in items])
+        self._write("set_catalogue_version", model=model, version=version)
+
+    def items(self, model: str) -> list[ItemRow]:
+        """All items in the order of their first coming."""
+        return [ItemRow(*row) for row in self._run("items", model=model)]
+
+    def listed_items(self, model: str, version: int) -> list[str]:
+        """The ids that a version of the catalogue had, in the order of their first coming.
+
+        Of versions before the database had version 6 nothing is known.
+        """
+        return [item for (item,) in self._run("listed_items", model=model, version=version)]
+
+    # Decisions
+
+    def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
+        """Insert those that are not there yet; the keys of those."""
+        self._session.must_write()
+        self._session.note(*(row.made for row in rows))
+        keys = [(row.model, row.decision) for row in rows]
+        # RETURNING would hand over row by row, each time waiting for the interpreter's lock.
+        existing = self._run_batch("existing_decisions", _KEY, keys)
+        self._write_batch("insert_decisions", DecisionRow._fields, rows)
+        return set(keys).difference(existing)
+
+    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
+        """Insert decisions by one statement, a transaction of its own; whether all were new.
+
+        If not, some may have been inserted.  Nothing is inserted once another server has taken
+        over, or the database was replaced.
+        """
+        if not rows:
+            return True
+        latest = max(row.made for row in rows)
+        return self._session.append("append_decisions", DecisionRow._fields, rows, latest)
+
+    def uncounted(self) -> list[StoredDecision]:
+        """Decisions that were written since the last `mark_counted`, in order."""
+        return _stored(self._run("uncounted"))
+
+    def mark_counted(self) -> None:
+        """Note that all decisions so far are in the counts."""
+        self._write("mark_counted")
+
+    def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
+        """Those of the keys that are there."""
+        found = _stored(self._run_batch("find_decisions", _KEY, list(keys)))
+        return {(row.model, row.decision): row for row in found}
+
+    def activate(self, keys: Collection[Key]) -> int:
+        """Make deferred decisions count; how many were not active and unresolved before."""
+        return len(self._write_batch("activate", _KEY, list(keys)))
+
+    def resolve(self, rows: Sequence[Resolution]) -> int:
+        """Set what became of decisions that are unresolved; how many were."""
+        self._session.note(*(row.resolved for row in rows))
+        return len(self._write_batch("resolve", Resolution._fields, rows))
+
+    def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
+        """Unresolved decisions whose deadline is at or before ``now``, the earliest first.
+
+        Those of the models ``without`` are left out.
+        """
+        names = json.dumps(sorted(without))
+        return _stored(self._run("due", now=now, limit=limit, without=names))
+
+    def delete_decisions(self, keys: Collection[Key]) -> None:
+        """Delete decisions of a model that is no more."""
+        self._write_batch("delete_decisions", _KEY, list(keys))
+
+    def pending(self, model: str) -> int:
+        """How many decisions are unresolved."""
+        ((count,),) = self._run("pending", model=model)
+        return int(count)
+
+    def recent(self, model: str, *, limit: int, before: int | None) -> list[StoredDecision]:
+        """The latest decisions, newest first, those with ``seq`` below ``before`` only."""
+        below = _BEYOND if before is None else before
+        return _stored(self._run("recent", model=model, before=below, limit=limit))
+
+    def history(self, model: str, *, after: int, limit: int) -> list[StoredDecision]:
+        """Decisions with ``seq`` above ``after``, oldest first."""
+        return _stored(self._run("history", model=model, after=after, limit=limit))
+
+    # The log, and its cache
+
+    def log(self, model: str, *, after: int, to: int) -> Iterator[AppliedRow]:
+        """Impressions with ``after`` < lsn ≤ ``to`` in order."""
+        while rows := self._run("log", model=model, after=after, to=to, limit=_PAGE):
+            yield from map(AppliedRow._make, rows)
+            after = rows[-1][0]
+
+    def put_snapshot(self, model: str, lsn: int, made: float, content: bytes) -> None:
+        """Keep a learner's state; of the model's others only the one before stays."""
+        self._write("put_snapshot", model=model, lsn=lsn, made=made, content=content)
+        # Later ones could not be read: the learner would have gone on from there.
+        self._write("drop_old_snapshots", model=model, lsn=lsn)
+
+    def snapshot_numbers(self, model: str) -> list[int]:
+        """The lsns of the snapshots, newest first."""
+        return [lsn for (lsn,) in self._run("snapshot_numbers", model=model)]
+
+    def snapshot(self, model: str, lsn: int) -> bytes:
+        """One snapshot; a KeyError if there is none of that lsn."""
+        for (content,) in self._run("snapshot", model=model, lsn=lsn):
+            return bytes(content)
+        raise KeyError(lsn)
+
+    # Feedback
+
+    def insert_feedback(self, rows: Sequence[FeedbackRow]) -> None:
+        """Insert those whose (model, decision, key) is not there yet."""
+        self._session.note(*(row.received for row in rows))
+        self._write_batch("insert_feedback", FeedbackRow._fields, rows)
+
+    def find_feedback(self, keys: Collection[Key]) -> list[FeedbackRow]:
+        """All feedback of these decisions, in the order received."""
+        rows = self._run_batch("find_feedback", _KEY, list(dict.fromkeys(keys)))
+        return [FeedbackRow(*row) for row in rows]
+
+    def set_feedback_status(self, rows: Sequence[FeedbackRow]) -> None:
+        """Give these rows their status, if they are parked."""
+        settled = [(row.model, row.decision, row.key, row.status) for row in rows]
+        self._write_batch("set_feedback_status", (*_KEY, "key", "status"), settled)
+
+    def feedback_statuses(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, str]:
+        """How feedback of these keys was answered, where it is there."""
+        rows = self._run_batch("feedback_statuses", (*_KEY, "key"), list(dict.fromkeys(keys)))
+        return {(model, decision, key): status for model, decision, key, status in rows}
+
+    def kept_feedback(self, keys: Collection[Key]) -> dict[Key, int]:
+        """How much feedback each decision has, `KEPT_FEEDBACK` if it is more."""
+        rows = self._run_batch("kept_feedback", _KEY, list(dict.fromkeys(keys)))
+        return {(model, decision): int(count) for model, decision, count in rows}
+
+    def drop_parked(self, before: float) -> set[Key]:
+        """Forget parked feedback that was received before; the decisions with none left."""
+        rows = self._write("drop_parked", before=before)
+        dropped: set[Key] = {(model, decision) for model, decision in rows}
+        return dropped.difference(self._run_batch("still_parked", _KEY, list(dropped)))
+
+    def parked(self) -> set[Key]:
+        """The decisions for which feedback is parked."""
+        return {(model, decision) for model, decision in self._run("parked")}
+
+    def feedback_counts(self, model: str) -> dict[str, int]:
+        """How much feedback was answered with each status."""
+        return {status: int(count) for status, count in self._run("feedback_counts", model=model)}
+
+
+def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:
+    # SQLite has no booleans.
+    return [StoredDecision._make((*row[:6], bool(row[6]), bool(row[7]), *row[8:])) for row in rows]
