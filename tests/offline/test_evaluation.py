@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from fabcost.cli import application
 from fabcost.offline import estimators
-from fabcost.offline.evaluate.policies import Settings, Target, evaluated
+from fabcost.offline.evaluate.evaluation import Settings, Target, evaluated
 from fabcost.offline.logs.decisions import Catalogue, Columns, Log, read_catalogue, read_log
 
 DATA = os.environ.get("FABCOST_DATA")

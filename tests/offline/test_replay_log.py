@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.offline.logs import cells
+from fabcost.features.tables import cells
 from fabcost.offline.logs.impressions import BadRowsError, Source, encode, read_log, read_source
 from fabcost.offline.replay.selection import select
 

@@ -6,16 +6,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabcost.features import document
+from fabcost.features import document, inference
 from fabcost.features.assembly import Placed, assemble
+from fabcost.features.encoding import place_terms, read_table
 from fabcost.features.folded import FoldedRows
 from fabcost.features.folding import Folding
 from fabcost.features.items import EncodedItems, place
 from fabcost.features.kinds import Feature, Role, Size, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.tables import inference
-from fabcost.features.tables.encoding import place_terms, read_table
 from fabcost.features.tables.table import Table, is_table
 from fabcost.impressions import FloatArray
 

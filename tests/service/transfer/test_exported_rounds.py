@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.offline.evaluate.export import read_export
+from fabcost.offline.logs.exports import read_export
 from fabcost.service.service import Service
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings

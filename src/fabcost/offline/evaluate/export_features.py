@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fabcost.offline.evaluate.export_rows import Features, Round
-from fabcost.offline.evaluate.rounds import Catalogue
 from fabcost.offline.logs.encoding import encoded_records
+from fabcost.offline.logs.rounds import Catalogue
 
 #: Columns of items, and of contexts, whose strings may be as many as there are visitors.
 MOST_OF_ITEMS, MOST_OF_CONTEXT = 500, 100

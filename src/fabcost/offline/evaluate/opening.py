@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabcost.offline.evaluate.export import is_export, read_export
-from fabcost.offline.evaluate.rounds import Catalogue, Log
 from fabcost.offline.logs.decisions import Columns, read_log
+from fabcost.offline.logs.exports import is_export, read_export
+from fabcost.offline.logs.rounds import Catalogue, Log
 
 #: Reward, propensity and action of an export.
 OF_EXPORT = ("reward", "propensity", "action")

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from fabcost.offline.evaluate.evaluation import Evaluation, Settings, Target, evaluated
 from fabcost.offline.evaluate.figure import draw_evaluation
-from fabcost.offline.evaluate.policies import Evaluation, Settings, Target, evaluated
-from fabcost.offline.evaluate.rounds import Log
+from fabcost.offline.logs.rounds import Log
 
 
 def run(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.evaluate.rounds import Places
+from fabcost.offline.logs.rounds import Places
 
 #: How often the weights of a sound log are called unsound: that of four standard errors.
 FALSE_ALARMS = 6e-5

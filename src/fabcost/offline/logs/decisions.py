@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.evaluate.rounds import Catalogue, Log, Places
 from fabcost.offline.logs.encoding import encoded
 from fabcost.offline.logs.faults import (
     Columns,
@@ -18,6 +17,7 @@ from fabcost.offline.logs.faults import (
     outcome,
     text,
 )
+from fabcost.offline.logs.rounds import Catalogue, Log, Places
 from fabcost.offline.logs.rows import Record, check_columns, read_records
 
 __all__ = ["Catalogue", "Columns", "Log", "read_catalogue", "read_log"]

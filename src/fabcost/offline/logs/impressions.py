@@ -17,8 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from fabcost.features.schema import Schema
+from fabcost.features.tables import cells
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs import cells
 
 MOST_LEVELS = 1000
 MOST_CELLS = 2**28  # 2 GiB of features

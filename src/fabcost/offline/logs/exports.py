@@ -24,8 +24,8 @@ from fabcost.offline.evaluate.export_rows import (
     countable,
     round_of,
 )
-from fabcost.offline.evaluate.rounds import Catalogue, Log
 from fabcost.offline.logs.encoding import encoded_records
+from fabcost.offline.logs.rounds import Catalogue, Log
 from fabcost.offline.logs.rows import parquet_columns, read_records
 
 

@@ -11,9 +11,9 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate
-from fabcost.offline.evaluate.rounds import Log, Places
 from fabcost.offline.evaluate.settings import MODELLED, Settings, Target
 from fabcost.offline.evaluate.support import Support
+from fabcost.offline.logs.rounds import Log, Places
 
 INTERCEPT_VARIANCE = 100.0
 

@@ -12,10 +12,10 @@ from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate, LoggedRound
 from fabcost.offline.evaluate.alarms import warnings_of
-from fabcost.offline.evaluate.outlooks import Advance, Outlook, outlooks_of, prior_of
-from fabcost.offline.evaluate.rounds import Log
+from fabcost.offline.evaluate.outlook import Advance, Outlook, outlooks_of, prior_of
 from fabcost.offline.evaluate.settings import Settings, Target
 from fabcost.offline.evaluate.support import Support
+from fabcost.offline.logs.rounds import Log
 
 __all__ = ["Evaluation", "Finding", "Settings", "Target", "evaluated"]
 

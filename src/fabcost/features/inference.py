@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fabcost.features.encoding import terms_of
 from fabcost.features.kinds import (
     Boolean,
     Categorical,
@@ -20,7 +21,6 @@ from fabcost.features.kinds import (
     is_missing,
 )
 from fabcost.features.tables.columns import Column
-from fabcost.features.tables.encoding import terms_of
 from fabcost.features.tables.table import Table
 
 
