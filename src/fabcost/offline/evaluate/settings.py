@@ -19,7 +19,7 @@ _ALWAYS = "always:"
 
 
 @dataclass(frozen=True)
-class Settings:
+class EvaluationSettings:
     """How policies are evaluated.
 
     Attributes
