@@ -78,7 +78,7 @@ def evaluate(
         typer.Argument(
             exists=True,
             dir_okay=False,
-            help="CSV or Parquet; Parquet of `fabcost export-log` needs no columns named.",
+            help="CSV, TSV, JSON Lines or Parquet; that of `export-log` needs no columns named.",
         ),
     ],
     reward: Annotated[
@@ -121,21 +121,20 @@ def evaluate(
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
     from fabcost.offline.evaluate import report
-    from fabcost.offline.evaluate.opening import columns_of, open_log
-    from fabcost.offline.evaluate.settings import Settings
-    from fabcost.offline.logs.decisions import read_catalogue
+    from fabcost.offline.evaluate.settings import EvaluationSettings
+    from fabcost.offline.logs.decisions import columns_of, open_log, read_items
 
     try:
         columns, export = columns_of(log, (reward, propensity, action), context, slot)
-        catalogue = None if items is None else read_catalogue(items, item_id or columns.action)
-        settings = Settings(
+        known = None if items is None else read_items(items, item_id or columns.action)
+        settings = EvaluationSettings(
             tuple(estimator), clip, level, folds, prior_variance, draws, seed, least_propensity
         )
         read = open_log(
             log,
             columns,
             export=export,
-            catalogue=catalogue,
+            items=known,
             skip_bad_rows=skip_bad_rows,
             crosses=crosses,
         )
@@ -148,7 +147,9 @@ def evaluate(
 
 @application.command()
 def replay(
-    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV or Parquet.")],
+    log: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="CSV, TSV, JSON Lines or Parquet.")
+    ],
     reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
     policy: Annotated[
         list[str],
@@ -175,10 +176,10 @@ def replay(
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
     from fabcost.offline.logs.impressions import read_log
     from fabcost.offline.replay import report
-    from fabcost.offline.replay.runs import Settings
+    from fabcost.offline.replay.runs import ReplaySettings
 
     try:
-        settings = Settings(tuple(policy), against, seeds, seed, rounds, prior_variance)
+        settings = ReplaySettings(tuple(policy), against, seeds, seed, rounds, prior_variance)
         read = read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
         report.run(
             read,

@@ -18,9 +18,8 @@ from fabcost.offline.comparisons import average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog
 from fabcost.offline.methods import PRIOR_VARIANCE, THOMPSON, contenders
 from fabcost.offline.replay.figure import draw_differences
-from fabcost.offline.replay.report import chosen
-from fabcost.offline.replay.runs import Replays, Settings, measure
-from fabcost.offline.replay.selection import Selection
+from fabcost.offline.replay.runs import Replays, ReplaySettings, measure
+from fabcost.offline.replay.selection import Selection, chosen
 from studies.documents import DOCS, origin, write_page
 from studies.replays.logs import LOGS, data_directory
 
@@ -56,7 +55,7 @@ class Outcome:
         )
 
 
-def replayed(title: str, settings: Settings, jobs: int, progress: Progress) -> Outcome:
+def replayed(title: str, settings: ReplaySettings, jobs: int, progress: Progress) -> Outcome:
     """Every policy and seed on one log."""
     log = LOGS[title](data_directory())
     selection, X, y = chosen(log, FEATURES, seed=settings.first_seed, jobs=jobs)
@@ -118,7 +117,7 @@ def as_markdown(outcome: Outcome) -> str:
     return "\n".join([head, rule, *rows])
 
 
-def page(outcomes: dict[str, Outcome], settings: Settings, command: str) -> str:
+def page(outcomes: dict[str, Outcome], settings: ReplaySettings, command: str) -> str:
     parts = [
         "# Replays of real logs",
         origin(command),
@@ -133,7 +132,7 @@ def page(outcomes: dict[str, Outcome], settings: Settings, command: str) -> str:
     return "\n\n".join(parts)
 
 
-def _protocol(settings: Settings) -> str:
+def _protocol(settings: ReplaySettings) -> str:
     return (
         "The paper's protocol (section IV-E): the pool is the whole log; each round shows one "
         "impression of it, sees its logged outcome, and takes it out. "
@@ -157,7 +156,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _write(outcomes: dict[str, Outcome], settings: Settings) -> Path:
+def _write(outcomes: dict[str, Outcome], settings: ReplaySettings) -> Path:
     pictured = {
         title: Replays(
             each.found.marks, {name: each.found.clicks[name] for name in PICTURED}, "laplace"
@@ -172,7 +171,7 @@ def _write(outcomes: dict[str, Outcome], settings: Settings) -> Path:
 
 def main() -> None:
     options = _options()
-    settings = Settings(
+    settings = ReplaySettings(
         POLICIES,
         seeds=QUICK_SEEDS if options.quick else options.seeds,
         rounds=QUICK_ROUNDS if options.quick else CHECKPOINTS[-1],

@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from fabcost.offline.logs.impressions import ReplayLog, Source, encode, read_log, read_source
+from fabcost.features.tables.files import Sheet, read_file
+from fabcost.offline.logs.impressions import ReplayLog, encode, read_log
 
 CAMPAIGNS = ("all", "men", "women")
 
@@ -70,11 +71,11 @@ def open_bandit(data: Path, campaign: str) -> ReplayLog:
     if campaign not in CAMPAIGNS:
         raise ValueError(f"campaign is {campaign!r} but must be one of {', '.join(CAMPAIGNS)}")
     folder = data / "open_bandit" / "random" / campaign
-    shown = read_source(folder / f"{campaign}.csv.gz").table
-    items = read_source(folder / "item_context.csv").table
+    shown = read_file(folder / f"{campaign}.csv.gz").table
+    items = read_file(folder / "item_context.csv").table
     wanted = [name for name in shown.column_names if name.startswith("user_feature")]
     table = shown.select([*wanted, "position", "click"])
-    return encode(Source.of(_with_items(table, shown["item_id"], items), campaign), "click")
+    return encode(Sheet.of(_with_items(table, shown["item_id"], items), campaign), "click")
 
 
 def _with_items(table: Any, ids: Any, items: Any) -> Any:

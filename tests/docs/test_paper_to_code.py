@@ -88,7 +88,7 @@ RECORDS = {
     "fabcost.features.document.Written",
     "fabcost.inference.saved.Counts",
     "fabcost.features.kinds.Term",
-    "fabcost.features.tables.inference.Asked",
+    "fabcost.features.inference.Asked",
     "fabcost.gaussian.Marginal",
     "fabcost.inference.compare.MomentError",
     "fabcost.inference.ep.EPResult",

@@ -118,11 +118,12 @@ def test_every_kind_and_cross_reads_tables_as_it_reads_records(
 ) -> None:
     records = [context | item for context, item in pairs]
     columns = {name: [r.get(name) for r in records] for name in every_kind().features}
-    by_records, by_table, by_frame = every_kind(), every_kind(), every_kind()
+    by_records, by_table, by_arrays = every_kind(), every_kind(), every_kind()
     expected = by_records.design(records)
     assert_same(by_table.design(columns), expected)
-    assert_same(by_frame.design(pd.DataFrame(columns, dtype=object)), expected)
-    assert by_records.to_dict() == by_table.to_dict() == by_frame.to_dict()
+    arrays = {name: np.array([*values, None], object)[:-1] for name, values in columns.items()}
+    assert_same(by_arrays.design(arrays), expected)
+    assert by_records.to_dict() == by_table.to_dict() == by_arrays.to_dict()
 
 
 @settings(max_examples=200, deadline=None)
@@ -217,7 +218,9 @@ def test_unknown_columns_are_refused_or_dropped() -> None:
     [
         ({"age": np.zeros((2, 2))}, r"column 'age' has shape \(2, 2\) but must be a vector"),
         ({"age": [1.0, 2.0], "b": [1]}, "column 'b' has 1 rows but the table has 2"),
-        (pd.DataFrame([[1, 2]], columns=["age", "age"]), "there are two columns 'age'"),
+        (pd.DataFrame([[1, 2]], columns=["age", "age"]), "Duplicate column names found: .*'age'"),
+        (pa.table([[1], [2]], names=["age", "age"]), "there are two columns 'age'"),
+        (pd.DataFrame({"age": [3, "old"]}), "DataFrame cannot be read as a table: .* column age"),
         ({"age": np.array(["2020-01-01"], "M8[ns]")}, "row 1: item feature 'age' is np.datetime64"),
         ({"age": [3, []]}, r"row 2: item feature 'age' is \[\] but must be a number"),
     ],
@@ -247,14 +250,15 @@ def test_delimiters_are_found(tmp_path: Path, delimiter: str, ending: str) -> No
     assert_same(schema.design(path), schema.design(table.to_pylist()))
 
 
-def test_arrays_and_frames_need_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_arrays_need_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns: Columns = {"age": [3.0, 5.0], "make": ["kia", None]}
+    frame = pd.DataFrame(columns)
     for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
         monkeypatch.setitem(sys.modules, name, None)
-    columns: Columns = {"age": [3.0, 5.0], "make": ["kia", None]}
-    for table in (columns, pd.DataFrame(columns, dtype=object)):
-        assert Schema.infer(table).design(table).shape == (2, 4)
-    with pytest.raises(ImportError, match=r"log.parquet needs pyarrow: pip install 'fabcost\["):
-        Schema.infer("log.parquet")
+    assert Schema.infer(columns).design(columns).shape == (2, 4)
+    for source, what in ((frame, "a DataFrame"), ("log.parquet", "log.parquet")):
+        with pytest.raises(ImportError, match=rf"{what} needs pyarrow: pip install 'fabcost\["):
+            Schema.infer(source)
 
 
 @pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no data directory")

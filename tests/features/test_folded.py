@@ -23,8 +23,7 @@ from fabcost import (
 )
 from fabcost.bandit.candidates import law
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.features.folded import FoldedRows
-from fabcost.features.folding import PATTERN_BYTES, PATTERNS
+from fabcost.features.folding import PATTERN_BYTES, PATTERNS, FoldedRows
 from fabcost.features.kinds import Feature, Missing, Role
 from fabcost.impressions import FloatArray
 

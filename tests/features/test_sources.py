@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +86,61 @@ def test_constants_are_learnt() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ([1, 2], {}, "source is a list but must be a pandas DataFrame, a pyarrow Table"),
-        ("log.txt", {}, "log.txt ends in '.txt' but must be a .parquet or .csv file"),
+        ([1, 2], {}, "source is a list but must be a DataFrame or another table with Arrow"),
+        ("log.txt", {}, "log.txt must end in .csv, .tsv or .jsonl"),
         ({"a": [None, None]}, {}, "column 'a' has no values"),
         ({"a": ["x", 1]}, {}, "column 'a' is neither all numbers, all strings nor all booleans"),
-        ({"a": [datetime.date(2020, 1, 1)]}, {}, "column 'a' is neither .* 'a' is datetime.date"),
+        (
+            {"a": [datetime.date(2020, 1, 1)]},
+            {},
+            "column 'a' holds dates, such as 2020-01-01: drop",
+        ),
         ({"a": [1]}, {"context": ["b"]}, "there is no column 'b': the table has 'a'"),
         ({"a": [1]}, {"drop": ["b"]}, "there is no column 'b': the table has 'a'"),
     ],
 )
 def test_what_cannot_be_inferred_is_named(source: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Schema.infer(pd.DataFrame(source) if isinstance(source, dict) else source, **options)
+        Schema.infer(source, **options)
+
+
+def arrow_sources() -> dict[str, Any]:
+    """The same table from every library that hands out Arrow data and is there."""
+    table = pa.table(COLUMNS)
+    found = {"reader": table.to_reader, "batch": lambda: table.to_batches()[0]}
+    for name, make in {
+        "polars": lambda polars: polars.DataFrame(COLUMNS, strict=False),
+        "categories": lambda polars: polars.DataFrame(COLUMNS, strict=False).with_columns(
+            polars.col("device", "advert").cast(polars.Categorical)
+        ),
+        "duckdb": lambda duckdb: duckdb.sql("SELECT * FROM table_of_columns"),
+        "decimals": lambda duckdb: duckdb.sql(
+            "SELECT * REPLACE (age::DECIMAL(9, 2) AS age) FROM table_of_columns"
+        ),
+    }.items():
+        library = {"categories": "polars", "decimals": "duckdb"}.get(name, name)
+        found[name] = partial(_made, library, make, table)
+    return found
+
+
+def _made(library: str, make: Any, table: Any) -> Any:
+    module = pytest.importorskip(library)
+    if library == "duckdb":
+        module.register("table_of_columns", table)
+    return make(module)
+
+
+@pytest.mark.parametrize("kind", arrow_sources())
+def test_whatever_hands_out_arrow_data_is_a_table(kind: str) -> None:
+    expected = Schema.infer(pa.table(COLUMNS), drop=["clicked"])
+    make = arrow_sources()[kind]
+    assert Schema.infer(make(), drop=["clicked"]).to_dict() == expected.to_dict()
+    rows = expected.design(make(), drop=["clicked"])
+    np.testing.assert_array_equal(rows, expected.design(COLUMNS, drop=["clicked"]))
+
+
+def test_the_index_of_a_frame_is_no_feature() -> None:
+    frame = pd.DataFrame(COLUMNS, index=[9, 7, 5, 3])
+    expected = Schema.infer(pa.table(COLUMNS)).columns
+    assert Schema.infer(frame).columns == expected
+    assert Schema.infer(frame.set_index(pd.Index(list("wxyz"), name="id"))).columns == expected

@@ -17,8 +17,10 @@ from typer.testing import CliRunner, Result
 
 from fabcost.cli import application
 from fabcost.offline import estimators
-from fabcost.offline.evaluate.policies import Settings, Target, evaluated
-from fabcost.offline.logs.decisions import Catalogue, Columns, Log, read_catalogue, read_log
+from fabcost.offline.evaluate.evaluation import evaluated
+from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.logs.decisions import Columns, read_items, read_log
+from fabcost.offline.logs.rounds import Items, Log
 
 DATA = os.environ.get("FABCOST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no data directory")
@@ -97,26 +99,28 @@ def test_formats_agree(tmp_path: Path) -> None:
     semicolons = tmp_path / "semicolons.csv"
     semicolons.write_text((tmp_path / "log.csv").read_text().replace(",", ";"))
     packed = write(tmp_path / "log.csv.gz", rows)
-    for other in (tmp_path / "log.parquet", packed, semicolons):
+    lines = tmp_path / "log.jsonl"
+    lines.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for other in (tmp_path / "log.parquet", packed, semicolons, lines):
         log = read_log(other, COLUMNS)
-        assert log.catalogue.ids == plain.catalogue.ids
+        assert log.items.ids == plain.items.ids
         for name in ("reward", "propensity", "action", "situation", "contexts"):
             np.testing.assert_array_equal(getattr(log, name), getattr(plain, name))
 
 
 BAD = [
-    ("p", "", "p is missing"),
-    ("p", "nan", "p is missing"),
-    ("p", "-0.5", r"p is -0.5 but must lie in (0, 1]"),
-    ("p", "0", r"p is 0 but must lie in (0, 1]"),
-    ("p", "1.5", r"p is 1.5 but must lie in (0, 1]"),
-    ("p", "often", r"p is often but must lie in (0, 1]"),
-    ("click", "2", "click is 2 but must be 0 or 1"),
-    ("click", "maybe", "click is maybe but must be 0 or 1"),
-    ("item", "z", "item is z but must be a known item"),
-    ("device", "", "device is missing"),
-    ("age", "old", "age is old but must be a finite number"),
-    ("age", "inf", "age is inf but must be a finite number"),
+    ("p", "", "p is missing but must lie in (0, 1]"),
+    ("p", "nan", "p is 'nan' but must lie in (0, 1]"),
+    ("p", "-0.5", "p is '-0.5' but must lie in (0, 1]"),
+    ("p", "0", "p is '0' but must lie in (0, 1]"),
+    ("p", "1.5", "p is '1.5' but must lie in (0, 1]"),
+    ("p", "often", "p is 'often' but must lie in (0, 1]"),
+    ("click", "2", "click is '2' but must be an outcome: 0 or 1"),
+    ("click", "maybe", "click is 'maybe' but must be an outcome: 0 or 1"),
+    ("item", "z", "item is 'z' but must be a known item"),
+    ("item", "N/A", "item is 'N/A' but must have a value"),
+    ("age", "old", "age is 'old' but must be a finite number"),
+    ("age", "inf", "age is 'inf' but must be a finite number"),
 ]
 
 
@@ -130,8 +134,8 @@ def test_bad_row_is_named_or_skipped(
     arguments = (log, *OPTIONS, *CONTEXT, "--items", items, "--policy", "uniform")
     refused = command(*arguments, "--out", tmp_path / "out")
     assert refused.exit_code == 2
-    assert "row 7 of" in refused.output
-    assert complaint in refused.output
+    assert "log.csv has 1 bad row:\n" in refused.output
+    assert f"row 7: {complaint}" in refused.output
     assert not (tmp_path / "out").exists()
     skipped = command(*arguments, "--out", tmp_path / "out", "--skip-bad-rows")
     assert skipped.exit_code == 0, skipped.output
@@ -144,7 +148,7 @@ def test_bad_row_is_named_or_skipped(
     ("arguments", "complaint"),
     [
         (("--context", "height"), "has no column 'height'; it has item, click, p, device, age"),
-        (("--policy", "magic"), "policy is 'magic' but must be one of uniform"),
+        (("--policy", "magic"), "policy is 'magic' but must be one of thompson"),
         (("--policy", "thompson:x"), "'x' does not suit thompson"),
         (("--policy", "always:z"), "there is no item 'z'"),
         (("--estimator", "guess"), "estimator is 'guess'"),
@@ -161,12 +165,21 @@ def test_wrong_settings_are_named(
     assert complaint in " ".join(result.output.split())
 
 
+def test_what_is_missing_of_a_context_has_a_weight(tmp_path: Path) -> None:
+    rows = simulated(40)
+    rows[3]["device"], rows[5]["age"] = "NA", "?"
+    log = read_log(write(tmp_path / "log.csv", rows), COLUMNS)
+    plain = read_log(write(tmp_path / "plain.csv", simulated(40)), COLUMNS)
+    assert log.contexts.shape[1] == plain.contexts.shape[1] + 2
+    assert not log.skipped
+
+
 def test_items_table_is_checked(tmp_path: Path) -> None:
     twice = write(tmp_path / "items.csv", [{"item": "a", "size": 1}, {"item": "a", "size": 2}])
-    with pytest.raises(ValueError, match="row 2 of .* 'a' a second time"):
-        read_catalogue(twice, "item")
+    with pytest.raises(ValueError, match="row 2: item is 'a' but must differ from those above"):
+        read_items(twice, "item")
     with pytest.raises(ValueError, match="has no column 'name'"):
-        read_catalogue(twice, "name")
+        read_items(twice, "name")
 
 
 def test_log_without_a_sound_row(tmp_path: Path) -> None:
@@ -198,7 +211,7 @@ def test_slot_limits_the_candidates(tmp_path: Path) -> None:
         write(tmp_path / "log.csv", rows), Columns("click", "p", "item", (), slot="slot")
     )
     assert [log.candidates(s).tolist() for s in (0, 1)] == [[0, 1], [1, 2]]
-    result = evaluated(log, [Target.parse("uniform")], Settings(estimators=("ips",)))
+    result = evaluated(log, [Target.parse("uniform")], EvaluationSettings(estimators=("ips",)))
     assert result.findings[0].estimate.value == 0.25
     assert result.mean_weights["uniform"].value == 1.0
 
@@ -206,10 +219,10 @@ def test_slot_limits_the_candidates(tmp_path: Path) -> None:
 def test_result_depends_on_the_seed_alone(tmp_path: Path) -> None:
     log = read_log(write(tmp_path / "log.csv", simulated(200)), COLUMNS)
     pair = [Target.parse(name) for name in ("greedy", "thompson")]
-    first = evaluated(log, pair, Settings(seed=3)).findings
-    assert evaluated(log, pair, Settings(seed=3)).findings == first
-    assert evaluated(log, pair[1:], Settings(seed=3)).findings == first[5:]
-    assert evaluated(log, pair, Settings(seed=4)).findings != first
+    first = evaluated(log, pair, EvaluationSettings(seed=3)).findings
+    assert evaluated(log, pair, EvaluationSettings(seed=3)).findings == first
+    assert evaluated(log, pair[1:], EvaluationSettings(seed=3)).findings == first[5:]
+    assert evaluated(log, pair, EvaluationSettings(seed=4)).findings != first
 
 
 @pytest.mark.parametrize("policy", ["greedy", "learning-thompson"])
@@ -218,7 +231,7 @@ def test_replay_by_a_propensity_that_is_known_beforehand(policy: str, tmp_path: 
     least = float(log.propensity.min())
 
     def used(known: float | None) -> float:
-        settings = Settings(estimators=("replay",), least_propensity=known)
+        settings = EvaluationSettings(estimators=("replay",), least_propensity=known)
         return evaluated(log, [Target.parse(policy)], settings).findings[0].estimate.used
 
     assert used(least / 4) < used(least) / 2
@@ -246,7 +259,7 @@ def noise(rng: np.random.Generator, rounds: int = 400, items: int = 20) -> Log:
         np.zeros(rounds, dtype=np.intp),
         np.zeros((1, 0)),
         [np.arange(items)],
-        Catalogue(tuple(str(i) for i in range(items)), np.eye(items)),
+        Items(tuple(str(i) for i in range(items)), np.eye(items)),
         skipped=Counter(),
     )
 
@@ -256,7 +269,7 @@ def test_a_policy_is_not_praised_for_what_it_has_seen() -> None:
 
     The same policy judged on the rounds it was fitted on shows what a leak would look like.
     """
-    settings = Settings(estimators=("snips", "dr"), folds=4)
+    settings = EvaluationSettings(estimators=("snips", "dr"), folds=4)
     values, leaked = [], []
     for rng in np.random.default_rng(11).spawn(40):
         log = noise(rng)
@@ -276,9 +289,9 @@ def test_uniform_policy_on_a_uniform_log_is_worth_its_click_rate(campaign: str) 
     log = read_log(
         folder / f"{campaign}.csv.gz",
         Columns("click", "propensity_score", "item_id", ("position",)),
-        catalogue=read_catalogue(folder / "item_context.csv", "item_id"),
+        items=read_items(folder / "item_context.csv", "item_id"),
     )
-    settings = Settings(estimators=("replay", "ips", "snips", "dm", "dr", "sndr"))
+    settings = EvaluationSettings(estimators=("replay", "ips", "snips", "dm", "dr", "sndr"))
     result = evaluated(log, [Target.parse("uniform")], settings)
     clicks, rounds = int(log.reward.sum()), log.reward.size
     exact = stats.binomtest(clicks, rounds).proportion_ci(0.95, "exact")

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.offline.logs import cells
-from fabcost.offline.logs.impressions import BadRowsError, Source, encode, read_log, read_source
+from fabcost import Schema
+from fabcost.features.tables import cells
+from fabcost.features.tables.files import BadRowsError, Sheet, read_file
+from fabcost.offline.logs.impressions import encode, read_log
 from fabcost.offline.replay.selection import select
 
 PLAIN = "age,make,new,click\n20,kia,true,1\n30,ford,false,0\n,kia,true,0\n50.5,,FALSE,1\n"
@@ -76,10 +78,9 @@ BAD = [
     ("click", "maybe", "row 7: click is 'maybe' but must be an outcome"),
     ("age", "old", "row 7: age is 'old' but must be a finite number"),
     ("age", "inf", "row 7: age is 'inf' but must be a finite number"),
-    ("age", "NaN", "row 7: age is 'NaN' but must be a finite number"),
     ("age", "1e999", "row 7: age is '1e999' but must be a finite number"),
     ("age", "1_000", "row 7: age is '1_000' but must be a finite number"),
-    ("age", "5,5", "row 7: the line is 4 cells but must be 3 cells"),
+    ("age", "5,5", "row 7: the line has 4 cells but must have 3"),
 ]
 
 
@@ -109,18 +110,73 @@ def test_rows_after_a_ragged_line_keep_their_numbers(tmp_path: Path) -> None:
     assert [fault[:2] for fault in refused.value.faults] == [(2, "the line"), (4, "click")]
 
 
-def test_not_a_number_in_parquet_is_a_bad_row(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"a": [1.0, np.nan, 3.0], "click": [0, 1, 1]}), tmp_path / "a.parquet")
-    with pytest.raises(BadRowsError, match="row 2: a is nan but must be a finite number"):
+@pytest.mark.parametrize("word", ["", "NA", "n/a", "NaN", "null", "None", "?", "#N/A"])
+def test_one_rule_says_what_is_missing(tmp_path: Path, word: str) -> None:
+    text = f"age,make,click\n20,kia,1\n{word},ford,0\n40,{word},1\n"
+    log = read_log(written(tmp_path / "log.csv", text), "click")
+    assert log.columns == ("bias", "age", "age missing", "make=ford", "make=kia", "make missing")
+    assert log.X[:, 2].tolist() == [0, 1, 0]
+    schema = Schema.infer(tmp_path / "log.csv", drop=["click"])
+    assert schema.columns == log.columns
+    np.testing.assert_array_equal(schema.design(tmp_path / "log.csv", drop=["click"]), log.X)
+
+
+def test_not_a_number_is_missing_in_parquet(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.0, np.nan, 3.0, np.inf], "click": [0, 1, 1, 0]})
+    pq.write_table(table[:3], tmp_path / "a.parquet")
+    assert read_log(tmp_path / "a.parquet", "click").columns == ("bias", "a", "a missing")
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(BadRowsError, match="1 bad row:\n.*row 4: a is inf but must be a finite"):
         read_log(tmp_path / "a.parquet", "click")
 
 
+def test_lines_of_json_are_rows(tmp_path: Path) -> None:
+    lines = [
+        '{"age": 20, "make": "kia", "new": true, "click": 1}',
+        '{"age": null, "make": "ford", "new": "no", "click": "no"}',
+        '{"make": "kia", "click": true, "new": false, "age": 50.5}',
+    ]
+    text = "\n".join([*lines[:2], "", lines[2]])
+    log = read_log(written(tmp_path / "log.jsonl.gz", text), "click")
+    assert log.columns == ("bias", "age", "age missing", "make=ford", "make=kia", "new")
+    assert log.y.tolist() == [1, 0, 1]
+    assert log.X[:, 2:].tolist() == [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 1, 0]]
+    bad = written(
+        tmp_path / "bad.jsonl", "\n".join([lines[0], "[1]", "{", lines[2], '{"click": 2}'])
+    )
+    with pytest.raises(BadRowsError, match="3 bad rows") as refused:
+        read_log(bad, "click")
+    assert [fault[:2] for fault in refused.value.faults] == [
+        (2, "the line"),
+        (3, "the line"),
+        (5, "click"),
+    ]
+    assert "row 3: the line is '{' but must be a JSON object" in str(refused.value)
+    nested = written(tmp_path / "nested.jsonl", '{"a": [1], "click": 1}\n')
+    with pytest.raises(ValueError, match="column 'a' has type list.* drop it"):
+        read_log(nested, "click")
+
+
+@pytest.mark.parametrize("day", ["2024-01-3{}", "3{}/01/2024", "2024-01-3{}T12:30:00Z"])
+def test_dates_are_named(tmp_path: Path, day: str) -> None:
+    rows = "".join(f"{day.format(i % 2)},{i % 2}\n" for i in range(4))
+    path = written(tmp_path / "log.csv", "day,click\n" + rows)
+    complaint = "column 'day' holds dates, such as .*2024.*: drop it, or put in its place"
+    with pytest.raises(ValueError, match=complaint):
+        read_log(path, "click")
+    with pytest.raises(ValueError, match=complaint):
+        Schema.infer(path, drop=["click"])
+    table = pa.table({"day": np.array(["2024-01-30", "2024-01-31"], "M8[s]"), "click": [0, 1]})
+    with pytest.raises(ValueError, match=complaint):
+        encode(Sheet.of(table), "click")
+
+
 def test_many_bad_rows_are_counted_and_the_first_named() -> None:
-    source = Source.of(pa.table({"a": range(40), "click": ["?"] * 30 + ["0"] * 10}), "log")
+    source = Sheet.of(pa.table({"a": range(40), "click": ["!"] * 30 + ["0"] * 10}), "log")
     with pytest.raises(BadRowsError, match="30 bad rows(.|\n)*row 10: (.|\n)*and 20 more"):
         encode(source, "click")
     with pytest.raises(ValueError, match="no sound row .30 bad"):
-        encode(Source.of(source.table.slice(0, 30), "log"), "click", skip_bad_rows=True)
+        encode(Sheet.of(source.table.slice(0, 30), "log"), "click", skip_bad_rows=True)
 
 
 @pytest.mark.parametrize(
@@ -155,37 +211,41 @@ def test_broken_files_are_said(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"a,click\n\xe9,1\n")
     for name in ("log.csv.gz", "log.parquet", "latin.csv"):
         with pytest.raises(ValueError, match=f"{name} cannot be read"):
-            read_source(tmp_path / name)
+            read_file(tmp_path / name)
 
 
 def test_nested_columns_are_refused() -> None:
-    source = Source.of(pa.table({"a": [[1], [2]], "click": [0, 1]}))
+    source = Sheet.of(pa.table({"a": [[1], [2]], "click": [0, 1]}))
     with pytest.raises(ValueError, match="column 'a' has type list.* drop it"):
         encode(source, "click")
 
 
 def test_one_kind_of_outcome_is_said() -> None:
     for value in (0, 1):
-        log = encode(Source.of(pa.table({"a": [1, 2], "click": [value, value]})), "click")
+        log = encode(Sheet.of(pa.table({"a": [1, 2], "click": [value, value]})), "click")
         assert f"every outcome is {value}" in str(log.warning)
-    assert encode(Source.of(pa.table({"a": [1, 2], "click": [0, 1]})), "click").warning is None
+    assert encode(Sheet.of(pa.table({"a": [1, 2], "click": [0, 1]})), "click").warning is None
 
 
 @given(st.lists(st.one_of(st.floats(), st.text(max_size=6), st.just("")), min_size=1))
 def test_cells_agree_with_python(values: list[float | str]) -> None:
     """The vectorised reading of a column against float(), cell by cell."""
     texts = [str(value) for value in values]
-    present = [text for text in texts if text.strip()]
+    present = [text for text in texts if _is_present(text)]
     numeric = [text for text in present if _is_float(text)]
     clean = cells.clean("a", pa.array(texts))
     if 2 * len(numeric) > len(present):
-        sound = [_is_float(t) and abs(float(t)) <= 1e37 for t in texts]
-        wrong = [bool(t.strip()) and not good for t, good in zip(texts, sound, strict=True)]
+        sound = [_is_present(t) and _is_float(t) and abs(float(t)) <= 1e37 for t in texts]
+        wrong = [_is_present(t) and not good for t, good in zip(texts, sound, strict=True)]
         expected = [float(t) if good else None for t, good in zip(texts, sound, strict=True)]
         assert clean.wrong.tolist() == wrong
         assert clean.values.to_pylist() == expected
     else:
         assert not clean.wrong.any()
+
+
+def _is_present(text: str) -> bool:
+    return text.strip().lower() not in ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
 
 
 def _is_float(text: str) -> bool:

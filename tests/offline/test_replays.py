@@ -16,8 +16,8 @@ from fabcost.offline.comparisons import difference
 from fabcost.offline.logs.impressions import read_log
 from fabcost.offline.methods import THOMPSON, contender, contenders
 from fabcost.offline.replay.protocol import replay
-from fabcost.offline.replay.report import chosen
-from fabcost.offline.replay.runs import Settings, checkpoints, marks, measure
+from fabcost.offline.replay.runs import ReplaySettings, checkpoints, marks, measure
+from fabcost.offline.replay.selection import chosen
 from tests.offline.replay_logs import simulated, written
 
 DATA = os.environ.get("FABCOST_DATA")
@@ -40,7 +40,7 @@ def test_every_learner_has_a_name() -> None:
     assert (name, player.learner) == ("fabcost-paper@0.25", "FAB-COST, paper")
     assert player.policy == Thompson(0.25)
     X, y = simulated(60)
-    every = Settings((*THOMPSON, "greedy", "uniform"), seeds=1)
+    every = ReplaySettings((*THOMPSON, "greedy", "uniform"), seeds=1)
     for clicks in measure(X, y, every).clicks.values():
         assert clicks[0, -1] == y.sum()
 
@@ -62,16 +62,16 @@ def test_unknown_policy_is_named(spec: str, complaint: str) -> None:
 
 
 def test_baseline() -> None:
-    assert Settings(("fabcost", "laplace", "uniform")).baseline == "laplace"
-    assert Settings(("fabcost", "uniform")).baseline == "uniform"
-    assert Settings(("fabcost", "adf@0.5"), against="ADF@0.50").baseline == "adf@0.5"
+    assert ReplaySettings(("fabcost", "laplace", "uniform")).baseline == "laplace"
+    assert ReplaySettings(("fabcost", "uniform")).baseline == "uniform"
+    assert ReplaySettings(("fabcost", "adf@0.5"), against="ADF@0.50").baseline == "adf@0.5"
     with pytest.raises(ValueError, match="against is 'ep' but the policies are fabcost, uniform"):
-        Settings(("fabcost", "uniform"), against="ep")
+        ReplaySettings(("fabcost", "uniform"), against="ep")
 
 
 def test_result_does_not_depend_on_the_processes() -> None:
     X, y = simulated()
-    settings = Settings(("fabcost", "laplace-online", "uniform"), seeds=2, rounds=150)
+    settings = ReplaySettings(("fabcost", "laplace-online", "uniform"), seeds=2, rounds=150)
     told = {1: 0, 2: 0}
     results = {}
     for jobs in told:
@@ -88,7 +88,7 @@ def test_result_does_not_depend_on_the_processes() -> None:
 def test_clicks_are_those_of_the_replay_by_itself() -> None:
     """1,500 rounds are thinned; what is kept is the count after just those rounds."""
     X, y = simulated(1600)
-    settings = Settings(("linear",), seeds=1, first_seed=3, rounds=1500, prior_variance=4.0)
+    settings = ReplaySettings(("linear",), seeds=1, first_seed=3, rounds=1500, prior_variance=4.0)
     found = measure(X, y, settings, at=[777])
     learner = LinearGaussian(Gaussian.isotropic(4, variance=4.0))
     alone = replay(X, y, learner, policy=Thompson(), rng=np.random.default_rng(3), rounds=1500)
@@ -102,13 +102,13 @@ def test_failure_of_a_process_is_raised() -> None:
     X, y = simulated(50)
     X[7, 1] = np.nan
     with pytest.raises(ValueError, match="nan"):
-        measure(X, y, Settings(("adf", "uniform"), seeds=2), jobs=2)
+        measure(X, y, ReplaySettings(("adf", "uniform"), seeds=2), jobs=2)
 
 
 def test_seed_decides_and_policies_do_not_disturb_each_other() -> None:
     X, y = simulated()
-    alone = measure(X, y, Settings(("fabcost",), seeds=2, first_seed=5, rounds=100))
-    both = measure(X, y, Settings(("adf", "fabcost"), seeds=3, first_seed=4, rounds=100))
+    alone = measure(X, y, ReplaySettings(("fabcost",), seeds=2, first_seed=5, rounds=100))
+    both = measure(X, y, ReplaySettings(("adf", "fabcost"), seeds=3, first_seed=4, rounds=100))
     np.testing.assert_array_equal(alone.clicks["fabcost"], both.clicks["fabcost"][1:])
     assert (both.clicks["fabcost"][0] != both.clicks["fabcost"][1]).any()
 
@@ -116,10 +116,10 @@ def test_seed_decides_and_policies_do_not_disturb_each_other() -> None:
 def test_same_seed_is_the_same_luck_for_every_policy() -> None:
     """Without evidence that tells them apart, learners of equal belief choose alike."""
     X, y = simulated()
-    settings = Settings(("fabcost", "adf"), seeds=4, rounds=2)
+    settings = ReplaySettings(("fabcost", "adf"), seeds=4, rounds=2)
     clicks = measure(X, y, settings).clicks
     np.testing.assert_array_equal(clicks["fabcost"][:, 0], clicks["adf"][:, 0])
-    wide = measure(X, y, Settings(("fabcost", "fabcost@0"), seeds=4, rounds=20)).clicks
+    wide = measure(X, y, ReplaySettings(("fabcost", "fabcost@0"), seeds=4, rounds=20)).clicks
     assert (wide["fabcost"] != wide["fabcost@0"]).any()
 
 
@@ -127,7 +127,7 @@ def test_uniform_has_the_mean_of_a_hypergeometric_count() -> None:
     """False alarms: at most 3 in 1,000 (three counts beyond 3.3 sds of a mean of 200)."""
     X, y = simulated()
     seeds = 200
-    result = measure(X, y, Settings(("uniform",), seeds=seeds, first_seed=1))
+    result = measure(X, y, ReplaySettings(("uniform",), seeds=seeds, first_seed=1))
     for rounds in (20, 100, 300):
         count = stats.hypergeom(y.size, int(y.sum()), rounds)
         mean = result.at([rounds]).clicks["uniform"].mean()
@@ -146,14 +146,14 @@ def test_order_of_the_log_tells_nothing(policy: str, order: str) -> None:
     X = np.column_stack([np.ones(200), np.tile([0.0, 1.0], 100)])
     if order == "clicks last":
         X, y = X[::-1].copy(), y[::-1].copy()
-    clicks = measure(X, y, Settings((policy,), seeds=60, rounds=40)).clicks[policy][:, -1]
+    clicks = measure(X, y, ReplaySettings((policy,), seeds=60, rounds=40)).clicks[policy][:, -1]
     assert abs(clicks.mean() - 8.0) < 3.3 * clicks.std(ddof=1) / np.sqrt(60)
 
 
 def test_learning_beats_chance() -> None:
     """False alarms: none that matter; the gain is some ten standard errors."""
     X, y = simulated(1000)
-    result = measure(X, y, Settings(("fabcost", "uniform"), seeds=5, rounds=200))
+    result = measure(X, y, ReplaySettings(("fabcost", "uniform"), seeds=5, rounds=200))
     assert difference(result.clicks["fabcost"], result.clicks["uniform"]).low[-1] > 10.0
 
 

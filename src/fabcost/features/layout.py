@@ -136,8 +136,10 @@ class Layout:
         """What `append` would add."""
         return _with_crosses(Size(1, len(label)), block.partners)
 
-    def require(self, more: Size, most: int) -> None:
+    def require(self, more: Size, most: int | None) -> None:
         """An error, before anything is made, if there would be too many columns or characters.
+
+        None is any number of both.
 
         Examples
         --------
@@ -145,6 +147,8 @@ class Layout:
         Traceback (most recent call last):
         ValueError: the schema needs 16,000,001 columns but may have 1,000
         """
+        if most is None:
+            return
         columns, characters = Size(len(self.columns), self.characters).plus(more)
         if columns > most:
             raise ValueError(f"the schema needs {columns:,} columns but may have {most:,}")
@@ -153,6 +157,19 @@ class Layout:
                 f"the names of the schema's columns need {characters:,} characters but may have "
                 f"{MOST_CHARACTERS:,}"
             )
+
+    def check_new(self, feature: Feature) -> None:
+        """An error if there is a feature of that name."""
+        if feature.name in self.blocks:
+            raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
+
+    def regrow(self, name: str, label: str, most: int | None) -> None:
+        """A label of a text feature that an equal layout has met, within ``most`` columns."""
+        block = self.blocks.get(name)
+        if block is None or not isinstance(block.feature, Text) or label in block.slots:
+            raise ValueError(f"the label {label!r} must be new to a text feature, not to {name!r}")
+        self.require(self.size_of_label(block, label), most)
+        self.append(block, label)
 
     def cross(self, first: Block, second: Block) -> Cross:
         """Columns for the products of two features."""

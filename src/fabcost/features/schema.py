@@ -6,16 +6,14 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabcost.features import document
+from fabcost.features import document, inference
 from fabcost.features.assembly import Placed, assemble
-from fabcost.features.folded import FoldedRows
-from fabcost.features.folding import Folding
+from fabcost.features.encoding import place_terms, read_table
+from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.items import EncodedItems, place
-from fabcost.features.kinds import Feature, Role, Size, Term, Text
+from fabcost.features.kinds import Feature, Role, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.tables import inference
-from fabcost.features.tables.encoding import place_terms, read_table
 from fabcost.features.tables.table import Table, is_table
 from fabcost.impressions import FloatArray
 
@@ -156,8 +154,8 @@ class Schema:
         """The declared schema again, with mean and scale of each number learnt from data."""
         table = Table.of(source)
         features = [inference.standardised(feature, table) for feature in self._declared]
-        layout = self._layout
-        return Schema(features, crosses=self._crosses, bias=layout.bias, openness=self.openness)
+        bias = self._layout.bias
+        return Schema(features, crosses=self._crosses, bias=bias, openness=self.openness)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values from which `from_dict` makes this schema, grown columns included."""
@@ -321,18 +319,10 @@ class Schema:
     def _declare(self, feature: Feature, most: int | None) -> None:
         if not isinstance(feature, Feature):
             raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
-        self._check_new(feature)
-        self._require(feature.size, most)
+        self._layout.check_new(feature)
+        self._layout.require(feature.size, most)
         self._layout.add(feature)
         self._declared.append(feature)
-
-    def _require(self, size: Size, most: int | None) -> None:
-        if most is not None:
-            self._layout.require(size, most)
-
-    def _check_new(self, feature: Feature) -> None:
-        if feature.name in self._layout.blocks:
-            raise ValueError(f"feature {feature.name!r} is given twice but names must be distinct")
 
     def _cross(self, pair: Sequence[str], most: int | None) -> None:
         names = tuple(pair)
@@ -341,7 +331,7 @@ class Schema:
             known = ", ".join(map(repr, blocks)) or "none"
             raise ValueError(f"a cross is {pair!r} but must be two different names among {known}")
         first, second = blocks[names[0]], blocks[names[1]]
-        self._require(first.size.crossed(second.size), most)
+        self._layout.require(first.size.crossed(second.size), most)
         self._layout.cross(first, second)
         self._crosses.append((names[0], names[1]))
 
@@ -354,22 +344,15 @@ class Schema:
         if isinstance(step, dict):
             self._add_met(*document.of_step(step), most)
         else:
-            self._add_label(step[0], step[1], most)
+            self._layout.regrow(step[0], step[1], most)
         self._layout.grown.append(step)
-
-    def _add_label(self, name: str, label: str, most: int | None) -> None:
-        block = self._layout.blocks.get(name)
-        if block is None or not isinstance(block.feature, Text) or label in block.slots:
-            raise ValueError(f"the label {label!r} must be new to a text feature, not to {name!r}")
-        self._require(self._layout.size_of_label(block, label), most)
-        self._layout.append(block, label)
 
     def _add_met(self, feature: Feature, columns: bool, most: int | None) -> None:
         """A feature that came by itself, with its crosses if it has columns."""
-        self._check_new(feature)
+        self._layout.check_new(feature)
         self._reader = None
         if not columns:
             self._layout.know(feature)
             return
-        self._require(self._layout.size_of(feature, crossed=self._crosses_all), most)
+        self._layout.require(self._layout.size_of(feature, crossed=self._crosses_all), most)
         self._layout.meet(feature, crossed=self._crosses_all)

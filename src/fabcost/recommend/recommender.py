@@ -13,7 +13,7 @@ import numpy as np
 from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.rules import RULES, Policy
-from fabcost.features.folded import FoldedRows
+from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
@@ -21,8 +21,14 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved import real
-from fabcost.recommend.ledger import Decision, Feedback, Ledger, Pending, checked_time
-from fabcost.recommend.saved import check_ledger
+from fabcost.recommend.ledger import (
+    Decision,
+    Feedback,
+    Ledger,
+    Pending,
+    check_ledger,
+    checked_time,
+)
 from fabcost.storage import archive
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.offline.evaluate.export import read_export
+from fabcost.offline.logs.exports import read_export
 from fabcost.service.service import Service
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
@@ -37,12 +37,12 @@ def test_bad_rows_are_named_or_skipped(log: Path) -> None:
         (10, "reward", 2),
         (11, "context", '{"tags": [1]}'),
     )
-    with pytest.raises(ValueError, match="row 7 of .*: action is z but must be a candidate"):
+    with pytest.raises(ValueError, match="row 7: action is z but must be a candidate"):
         read_export(log)
     found = read_export(log, skip_bad_rows=True)
     assert found.reward.size == ROUNDS - 6
     assert found.skipped.total() == 6
-    assert found.skipped["propensities but must add up to 1"] == 1
+    assert found.skipped["propensities must add up to 1"] == 1
 
 
 def test_open_rounds_do_not_count(log: Path) -> None:
@@ -88,7 +88,7 @@ def test_features_do_not_tell_what_was_chosen(tmp_path: Path) -> None:
 
     served(tmp_path, work)
     found = read_export(log)
-    assert sorted(found.catalogue.ids) == ["a", "b", "c"]
+    assert sorted(found.items.ids) == ["a", "b", "c"]
     assert np.bincount(found.action).min() > 0
     assert "in 60 rounds the catalogue was another one" in found.notes[0]
     assert "1 candidates have left the catalogue" in found.notes[1]
@@ -121,4 +121,4 @@ def test_items_without_features_are_told_apart_by_id(log: Path) -> None:
     assert found.notes == (
         "no candidate has features: policies that learn tell items apart by their ids",
     )
-    np.testing.assert_array_equal(found.catalogue.features, np.eye(30))
+    np.testing.assert_array_equal(found.items.features, np.eye(30))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
@@ -15,6 +16,7 @@ from fabcost.features.layout import Places
 from fabcost.impressions import FloatArray
 
 _PLAIN_NUMBERS = frozenset({int, float, type(None)})
+_NUMERIC_TYPES = ("int", "uint", "float", "double", "halffloat")
 _STRINGS = frozenset({str, type(None)})
 
 
@@ -129,6 +131,106 @@ class Numbers:
         place = np.empty_like(order)
         place[order] = np.arange(order.size)
         return Coded(values[order].tolist(), place[codes])
+
+
+class Arrow:
+    """A column of a pyarrow table, whose nulls are None.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> Arrow(pyarrow.chunked_array([["kia", None], ["kia"]])).coded
+    Coded(values=['kia', None], codes=array([0, 1, 0]))
+    """
+
+    def __init__(self, column: Any) -> None:
+        if hasattr(column.type, "index_type"):  # a dictionary, in an order of its own
+            whole = _combined(column)
+            column = _supported(whole.dictionary).take(whole.indices)
+        self._column = _supported(column)
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, row: int) -> Any:
+        return self._column[row].as_py()
+
+    @cached_property
+    def numbers(self) -> FloatArray | None:
+        """The rows as floats, if the column's type is a number's."""
+        if not str(self._column.type).startswith(_NUMERIC_TYPES):
+            return None
+        return np.asarray(self._column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    @cached_property
+    def coded(self) -> Coded:
+        """The rows by their distinct values."""
+        try:
+            encoded = _combined(self._column.dictionary_encode(null_encoding="encode"))
+        except NotImplementedError:  # of a nested type
+            return Values(self._column.to_pylist()).coded
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        return Coded(encoded.dictionary.to_pylist(), codes)
+
+
+def _combined(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
+
+
+def _supported(column: Any) -> Any:
+    """A column of a type that can be encoded; the nulls of a view are lost (pyarrow 26)."""
+    kind = str(column.type)
+    if kind == "string_view":
+        return column.cast("string")
+    return column.cast("double") if kind.startswith("decimal") else column
+
+
+def column_of(name: str, values: Any) -> Column:
+    """The column in an array or list, or in what hands out Arrow data.
+
+    Examples
+    --------
+    >>> column_of("age", np.array([[3.0]]))
+    Traceback (most recent call last):
+    ValueError: column 'age' has shape (1, 1) but must be a vector
+    """
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return Arrow(pyarrow_for(f"column {name!r}").chunked_array(values))
+    if not isinstance(values, np.ndarray):
+        return Values(list(values))
+    if values.ndim != 1:
+        raise ValueError(f"column {name!r} has shape {values.shape} but must be a vector")
+    if values.dtype.kind in "iuf":
+        return Numbers(values)
+    # Dates would become plain integers as a list.
+    return Values(list(values) if values.dtype.kind in "mM" else values.tolist())
+
+
+def arrow_table(source: Any) -> Any:
+    """What hands out Arrow data as a pyarrow table, without the index of a pandas DataFrame.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> arrow_table(pandas.DataFrame({"age": [3, 5]}, index=[7, 9])).column_names
+    ['age']
+    """
+    kind = type(source).__name__
+    pyarrow = pyarrow_for(f"a {kind}")
+    try:
+        table = pyarrow.table(source)
+    except (ValueError, pyarrow.ArrowTypeError) as error:
+        raise ValueError(f"the {kind} cannot be read as a table: {error}") from error
+    index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+    return table.drop_columns([name for name in index if name in table.column_names])
+
+
+def pyarrow_for(what: str) -> Any:
+    """The library, or an ImportError that says what needs it."""
+    try:
+        return importlib.import_module("pyarrow")
+    except ImportError as error:
+        raise ImportError(f"{what} needs pyarrow: pip install 'fabcost[reports]'") from error
 
 
 def _coded(rows: Iterable[Any], length: int) -> Coded:

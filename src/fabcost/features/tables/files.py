@@ -1,54 +1,247 @@
-"""Parquet and CSV files as pyarrow tables."""
+"""Files of rows: CSV and TSV, Parquet and JSON Lines, with the number of every bad row.
+
+Only what reads files imports this module: it needs pyarrow.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
-import importlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
-DELIMITERS = (",", ";", "\t")
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from fabcost.features.tables import cells
+from fabcost.features.tables.cells import BoolArray
+from fabcost.features.tables.columns import arrow_table
+
+ENDINGS = ".csv, .tsv or .jsonl (also .gz), or .parquet"
+
+_DELIMITERS = (",", ";", "\t")
+_JSON = (".jsonl", ".ndjson")
+_AN_OBJECT = "be a JSON object"
+_SHOWN = 10
 
 
-def read_file(path: Path) -> Any:
-    """The table in a .parquet, .csv or .csv.gz file, by pyarrow.
+class Fault(NamedTuple):
+    """A bad row: its number (from 1, without a heading), the column, what it is, what it must."""
+
+    row: int
+    column: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self.column} {self.found} but must {self.expected}"
+
+    @property
+    def kind(self) -> str:
+        """The same of all rows that lack the same."""
+        return f"{self.column} must {self.expected}"
+
+
+class BadRowsError(ValueError):
+    """Rows that are not what they must be; `faults` names each."""
+
+    def __init__(self, source: str, faults: Sequence[Fault]) -> None:
+        lines = [str(fault) for fault in faults[:_SHOWN]]
+        if len(faults) > _SHOWN:
+            lines.append(f"… and {len(faults) - _SHOWN:,} more")
+        rows = "1 bad row" if len(faults) == 1 else f"{len(faults):,} bad rows"
+        super().__init__(f"{source} has {rows}:\n  " + "\n  ".join(lines))
+        self.faults = tuple(faults)
+
+
+class Wrong(NamedTuple):
+    """Which cells of a column are wrong, and what they must be instead."""
+
+    column: str
+    rows: BoolArray
+    expected: str
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A file's cells as they were read: row ``numbers[i]`` of the file is row i of the table.
+
+    Attributes
+    ----------
+    faults
+        Rows that could not be read at all.
+    """
+
+    name: str
+    table: Any
+    numbers: npt.NDArray[np.intp]
+    faults: tuple[Fault, ...] = ()
+
+    @classmethod
+    def of(cls, table: Any, name: str = "the table") -> Sheet:
+        """A pyarrow table that is at hand."""
+        return cls(name, table, np.arange(1, table.num_rows + 1))
+
+    def __len__(self) -> int:
+        return int(self.numbers.size)
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names; a column without one, such as row numbers, is none."""
+        return [name for name in self.table.column_names if name]
+
+    def check_has(self, names: Iterable[str]) -> None:
+        """A ValueError names a column that is not there."""
+        present = self.columns
+        for name in names:
+            if name not in present:
+                shown = ", ".join(islice(present, _SHOWN)) + (", …" if present[_SHOWN:] else "")
+                raise ValueError(f"{self.name} has no column {name!r}; it has {shown or 'none'}")
+
+    def clean(self, names: Iterable[str]) -> tuple[dict[str, Any], list[Wrong]]:
+        """The named columns, cleaned as `cells.clean` does, and what is wrong in them."""
+        found = {name: cells.clean(name, self.table[name]) for name in names}
+        values = {name: each.values for name, each in found.items()}
+        return values, [Wrong(name, each.wrong, cells.A_NUMBER) for name, each in found.items()]
+
+    def check(self, wrong: Sequence[Wrong]) -> None:
+        """A `BadRowsError` names every bad row."""
+        faults = self._faults(wrong)
+        if faults:
+            raise BadRowsError(self.name, faults)
+
+    def sound(self, wrong: Sequence[Wrong], *, skip: bool) -> tuple[BoolArray, Counter[str]]:
+        """Which rows are sound, and how many are not, by kind; unless ``skip``, none may be bad."""
+        if not skip:
+            self.check(wrong)
+        faults = self._faults(wrong)
+        sound = ~np.any([each.rows for each in wrong], axis=0)
+        if not sound.any():
+            raise ValueError(f"{self.name} has no sound row ({len(faults):,} bad ones)")
+        return sound, Counter(fault.kind for fault in faults)
+
+    def _faults(self, wrong: Iterable[Wrong]) -> list[Fault]:
+        """The first fault of each bad row."""
+        found: dict[int, Fault] = {fault.row: fault for fault in self.faults}
+        for name, bad, expected in wrong:
+            for place in np.flatnonzero(bad):
+                row, value = int(self.numbers[place]), self.table[name][int(place)].as_py()
+                shown = "is missing" if value in (None, "") else f"is {value!r}"
+                found.setdefault(row, Fault(row, name, shown, expected))
+        return sorted(found.values())
+
+
+def read_file(path: Path) -> Sheet:
+    """The rows of a file; the cells of CSV are still text.
 
     Examples
     --------
     >>> read_file(Path("log.txt"))
     Traceback (most recent call last):
-    ValueError: log.txt ends in '.txt' but must be a .parquet or .csv file
+    ValueError: log.txt must end in .csv, .tsv or .jsonl (also .gz), or .parquet
     """
-    if path.suffix == ".parquet":
-        return _pyarrow("parquet", path).read_table(path)
-    if path.suffix == ".csv" or path.suffixes[-2:] == [".csv", ".gz"]:
-        arrow = _pyarrow("csv", path)
-        options = arrow.ParseOptions(delimiter=delimiter(path), newlines_in_values=True)
-        return arrow.read_csv(path, parse_options=options)
-    raise ValueError(f"{path} ends in {path.suffix!r} but must be a .parquet or .csv file")
-
-
-def delimiter(path: Path) -> str:
-    """Comma, semicolon or tab: the one that makes the most columns of a CSV file's heading.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "log.csv")
-    ...     _ = path.write_text('"age";"last, first name";"job"')
-    ...     delimiter(path)
-    ';'
-    """
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as lines:
-        heading = [lines.readline()]
-    return max(DELIMITERS, key=lambda each: len(next(csv.reader(heading, delimiter=each), [])))
-
-
-def _pyarrow(module: str, path: Path) -> Any:
+    kind = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     try:
-        return importlib.import_module(f"pyarrow.{module}")
-    except ImportError as error:
-        raise ImportError(f"{path} needs pyarrow: pip install 'fabcost[reports]'") from error
+        if path.suffix == ".parquet":
+            return Sheet.of(arrow_table(pyarrow.parquet.read_table(path)), str(path))
+        if kind in (".csv", ".tsv"):
+            return _read_csv(path, _DELIMITERS if kind == ".csv" else ("\t",))
+        if kind in _JSON:
+            return _read_json(path)
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    raise ValueError(f"{path} must end in {ENDINGS}")
+
+
+def _opened(path: Path) -> TextIO:
+    opened = gzip.open if path.suffix == ".gz" else open
+    return opened(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _read_csv(path: Path, delimiters: Sequence[str]) -> Sheet:
+    heading, delimiter = _heading(path, delimiters)
+    named = [name for name in heading if name]
+    twice = [name for name, count in Counter(named).items() if count > 1]
+    if twice:
+        raise ValueError(f"{path} has {twice[0]!r} twice in its heading but names must differ")
+    ragged: list[Fault] = []
+
+    def note(row: Any) -> str:
+        found, expected = f"has {row.actual_columns} cells", f"have {row.expected_columns}"
+        ragged.append(Fault(row.number - 1, "the line", found, expected))
+        return "skip"
+
+    table = pyarrow.csv.read_csv(
+        path,
+        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # else rows have no numbers
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(named, pa.string()),
+            include_columns=named,
+            strings_can_be_null=False,
+        ),
+    )
+    return _numbered(path, table, ragged)
+
+
+def _heading(path: Path, delimiters: Sequence[str]) -> tuple[list[str], str]:
+    """The names of the columns, and the delimiter that makes most of them."""
+    with _opened(path) as lines:
+        first = next(iter(lines), "")
+    headings = {each: next(csv.reader([first], delimiter=each), []) for each in delimiters}
+    delimiter = max(headings, key=lambda each: len(headings[each]))
+    return headings[delimiter], delimiter
+
+
+def _read_json(path: Path) -> Sheet:
+    records: list[dict[str, Any]] = []
+    broken: list[Fault] = []
+    with _opened(path) as lines:
+        for row, line in enumerate(filter(str.strip, lines), start=1):
+            record = _object(line)
+            if record is None:
+                broken.append(Fault(row, "the line", f"is {line.strip()[:40]!r}", _AN_OBJECT))
+            else:
+                records.append(record)
+    names = dict.fromkeys(name for record in records for name in record)
+    columns = {name: _typed([record.get(name) for record in records]) for name in names}
+    return _numbered(path, pa.table(columns), broken, len(records))
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _typed(values: list[Any]) -> Any:
+    """A column of JSON values; of several types, as text, like the cells of CSV."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([_written(value) for value in values])
+
+
+def _written(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _numbered(path: Path, table: Any, faults: list[Fault], rows: int | None = None) -> Sheet:
+    """The rows by their numbers among those that could not be read."""
+    many = table.num_rows if rows is None else rows
+    numbers = np.setdiff1d(np.arange(1, many + len(faults) + 1), [fault.row for fault in faults])
+    return Sheet(str(path), table, numbers, tuple(faults))

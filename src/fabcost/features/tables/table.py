@@ -1,4 +1,4 @@
-"""Tables column by column: DataFrames, Arrow tables, arrays by name, Parquet and CSV files."""
+"""Tables column by column, from whatever hands out Arrow data, arrays by name, and files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fabcost.features.tables.columns import Column, Numbers, Values
-from fabcost.features.tables.files import read_file
-from fabcost.features.tables.foreign import Arrow, Factors
+from fabcost.features.tables.columns import (
+    Arrow,
+    Column,
+    arrow_table,
+    column_of,
+    pyarrow_for,
+)
 
 
 class Table(Mapping[str, Column]):
@@ -26,6 +28,7 @@ class Table(Mapping[str, Column]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> table = Table.of({"age": np.array([3.0, 5.0]), "make": ["kia", None]})
     >>> list(table), table.length, table["make"].coded.values
     (['age', 'make'], 2, ['kia', None])
@@ -46,21 +49,33 @@ class Table(Mapping[str, Column]):
         if isinstance(source, Table):
             return source
         if isinstance(source, str | os.PathLike):
-            source = read_file(Path(source))
+            return cls._of_file(Path(source))
         if _is_arrow(source):
-            _check_names(source.column_names)
-            names = source.column_names
-            return cls({name: Arrow(source[name]) for name in names}, source.num_rows)
-        if _is_frame(source):
-            _check_names(list(source.columns))
-            return cls({name: _of_series(source[name]) for name in source.columns}, len(source))
+            return cls._of_arrow(source)
         if not isinstance(source, Mapping):
             raise ValueError(
-                f"source is a {type(source).__name__} but must be a pandas DataFrame, a pyarrow "
-                "Table, a mapping of names to arrays, or the path of a .parquet or .csv file"
+                f"source is a {type(source).__name__} but must be a DataFrame or another table "
+                "with Arrow data, a mapping of names to arrays, or the path of a file"
             )
-        columns = {name: _of_array(name, values) for name, values in source.items()}
+        columns = {name: column_of(name, values) for name, values in source.items()}
         return cls(columns, len(next(iter(columns.values()), ())))
+
+    @classmethod
+    def _of_arrow(cls, source: Any) -> Table:
+        """Whatever hands out Arrow data: of pandas, polars, pyarrow, DuckDB and others."""
+        table = arrow_table(source)
+        _check_names(table.column_names)
+        return cls({name: Arrow(table[name]) for name in table.column_names}, table.num_rows)
+
+    @classmethod
+    def _of_file(cls, path: Path) -> Table:
+        pyarrow_for(str(path))
+        from fabcost.features.tables.files import read_file  # noqa: PLC0415 - needs the extra
+
+        sheet = read_file(path)
+        columns, wrong = sheet.clean(sheet.columns)
+        sheet.check(wrong)
+        return cls({name: Arrow(each) for name, each in columns.items()}, len(sheet))
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
@@ -99,41 +114,14 @@ def is_table(source: Any) -> bool:
     >>> is_table({"age": [3]}), is_table("log.parquet"), is_table([{"age": 3}])
     (True, True, False)
     """
-    named = isinstance(source, str | os.PathLike | Mapping)
-    return named or _is_arrow(source) or _is_frame(source)
+    return isinstance(source, str | os.PathLike | Mapping) or _is_arrow(source)
 
 
 def _is_arrow(source: Any) -> bool:
-    return hasattr(source, "combine_chunks") and hasattr(source, "column_names")
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
 
 
-def _is_frame(source: Any) -> bool:
-    return hasattr(source, "columns") and hasattr(source, "isna")
-
-
-def _check_names(names: list[Any]) -> None:
+def _check_names(names: list[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ValueError(f"there are two columns {name!r} but names must be distinct")
-
-
-def _of_series(series: Any) -> Column:
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf":
-        return Numbers(series.to_numpy())
-    if str(series.dtype) in ("str", "string", "category"):
-        return Factors(series)
-    values = series.astype(object)
-    return Values(values.where(series.notna(), None).tolist())
-
-
-def _of_array(name: str, values: Any) -> Column:
-    if hasattr(values, "notna"):
-        return _of_series(values)
-    if not isinstance(values, np.ndarray):
-        return Values(list(values))
-    if values.ndim != 1:
-        raise ValueError(f"column {name!r} has shape {values.shape} but must be a vector")
-    if values.dtype.kind in "iuf":
-        return Numbers(values)
-    # Dates would become plain integers as a list.
-    return Values(list(values) if values.dtype.kind in "mM" else values.tolist())

@@ -9,19 +9,35 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fabcost.offline.evaluate.figure import draw_evaluation
-from fabcost.offline.evaluate.policies import Evaluation, Settings, Target, evaluated
-from fabcost.offline.evaluate.rounds import Log
+from fabcost.offline.estimators import Estimate
+from fabcost.offline.evaluate.evaluation import Evaluation, evaluated
+from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.logs.rounds import Log
+
+# Markers tell the estimators apart without colour.
+_STYLES = {
+    "replay": ("#999999", "s"),
+    "ips": ("#d95f02", "v"),
+    "snips": ("#7570b3", "^"),
+    "dm": ("#e7298a", "x"),
+    "dr": ("#1b9e77", "o"),
+    "sndr": ("#000000", "D"),
+}
+_LABELS = {"dm": "dm (without the model's error)"}
 
 
 def run(
     log: Log,
     policies: Sequence[str],
-    settings: Settings,
+    settings: EvaluationSettings,
     *,
     out: Path,
     console: Console,
@@ -76,7 +92,7 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
         "settings": _plain(asdict(found.settings)),
         "rounds": log.reward.size,
         "rewards": int(log.reward.sum()),
-        "items": len(set(log.catalogue.ids)),
+        "items": len(set(log.items.ids)),
         "features": log.rows(0).shape[1],
         "skipped": dict(log.skipped),
         "notes": list(log.notes),
@@ -88,6 +104,46 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
             for each in found.findings
         ],
     }
+
+
+def draw_evaluation(
+    estimates: dict[tuple[str, str], Estimate], click_rate: Estimate, path: Path
+) -> None:
+    """Points with intervals, one band for each policy; the log's own click rate behind them."""
+    policies = list(dict.fromkeys(policy for policy, _ in estimates))
+    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(8, 1.4 + 0.7 * len(policies)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvspan(click_rate.low, click_rate.high, color="#eeeeee", label="the log itself")
+        axes.axvline(click_rate.value, color="#bbbbbb")
+        _draw_points(axes, estimates, policies)
+        axes.set_yticks(range(len(policies)), policies)
+        axes.set_ylim(len(policies) - 0.5, -0.5)
+        axes.set_xlabel(f"mean reward, with {click_rate.level:.0%} intervals")
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        figure.savefig(path, dpi=150)
+
+
+def _draw_points(
+    axes: Axes, estimates: dict[tuple[str, str], Estimate], policies: list[str]
+) -> None:
+    shown = [name for name in _STYLES if any(name == estimator for _, estimator in estimates)]
+    for offset, name in zip(np.linspace(-0.3, 0.3, len(shown)), shown, strict=True):
+        colour, marker = _STYLES[name]
+        found = [(policies.index(p), e) for (p, each), e in estimates.items() if each == name]
+        low = [e.value - e.low for _, e in found]
+        high = [e.high - e.value for _, e in found]
+        axes.errorbar(
+            [e.value for _, e in found],
+            [place + offset for place, _ in found],
+            xerr=[low, high],
+            color=colour,
+            marker=marker,
+            linestyle="none",
+            markersize=4,
+            capsize=2,
+            label=_LABELS.get(name, name),
+        )
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,4 @@
-"""Logs on disk, read and checked."""
+"""Logs read from files: impressions to replay, decisions to evaluate, exports of a service.
+
+All of them are read by `fabcost.features.tables`, by one rule and with every bad row named.
+"""

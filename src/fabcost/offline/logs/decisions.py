@@ -1,127 +1,227 @@
-"""Logs of decisions from CSV or Parquet: each row checked, contexts and items made into numbers."""
+"""Logs of decisions for an evaluation: tables whose columns are named, or exports of a service."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fabcost.features.tables import cells
+from fabcost.features.tables.cells import BoolArray
+from fabcost.features.tables.columns import Arrow, Coded
+from fabcost.features.tables.files import Wrong, read_file
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.evaluate.rounds import Catalogue, Log, Places
-from fabcost.offline.logs.encoding import encoded
-from fabcost.offline.logs.faults import (
-    Columns,
-    Faults,
-    numeric_columns,
-    outcome,
-    text,
-)
-from fabcost.offline.logs.rows import Record, check_columns, read_records
+from fabcost.offline.logs.encoding import schema_of
+from fabcost.offline.logs.exports import is_export, read_export
+from fabcost.offline.logs.rounds import Items, Log, Places
 
-__all__ = ["Catalogue", "Columns", "Log", "read_catalogue", "read_log"]
+MOST_LEVELS = 500
+#: Reward, propensity and action of an export.
+OF_EXPORT = ("reward", "propensity", "action")
 
 
-def read_catalogue(path: Path, item_id: str) -> Catalogue:
+@dataclass(frozen=True)
+class Columns:
+    """The names of a log's columns.
+
+    Attributes
+    ----------
+    reward, propensity, action
+        Outcome 0 or 1, the logged probability of the action, and the id of the chosen item.
+    context
+        What was known of the visitor.
+    slot
+        Where the item was shown: then only items that the log shows in the same slot are
+        candidates.
+    """
+
+    reward: str
+    propensity: str
+    action: str
+    context: tuple[str, ...] = ()
+    slot: str | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All of them."""
+        slot = () if self.slot is None else (self.slot,)
+        return (self.reward, self.propensity, self.action, *self.context, *slot)
+
+
+def columns_of(
+    path: Path,
+    named: tuple[str | None, str | None, str | None],
+    context: Sequence[str],
+    slot: str | None,
+) -> tuple[Columns, bool]:
+    """The columns of a log, and whether it is the export of a service, which need not be named."""
+    fits = all(given in (None, name) for given, name in zip(named, OF_EXPORT, strict=True))
+    if fits and is_export(path):
+        if slot is not None:
+            raise ValueError(f"{path} names the candidates of each row: slot is not for such logs")
+        return Columns(*OF_EXPORT, tuple(context)), True
+    reward, propensity, action = named
+    if reward is None or propensity is None or action is None:
+        raise ValueError(
+            f"{path} is no Parquet log of a service: --reward, --propensity and --action must name "
+            "its columns"
+        )
+    return Columns(reward, propensity, action, tuple(context), slot), False
+
+
+def open_log(
+    path: Path,
+    columns: Columns,
+    *,
+    export: bool,
+    items: Items | None,
+    skip_bad_rows: bool,
+    crosses: bool,
+) -> Log:
+    """The log with the columns of `columns_of`."""
+    if export:
+        return read_export(
+            path,
+            context=columns.context,
+            items=items,
+            skip_bad_rows=skip_bad_rows,
+            crosses=crosses,
+        )
+    return read_log(path, columns, items=items, skip_bad_rows=skip_bad_rows, crosses=crosses)
+
+
+def read_items(path: Path, item_id: str) -> Items:
     """Items of a table: all its named columns but the id are features."""
-    records = list(read_records(path))
-    check_columns(path, records[0] if records else {}, [item_id])
-    ids = [text(record[item_id]) for record in records]
-    for row, (name, count) in enumerate(zip(ids, _running_counts(ids), strict=True), start=1):
-        if name is None or count > 1:
-            fault = "missing" if name is None else f"{name!r} a second time"
-            raise ValueError(f"row {row} of {path}: {item_id} is {fault}")
-    named = [column for column in records[0] if column not in ("", item_id)]
-    features = encoded([[record[c] for c in named] for record in records], named, "item", path)
-    return Catalogue(tuple(str(name) for name in ids), features)
+    sheet = read_file(path)
+    sheet.check_has([item_id])
+    ids = cells.texts(item_id, sheet.table[item_id])
+    values, wrong = sheet.clean(name for name in sheet.columns if name != item_id)
+    places, codes = Arrow(ids).coded
+    repeated = np.ones(len(sheet), dtype=bool)
+    repeated[np.unique(codes, return_index=True)[1]] = False
+    wrong += [
+        Wrong(item_id, _missing(ids), "have a value"),
+        Wrong(item_id, repeated, "differ from those above it"),
+    ]
+    sheet.sound(wrong, skip=False)
+    table = Table({name: Arrow(each) for name, each in values.items()}, len(sheet))
+    features = schema_of(table, str(path), most_levels=MOST_LEVELS, bias=False).design(table)
+    return Items(tuple(places), features)
 
 
 def read_log(
     path: Path,
     columns: Columns,
     *,
-    catalogue: Catalogue | None = None,
+    items: Items | None = None,
     skip_bad_rows: bool = False,
     crosses: bool = False,
 ) -> Log:
     """The log in ``path``.
 
-    A bad row is a ValueError that names its number (from 1, without the heading) and what is
-    wrong, or is skipped and counted.  Without a catalogue the items are those of the log, told
-    apart by a feature each.
+    A bad row is a `BadRowsError` that names its number, or is skipped and counted.  Without
+    ``items`` they are those of the log, told apart by a feature each.
     """
-    records = list(read_records(path, columns.named))
-    known = None if catalogue is None else frozenset(catalogue.ids)
-    faults = Faults(columns, numeric_columns(records, columns.context), known)
-    skipped: Counter[str] = Counter()
-    sound = []
-    for row, record in enumerate(records, start=1):
-        fault = faults.of(record)
-        if fault is None:
-            sound.append(record)
-        elif not skip_bad_rows:
-            raise ValueError(f"row {row} of {path}: {' '.join(fault)}")
-        else:
-            skipped[f"{fault[0]} {fault[2]}"] += 1
-    if not sound:
-        raise ValueError(f"{path} has no sound row ({skipped.total()} bad ones were skipped)")
-    return _assembled(path, sound, columns, catalogue, skipped, crosses)
-
-
-def _assembled(
-    path: Path,
-    records: list[Record],
-    columns: Columns,
-    catalogue: Catalogue | None,
-    skipped: Counter[str],
-    crosses: bool,
-) -> Log:
-    if catalogue is None:
-        ids = tuple(sorted({str(record[columns.action]) for record in records}))
-        catalogue = Catalogue(ids, np.eye(len(ids)))
-    place = {name: i for i, name in enumerate(catalogue.ids)}
-    action = np.array([place[str(record[columns.action])] for record in records], dtype=np.intp)
-    situation, contexts, slots = _situations(path, records, columns)
-    return Log(
-        np.array([outcome(record[columns.reward]) for record in records], dtype=np.float64),
-        np.array([float(record[columns.propensity]) for record in records]),
-        action,
-        situation,
-        contexts,
-        _offered(action, situation, slots, len(catalogue.ids)),
-        catalogue,
-        skipped,
-        crosses,
+    sheet = read_file(path)
+    sheet.check_has(columns.named)
+    cleaned, wrong = sheet.clean(columns.context)
+    read = _Read(
+        *cells.outcomes(sheet.table[columns.reward]),
+        cells.numbers(columns.propensity, sheet.table[columns.propensity]),
+        cells.texts(columns.action, sheet.table[columns.action]),
+        None if columns.slot is None else cells.texts(columns.slot, sheet.table[columns.slot]),
+        cleaned,
     )
+    sound, skipped = sheet.sound([*read.wrong(columns, items), *wrong], skip=skip_bad_rows)
+    return replace(read.only(sound).log(items, str(path), crosses), skipped=skipped)
 
 
-def _situations(
-    path: Path, records: list[Record], columns: Columns
-) -> tuple[Places, FloatArray, list[str] | None]:
-    """Each round's situation, the numbers of each one's context, and its slot."""
-    slot = () if columns.slot is None else (columns.slot,)
-    keys = [tuple(str(record[c]) for c in (*columns.context, *slot)) for record in records]
-    distinct = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    contexts = encoded(list(distinct), columns.context, "context", path)
-    slots = None if columns.slot is None else [key[-1] for key in distinct]
-    return np.array([distinct[key] for key in keys], dtype=np.intp), contexts, slots
+class _Read(NamedTuple):
+    """The columns of a log, each by its own rule."""
+
+    reward: FloatArray
+    no_outcome: BoolArray
+    propensity: FloatArray
+    action: Any
+    slot: Any | None
+    context: dict[str, Any]
+
+    def wrong(self, columns: Columns, items: Items | None) -> Iterator[Wrong]:
+        """What is wrong with a round, whatever its context."""
+        unlikely = ~((self.propensity > 0.0) & (self.propensity <= 1.0))
+        yield Wrong(columns.reward, self.no_outcome, cells.AN_OUTCOME)
+        yield Wrong(columns.propensity, unlikely, "lie in (0, 1]")
+        yield Wrong(columns.action, _missing(self.action), "have a value")
+        if items is not None:
+            ids, codes = Arrow(self.action).coded
+            unknown = np.array([each not in items.ids for each in ids], dtype=bool)[codes]
+            yield Wrong(columns.action, unknown, "be a known item")
+        if columns.slot is not None:
+            yield Wrong(columns.slot, _missing(self.slot), "have a value")
+
+    def only(self, rows: BoolArray) -> _Read:
+        """Some of the rounds."""
+        slot = None if self.slot is None else self.slot.filter(rows)
+        context = {name: each.filter(rows) for name, each in self.context.items()}
+        arrays = (self.reward[rows], self.no_outcome[rows], self.propensity[rows])
+        return _Read(*arrays, self.action.filter(rows), slot, context)
+
+    def log(self, items: Items | None, source: str, crosses: bool) -> Log:
+        """The rounds, if none is wrong."""
+        chosen = Arrow(self.action).coded
+        if items is None:
+            ids = tuple(sorted(chosen.values))
+            items = Items(ids, np.eye(len(ids)))
+        slot = None if self.slot is None else Arrow(self.slot).coded
+        columns = [Arrow(each).coded for each in self.context.values()]
+        situation, first = _situations(columns + ([slot] if slot else []), self.reward.size)
+        table = Table({name: Arrow(c.take(first)) for name, c in self.context.items()}, first.size)
+        schema = schema_of(table, source, most_levels=MOST_LEVELS, context=table, bias=False)
+        action = _placed(chosen, items)
+        return Log(
+            self.reward,
+            self.propensity,
+            action,
+            situation,
+            schema.design(table),
+            _offered(action, slot, first, len(items.ids)),
+            items,
+            Counter(),
+            crosses,
+        )
 
 
-def _offered(
-    action: Places, situation: Places, slots: list[str] | None, items: int
-) -> list[Places]:
-    if slots is None:
-        return [np.arange(items)] * (int(situation.max()) + 1)
-    names, slot = np.unique(slots, return_inverse=True)
-    shown = np.zeros((names.size, items), dtype=bool)
-    shown[slot[situation], action] = True
+def _placed(chosen: Coded, items: Items) -> Places:
+    """Where each round's item stands among all items."""
+    place = {name: i for i, name in enumerate(items.ids)}
+    return np.array([place[name] for name in chosen.values], dtype=np.intp)[chosen.codes]
+
+
+def _situations(columns: Sequence[Coded], rounds: int) -> tuple[Places, Places]:
+    """Each round's situation, and the first round of each, in the order of their appearance."""
+    codes = [column.codes for column in columns]
+    keys = np.column_stack(codes) if codes else np.zeros((rounds, 1), dtype=np.intp)
+    _, first, situation = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank[situation.ravel()], first[order]
+
+
+def _offered(action: Places, slot: Coded | None, first: Places, items: int) -> list[Places]:
+    """The candidates of each situation: all items, or those that the log shows in its slot."""
+    if slot is None:
+        return [np.arange(items)] * first.size
+    shown = np.zeros((len(slot.values), items), dtype=bool)
+    shown[slot.codes, action] = True
     by_slot = [np.flatnonzero(each) for each in shown]
-    return [by_slot[each] for each in slot]
+    return [by_slot[each] for each in slot.codes[first]]
 
 
-def _running_counts(names: Iterable[str | None]) -> Iterator[int]:
-    seen: Counter[str | None] = Counter()
-    for name in names:
-        seen[name] += 1
-        yield seen[name]
+def _missing(words: Any) -> BoolArray:
+    return np.asarray(words.is_null().to_numpy(zero_copy_only=False), dtype=bool)

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
+from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender
 
 _REPORT_EVERY = 1000
 
@@ -89,6 +91,39 @@ def replay(
         if progress is not None and (t + 1) % _REPORT_EVERY == 0:
             progress(t + 1)
     return Replay(order, labels[order] > 0)
+
+
+def play(
+    X: FloatArray,
+    y: FloatArray,
+    contender: Contender,
+    *,
+    seed: int,
+    rounds: int,
+    prior_variance: float = PRIOR_VARIANCE,
+    progress: Callable[[int], None] | None = None,
+) -> npt.NDArray[np.intp]:
+    """Clicks so far after each round of one replay.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
+    >>> clicks = play(X, y, Contender("ADF"), seed=0, rounds=50)
+    >>> bool(clicks[-1] == y.sum())
+    True
+    """
+    learner = LEARNERS[contender.learner](Gaussian.isotropic(X.shape[1], variance=prior_variance))
+    shown = replay(
+        X,
+        y,
+        learner,
+        policy=contender.policy,
+        rng=np.random.default_rng(seed),
+        rounds=rounds,
+        progress=progress,
+    )
+    return shown.clicks
 
 
 def _checked_rounds(rounds: int, impressions: int) -> int:

@@ -20,14 +20,12 @@ from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_ce
 from fabcost.offline.logs.impressions import ReplayLog
 from fabcost.offline.methods import contenders
 from fabcost.offline.replay.figure import draw_replays
-from fabcost.offline.replay.runs import Replays, Settings, checkpoints, measure
-from fabcost.offline.replay.selection import Selection, select
-
-_SELECTION_STREAM = 1
+from fabcost.offline.replay.runs import Replays, ReplaySettings, checkpoints, measure
+from fabcost.offline.replay.selection import Selection, chosen
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class ReplayReport:
     """What was found on a log, and how.
 
     Attributes
@@ -39,7 +37,7 @@ class Report:
     """
 
     log: ReplayLog
-    settings: Settings
+    settings: ReplaySettings
     selection: Selection | None
     found: Replays
 
@@ -58,14 +56,14 @@ class Report:
 
 def run(
     log: ReplayLog,
-    settings: Settings,
+    settings: ReplaySettings,
     *,
     console: Console,
     jobs: int = 1,
     features: int | None = None,
     out: Path | None = None,
     origin: dict[str, Any] | None = None,
-) -> Report:
+) -> ReplayReport:
     """Replay ``log``, print the table, and write replay.json, clicks.csv and replay.png to ``out``.
 
     ``features`` asks for a choice of so many; the rows it is made on are left out of the replay.
@@ -80,7 +78,7 @@ def run(
         found = measure(
             X, y, settings, jobs=jobs, advance=lambda many: progress.advance(task, many)
         )
-    report = Report(log, settings, selection, found)
+    report = ReplayReport(log, settings, selection, found)
     console.print(table(report))
     if log.warning is not None:
         console.print(f"Warning: {log.warning}")
@@ -90,19 +88,7 @@ def run(
     return report
 
 
-def chosen(
-    log: ReplayLog, features: int | None, *, seed: int, jobs: int = 1
-) -> tuple[Selection | None, FloatArray, FloatArray]:
-    """The features and outcomes to replay, and how they were chosen."""
-    if features is None:
-        return None, log.X, log.y
-    rng = np.random.default_rng([seed, _SELECTION_STREAM])
-    selection = select(log.X, log.y, features, rng=rng, jobs=jobs)
-    unseen = np.delete(np.arange(log.y.size), selection.rows)
-    return selection, np.ascontiguousarray(log.X[np.ix_(unseen, selection.columns)]), log.y[unseen]
-
-
-def table(report: Report) -> Table:
+def table(report: ReplayReport) -> Table:
     """The clicks at the checkpoints, for the terminal."""
     found, log = report.at_checkpoints, report.log
     skipped = f", bad rows skipped: {log.skipped.total():,}" if log.skipped else ""
@@ -121,7 +107,7 @@ def table(report: Report) -> Table:
     return shown
 
 
-def summary(report: Report, origin: dict[str, Any]) -> dict[str, Any]:
+def summary(report: ReplayReport, origin: dict[str, Any]) -> dict[str, Any]:
     """Everything as plain JSON values; what is not defined is null."""
     found, log, settings = report.at_checkpoints, report.log, report.settings
     first = settings.first_seed
@@ -144,7 +130,7 @@ def summary(report: Report, origin: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write(report: Report, out: Path, origin: dict[str, Any]) -> None:
+def write(report: ReplayReport, out: Path, origin: dict[str, Any]) -> None:
     """replay.json, clicks.csv and replay.png."""
     text = json.dumps(summary(report, origin), indent=2, allow_nan=False)
     (out / "replay.json").write_text(text + "\n", encoding="utf-8")
@@ -201,7 +187,7 @@ def _plain(values: FloatArray) -> list[float | None]:
     return [float(value) if math.isfinite(value) else None for value in values]
 
 
-def _selection(report: Report) -> dict[str, Any] | None:
+def _selection(report: ReplayReport) -> dict[str, Any] | None:
     selection = report.selection
     if selection is None:
         return None

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender, contender, contenders
-from fabcost.offline.replay.protocol import replay
-from fabcost.offline.replay.workers import Advance, Shared, Task, play_all
+from fabcost.offline.methods import PRIOR_VARIANCE, Contender, contender, contenders
+from fabcost.offline.processes import SPAWN, workers
+from fabcost.offline.replay.protocol import play
 
+Advance = Callable[[int], None]
 IntArray = npt.NDArray[np.intp]
 
 DEFAULT_POLICIES = ("fabcost", "laplace", "uniform")
 MOST_POINTS = 1000
 _FRACTIONS = (100, 30, 10, 3, 1)
 _EARLIEST = 10
+_LOOK_EVERY_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReplaySettings:
     """What is replayed.
 
     Attributes
@@ -131,43 +137,10 @@ def marks(rounds: int, wanted: Iterable[int] = ()) -> IntArray:
     return np.unique(np.rint(chosen).astype(np.intp))
 
 
-def play(
-    X: FloatArray,
-    y: FloatArray,
-    contender: Contender,
-    *,
-    seed: int,
-    rounds: int,
-    prior_variance: float = PRIOR_VARIANCE,
-    progress: Callable[[int], None] | None = None,
-) -> IntArray:
-    """Clicks so far after each round of one replay.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
-    >>> clicks = play(X, y, Contender("ADF"), seed=0, rounds=50)
-    >>> bool(clicks[-1] == y.sum())
-    True
-    """
-    learner = LEARNERS[contender.learner](Gaussian.isotropic(X.shape[1], variance=prior_variance))
-    shown = replay(
-        X,
-        y,
-        learner,
-        policy=contender.policy,
-        rng=np.random.default_rng(seed),
-        rounds=rounds,
-        progress=progress,
-    )
-    return shown.clicks
-
-
 def measure(
     X: FloatArray,
     y: FloatArray,
-    settings: Settings,
+    settings: ReplaySettings,
     *,
     jobs: int = 1,
     advance: Advance = lambda _: None,
@@ -182,7 +155,7 @@ def measure(
     --------
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
-    >>> found = measure(X, y, Settings(("adf", "uniform"), seeds=2, rounds=30))
+    >>> found = measure(X, y, ReplaySettings(("adf", "uniform"), seeds=2, rounds=30))
     >>> found.clicks["adf"].shape, found.baseline
     ((2, 30), 'uniform')
     """
@@ -191,11 +164,113 @@ def measure(
     players = contenders(settings.policies)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     tasks = [
-        Task(each, seed, rounds, settings.prior_variance)
+        _Task(each, seed, rounds, settings.prior_variance)
         for seed in seeds
         for each in players.values()
     ]
-    curves = play_all(Shared(X, y, counted), tasks, play, jobs=jobs, advance=advance)
+    curves = _play_all(_Shared(X, y, counted), tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
     clicks = {name: shaped[:, place] for place, name in enumerate(players)}
     return Replays(counted, clicks, settings.baseline)
+
+
+class _Shared(NamedTuple):
+    """What all replays have in common: the log, and the rounds at which clicks are counted."""
+
+    X: FloatArray
+    y: FloatArray
+    marks: IntArray
+
+
+class _Task(NamedTuple):
+    """One replay."""
+
+    contender: Contender
+    seed: int
+    rounds: int
+    prior_variance: float
+
+
+def _play_all(
+    shared: _Shared, tasks: Sequence[_Task], *, jobs: int, advance: Advance
+) -> list[IntArray]:
+    """Clicks at the marks for each task, in the order of the tasks.
+
+    Every replay has one thread for its linear algebra wherever it runs, so that its bits do not
+    depend on ``jobs``.
+    """
+    if not jobs >= 1:
+        raise ValueError(f"jobs is {jobs} but must be at least 1")
+    if min(jobs, len(tasks)) == 1:
+        with threadpool_limits(1):
+            return [_played(shared, task, advance) for task in tasks]
+    with tempfile.TemporaryDirectory(prefix="fabcost-") as folder:
+        for name, array in shared._asdict().items():
+            np.save(Path(folder, f"{name}.npy"), array)
+        return _played_side_by_side(folder, tasks, min(jobs, len(tasks)), advance)
+
+
+def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
+    told = 0
+
+    def progress(rounds: int) -> None:
+        nonlocal told
+        advance(rounds - told)
+        told = rounds
+
+    clicks = play(
+        shared.X,
+        shared.y,
+        task.contender,
+        seed=task.seed,
+        rounds=task.rounds,
+        prior_variance=task.prior_variance,
+        progress=progress,
+    )
+    progress(task.rounds)
+    return clicks[shared.marks - 1]
+
+
+def _played_side_by_side(
+    folder: str, tasks: Sequence[_Task], jobs: int, advance: Advance
+) -> list[IntArray]:
+    counter = SPAWN.Value("q", 0)
+    with workers(jobs, _Worker.start, folder, counter) as pool:
+        running = [pool.submit(_Worker.play, task) for task in tasks]
+        _watch(running, counter, advance)
+        return [each.result() for each in running]
+
+
+def _watch(running: Sequence[Future[IntArray]], counter: Any, advance: Advance) -> None:
+    """Tell of progress until all is done; the first failure is raised at once."""
+    told, pending = 0, set(running)
+    while pending:
+        done, pending = wait(pending, _LOOK_EVERY_SECONDS, FIRST_COMPLETED)
+        for each in done:
+            each.result()
+        advance(counter.value - told)
+        told = counter.value
+
+
+class _Worker:
+    """What a process keeps between its replays."""
+
+    shared: _Shared
+    counter: Any
+
+    @classmethod
+    def start(cls, folder: str, counter: Any) -> None:
+        # As plain arrays: indexing a memmap object is several times slower.
+        arrays = (
+            np.asarray(np.load(Path(folder, f"{name}.npy"), mmap_mode="r"))
+            for name in _Shared._fields
+        )
+        cls.shared, cls.counter = _Shared(*arrays), counter
+
+    @classmethod
+    def play(cls, task: _Task) -> IntArray:
+        def advance(rounds: int) -> None:
+            with cls.counter.get_lock():
+                cls.counter.value += rounds
+
+        return _played(cls.shared, task, advance)

@@ -9,11 +9,13 @@ import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 from fabcost.impressions import FloatArray
+from fabcost.offline.logs.impressions import ReplayLog
 
 SHARE = 0.1
 MOST_ROWS = 20_000
 TREES = 200
 _LEAST_IN_LEAF = 5
+_SELECTION_STREAM = 1
 
 
 class Selection(NamedTuple):
@@ -67,3 +69,15 @@ def select(
     best = 1 + np.argsort(-importance[1:], kind="stable")[:many]
     columns = np.append(0, np.sort(best))
     return Selection(columns, importance[columns], rows)
+
+
+def chosen(
+    log: ReplayLog, features: int | None, *, seed: int, jobs: int = 1
+) -> tuple[Selection | None, FloatArray, FloatArray]:
+    """The features and outcomes to replay, and how they were chosen."""
+    if features is None:
+        return None, log.X, log.y
+    rng = np.random.default_rng([seed, _SELECTION_STREAM])
+    selection = select(log.X, log.y, features, rng=rng, jobs=jobs)
+    unseen = np.delete(np.arange(log.y.size), selection.rows)
+    return selection, np.ascontiguousarray(log.X[np.ix_(unseen, selection.columns)]), log.y[unseen]

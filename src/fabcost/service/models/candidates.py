@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from fabcost.features.folded import FoldedRows
+from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.kinds import Term
 from fabcost.features.reader import Reader, ReadItems

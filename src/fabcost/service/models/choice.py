@@ -9,7 +9,7 @@ import numpy as np
 
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.streams import Streams
-from fabcost.features.folded import FoldedRows
+from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.wire.messages import Arm

@@ -1,4 +1,4 @@
-"""Rows of a log that a service exported: which count, and what each says."""
+"""Rounds in the rows of an exported log: which of them count, and what each says."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fabcost.offline.logs.faults import outcome
-from fabcost.offline.logs.rows import Record
+from fabcost.features.tables.cells import outcome
 
 #: The columns by which an export is recognised; all of them are read.
 EXPORTED = (
@@ -29,11 +28,12 @@ EXPORTED = (
 # Probabilities of logs from elsewhere may be rounded.
 _ROUNDING = 1e-3
 
+Record = dict[str, Any]
 Features = dict[str, Any]
 Numbered = tuple[int, Record]
 
 
-class Round(NamedTuple):
+class ExportedRound(NamedTuple):
     """A decision among candidates.
 
     Attributes
@@ -55,12 +55,12 @@ class Round(NamedTuple):
     missing: frozenset[str]
 
 
-class RowError(ValueError):
-    """What is wrong with a row: the column and its value, and what was expected."""
+class RoundError(ValueError):
+    """What is wrong with a round: the column and what it is, and what it must be."""
 
     def __init__(self, column: str, found: str, expected: str) -> None:
-        super().__init__(f"{column} {found} {expected}")
-        self.kind = f"{column} {expected}"
+        super().__init__(f"{column} {found} but must {expected}")
+        self.parts = (column, found, expected)
 
 
 def countable(records: Sequence[Record]) -> tuple[list[Numbered], list[str]]:
@@ -93,8 +93,8 @@ def _is_imported(record: Record) -> bool:
     return bool(record["arm"] == "imported")
 
 
-def round_of(record: Record) -> Round:
-    """What a row says, or a `RowError`.
+def round_of(record: Record) -> ExportedRound:
+    """What a row says, or a `RoundError`.
 
     Examples
     --------
@@ -111,11 +111,11 @@ def round_of(record: Record) -> Round:
     excluded = set(record["excluded"] or ())
     offered = {name: p for name, p in chances.items() if name not in excluded}
     if sum(offered.values()) < 1.0 - _ROUNDING:
-        raise RowError("excluded", f"is {sorted(excluded)}", "but must have no probability")
+        raise RoundError("excluded", f"is {sorted(excluded)}", "have no probability")
     reward = outcome(record["reward"])
     if reward is None:
-        raise RowError("reward", f"is {record['reward']}", "but must be 0 or 1")
-    return Round(
+        raise RoundError("reward", f"is {record['reward']}", "be 0 or 1")
+    return ExportedRound(
         action=record["action"],
         reward=reward,
         context=_flat("context", _decoded(record, "context")),
@@ -130,14 +130,14 @@ def _chances(record: Record, candidates: Features) -> dict[str, float]:
     given, action = record["propensities"], record["action"]
     if len(given) != len(candidates):
         found = f"are {len(given)} for {len(candidates)} candidates"
-        raise RowError("propensities", found, "but must be one for each")
+        raise RoundError("propensities", found, "be one for each")
     if not all(p is not None and 0.0 <= p <= 1.0 for p in given):
-        raise RowError("propensities", f"are {given}", "but must lie in [0, 1]")
+        raise RoundError("propensities", f"are {given}", "lie in [0, 1]")
     if abs(sum(given) - 1.0) > _ROUNDING:
-        raise RowError("propensities", f"add up to {sum(given):.6g}", "but must add up to 1")
+        raise RoundError("propensities", f"add up to {sum(given):.6g}", "add up to 1")
     chances = dict(zip(candidates, given, strict=True))
     if not chances.get(action, 0.0) > 0.0:
-        raise RowError("action", f"is {action}", "but must be a candidate of nonzero probability")
+        raise RoundError("action", f"is {action}", "be a candidate of nonzero probability")
     return chances
 
 
@@ -151,14 +151,14 @@ def _decoded(record: Record, column: str) -> Features:
     except (TypeError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise RowError(column, f"is {str(record[column])[:40]!r}", "but must be a JSON object")
+        raise RoundError(column, f"is {str(record[column])[:40]!r}", "be a JSON object")
     return found
 
 
 def _flat(column: str, found: Any) -> Features:
     if not isinstance(found, dict):
-        raise RowError(column, f"has {found!r}", "but must have features by name")
+        raise RoundError(column, f"has {found!r}", "have features by name")
     for name, value in found.items():
         if isinstance(value, dict | list):
-            raise RowError(column, f"has {name} = {value!r}", "but must have plain values")
+            raise RoundError(column, f"has {name} = {value!r}", "have plain values")
     return found

@@ -57,7 +57,7 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
     Terms(labels=['x', ''], codes=array([0, 1]), numbers=array([3., 0.]))
     >>> read_table(reader, Table.of({"x": [3, "old"]}))
     Traceback (most recent call last):
-    fabcost.features.tables.encoding.RowError: row 2: item feature 'x' is 'old' but must be a number
+    fabcost.features.encoding.RowError: row 2: item feature 'x' is 'old' but must be a number
     """
     _check_known(reader, table)
     faults: list[tuple[int, int, RowError]] = []

@@ -16,8 +16,8 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Catalogue:
-    """Ids of the items, their features as numbers, one row each.
+class Items:
+    """Ids of the items, and their features as numbers, one row each.
 
     An id whose features differ between rounds has several rows.
     """
@@ -51,7 +51,7 @@ class Log:
 
     Examples
     --------
-    >>> items = Catalogue(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
+    >>> items = Items(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
     >>> log = Log(
     ...     np.ones(1), np.ones(1), np.array([2]), np.array([0]), np.array([[9.0]]),
     ...     [np.array([0, 2])], items, Counter()
@@ -69,7 +69,7 @@ class Log:
     situation: Places
     contexts: FloatArray
     offered: Sequence[Places]
-    catalogue: Catalogue
+    items: Items
     skipped: Counter[str]
     crosses: bool = False
     chances: Sequence[FloatArray] | None = None
@@ -81,7 +81,7 @@ class Log:
 
     def rows(self, situation: int) -> FloatArray:
         """The features of `candidates`: (1, context, item), and the products if asked for."""
-        items = self.catalogue.features[self.offered[situation]]
+        items = self.items.features[self.offered[situation]]
         context = self.contexts[situation]
         if self.crosses:
             return crossed(context, items)
@@ -104,5 +104,5 @@ class Log:
 
     def is_item(self, situation: int, name: str) -> FloatArray:
         """1 for the candidate of that id, 0 for the others."""
-        ids = self.catalogue.ids
+        ids = self.items.ids
         return np.array([float(ids[each] == name) for each in self.candidates(situation)])

@@ -11,13 +11,15 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate, LoggedRound
-from fabcost.offline.evaluate.alarms import warnings_of
-from fabcost.offline.evaluate.outlooks import Advance, Outlook, outlooks_of, prior_of
-from fabcost.offline.evaluate.rounds import Log
-from fabcost.offline.evaluate.settings import Settings, Target
-from fabcost.offline.evaluate.support import Support
+from fabcost.offline.evaluate.outlook import Advance, Outlook, Support, outlooks_of, prior_of
+from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.logs.rounds import Log
 
-__all__ = ["Evaluation", "Finding", "Settings", "Target", "evaluated"]
+# Honest weights average 1 within this many standard errors: 6 in 100,000 policies would not.
+_WEIGHT_ALARM = 4.0
+# What is uncovered moves ips by at most its share: less than this is not worth a warning.
+_UNCOVERED = 0.001
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Evaluation:
     """What was found on a log, and how."""
 
     log: Log
-    settings: Settings
+    settings: EvaluationSettings
     findings: list[Finding] = field(default_factory=list)
     mean_weights: dict[str, Estimate] = field(default_factory=dict)
     supports: dict[str, Support | None] = field(default_factory=dict)
@@ -47,11 +49,14 @@ class Evaluation:
     def warnings(self) -> Iterator[str]:
         """What makes estimates doubtful."""
         for name, weight in self.mean_weights.items():
-            yield from warnings_of(name, weight, self.supports[name])
+            yield from _warnings(name, weight, self.supports[name])
 
 
 def evaluated(
-    log: Log, targets: Sequence[Target], settings: Settings, advance: Advance = lambda _: None
+    log: Log,
+    targets: Sequence[Target],
+    settings: EvaluationSettings,
+    advance: Advance = lambda _: None,
 ) -> Evaluation:
     """Every target by every estimator; a target that learns by replay only."""
     _check_items(log, targets)
@@ -73,7 +78,9 @@ def evaluated(
     return result
 
 
-def _estimates(log: Log, name: str, outlook: Outlook, settings: Settings) -> dict[str, Estimate]:
+def _estimates(
+    log: Log, name: str, outlook: Outlook, settings: EvaluationSettings
+) -> dict[str, Estimate]:
     logged = (log.reward, log.propensity, outlook.target)
     model = (outlook.predicted, outlook.value)
     level, clip, least = settings.level, settings.clip, settings.least_propensity
@@ -95,7 +102,7 @@ def _estimates(log: Log, name: str, outlook: Outlook, settings: Settings) -> dic
     return {estimator: ways[estimator]() for estimator in settings.estimators}
 
 
-def _learning(log: Log, target: Target, settings: Settings, advance: Advance) -> Estimate:
+def _learning(log: Log, target: Target, settings: EvaluationSettings, advance: Advance) -> Estimate:
     bandit = Bandit(
         FabCost(prior_of(log, settings)), policy=target.policy, seed=settings.stream(target.name)
     )
@@ -119,5 +126,33 @@ def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
 
 def _check_items(log: Log, targets: Sequence[Target]) -> None:
     for target in targets:
-        if target.item is not None and target.item not in log.catalogue.ids:
+        if target.item is not None and target.item not in log.items.ids:
             raise ValueError(f"policy {target.name}: there is no item {target.item!r}")
+
+
+def _warnings(name: str, weight: Estimate, support: Support | None) -> Iterator[str]:
+    """Complaints about the policy ``name``, whose weights average ``weight``."""
+    expected = 1.0 if support is None else support.share
+    leeway = _WEIGHT_ALARM * weight.standard_error if support is None else support.leeway()
+    if abs(weight.value - expected) > leeway + _ROUNDING:
+        yield (
+            f"the weights of {name} average {weight.value:.3g} instead of {expected:.3g}: the "
+            "propensities or the candidates do not fit this log"
+        )
+    if support is not None:
+        yield from _uncovered(name, support)
+
+
+def _uncovered(name: str, support: Support) -> Iterator[str]:
+    decided = float(support.decided.mean())
+    if 1.0 - decided > _UNCOVERED:
+        yield (
+            f"{name} has no candidate in {1.0 - decided:.1%} of the rounds: only snips and replay, "
+            "which are of the others, mean anything"
+        )
+    if decided - support.share > _UNCOVERED:
+        yield (
+            f"{decided - support.share:.1%} of what {name} would choose had no chance in this log: "
+            "ips counts it as no reward, snips and replay leave it out, dr and dm take the model's "
+            "word for it; a floor above 0 gives every candidate a chance"
+        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fabcost.features.encoding import terms_of
 from fabcost.features.kinds import (
     Boolean,
     Categorical,
@@ -20,8 +22,11 @@ from fabcost.features.kinds import (
     is_missing,
 )
 from fabcost.features.tables.columns import Column
-from fabcost.features.tables.encoding import terms_of
 from fabcost.features.tables.table import Table
+
+_A_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})([T ]\d{1,2}:\d{2}.*)?"
+)
 
 
 class Asked(NamedTuple):
@@ -84,6 +89,7 @@ def _feature(name: str, column: Column, asked: Asked) -> Feature:
     if column.numbers is not None:
         return _numeric(Numeric(name, role, missing), column)
     present = [value for value in column.coded.values if not is_missing(value)]
+    _check_no_dates(name, present)
     if all(isinstance(value, bool | np.bool_) for value in present):
         return Boolean(name, role, missing)
     if all(isinstance(value, str) for value in present):
@@ -92,6 +98,22 @@ def _feature(name: str, column: Column, asked: Asked) -> Feature:
             return Text(name, role, missing)
         return Categorical(name, role, missing, levels=levels, other=asked.other)
     return _numeric(Numeric(name, role, missing), column)
+
+
+def _check_no_dates(name: str, values: list[Any]) -> None:
+    """Dates would be so many categories that never come again: no one wants that by accident."""
+    dates = [value for value in values if _is_date(value)]
+    if 2 * len(dates) > len(values):
+        raise ValueError(
+            f"column {name!r} holds dates, such as {dates[0]}: drop it, or put in its place what "
+            "matters of them, such as the hour, the weekday or an age"
+        )
+
+
+def _is_date(value: Any) -> bool:
+    if isinstance(value, str):
+        return _A_DATE.fullmatch(value.strip()) is not None
+    return isinstance(value, np.datetime64) or hasattr(value, "isoformat")
 
 
 def _presence(column: Column) -> tuple[bool, bool]:

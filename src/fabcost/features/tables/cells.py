@@ -1,0 +1,166 @@
+"""Cells of a file made clean, by one rule for every format: numbers, booleans, words, missing.
+
+Only what reads files imports this module: it needs pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fabcost.features.kinds import LARGEST_NUMBER
+from fabcost.impressions import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+#: How files write that a value is missing, in lower case.
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
+#: How they write a miss and a click, or false and true, in words; in lower case.
+WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
+
+AN_OUTCOME = "be an outcome: 0 or 1, true or false, yes or no"
+A_NUMBER = f"be a finite number of magnitude at most {LARGEST_NUMBER:g}, or missing"
+
+_NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)$"
+_INTEGER = r"^-?\d{1,18}$"
+
+
+class Cells(NamedTuple):
+    """A clean column, null where a cell is missing, and which of its cells are wrong."""
+
+    values: Any
+    wrong: BoolArray
+
+
+def clean(name: str, column: Any) -> Cells:
+    """What a column of a file holds.
+
+    Numbers, if more than half of the cells that are not missing are numbers: then every other one
+    must be a finite number too.  Booleans, if all are words for true or false.  Else text.
+
+    Examples
+    --------
+    >>> clean("age", pa.array(["3", "N/A", "old", "5.5"])).wrong.tolist()
+    [False, False, True, False]
+    >>> clean("make", pa.array(["kia", " ford ", "?"])).values.to_pylist()
+    ['kia', 'ford', None]
+    """
+    given = _combined(column)
+    if pa.types.is_temporal(given.type):  # a schema says what it thinks of dates
+        return Cells(given, np.zeros(len(given), dtype=bool))
+    if pa.types.is_boolean(given.type):
+        return Cells(given, np.zeros(len(given), dtype=bool))
+    if _is_numeric(given.type):
+        floats = _floats(given)
+        return _checked(given, floats, ~np.isnan(floats))
+    return _clean_text(texts(name, given))
+
+
+def texts(name: str, column: Any) -> Any:
+    """A column as strings without the spaces around them, null where one is missing.
+
+    Examples
+    --------
+    >>> texts("id", pa.array([" a", "NA", "b"])).to_pylist()
+    ['a', None, 'b']
+    """
+    given = _combined(column)
+    try:
+        trimmed = pc.utf8_trim_whitespace(pc.cast(given, pa.string()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ValueError(
+            f"column {name!r} has type {given.type} but must be numbers, booleans or text: drop it"
+        ) from error
+    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+
+
+def numbers(name: str, column: Any) -> FloatArray:
+    """A column as floats, NaN where a cell is no number.
+
+    Examples
+    --------
+    >>> numbers("p", pa.array(["0.5", "often", None]))
+    array([0.5, nan, nan])
+    """
+    words = texts(name, column)
+    return _floats(_only(words, _matches(words, _NUMBER)))
+
+
+def outcomes(column: Any) -> tuple[FloatArray, BoolArray]:
+    """The outcome of each cell, 0 or 1, and which cells are none.
+
+    Examples
+    --------
+    >>> outcomes(pa.array(["yes", "No", "maybe", "1"]))
+    (array([1., 0., 0., 1.]), array([False, False,  True, False]))
+    """
+    coded = _combined(column).dictionary_encode()
+    known = [outcome(value) for value in coded.dictionary.to_pylist()]
+    values = np.array([np.nan if each is None else each for each in known] + [np.nan])
+    places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+    read = values[places]
+    wrong = np.isnan(read)
+    return np.where(wrong, 0.0, read), wrong
+
+
+def outcome(value: Any) -> float | None:
+    """One cell as 0 or 1, or None if it is neither."""
+    text = str(value).strip().lower()
+    try:
+        number = WORDS[text] if text in WORDS else float(text)
+    except ValueError:
+        return None
+    return number if number in (0.0, 1.0) else None
+
+
+def _clean_text(words: Any) -> Cells:
+    present, numeric = _mask(words.is_valid()), _matches(words, _NUMBER)
+    if 2 * numeric.sum() > present.sum():
+        shown = _only(words, numeric)
+        whole = _matches(words, _INTEGER)[numeric].all()
+        return _checked(pc.cast(shown, pa.int64()) if whole else None, _floats(shown), present)
+    none_wrong = np.zeros(len(words), dtype=bool)
+    lower = pc.utf8_lower(words)
+    if present.any() and set(lower.unique().to_pylist()) <= {*WORDS, None}:
+        is_true = pc.is_in(lower, value_set=pa.array([w for w, each in WORDS.items() if each]))
+        return Cells(pc.if_else(words.is_valid(), is_true, pa.scalar(None, pa.bool_())), none_wrong)
+    return Cells(words, none_wrong)
+
+
+def _checked(exact: Any | None, floats: FloatArray, present: BoolArray) -> Cells:
+    """Numbers, as they are if they are ``exact`` in a type of their own."""
+    sound = present & (np.abs(floats) <= LARGEST_NUMBER)
+    values = pa.array(floats) if exact is None else exact
+    return Cells(_only(values, sound), present & ~sound)
+
+
+def _only(values: Any, wanted: BoolArray) -> Any:
+    """The values that are wanted; null instead of the others."""
+    return values if wanted.all() else pc.if_else(pa.array(wanted), values, None)
+
+
+def _matches(words: Any, pattern: str) -> BoolArray:
+    return _mask(pc.match_substring_regex(words, pattern).fill_null(False))
+
+
+def _floats(column: Any) -> FloatArray:
+    return np.asarray(pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False))
+
+
+def _mask(column: Any) -> BoolArray:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _combined(column: Any) -> Any:
+    flat = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return flat.dictionary_decode() if pa.types.is_dictionary(flat.type) else flat
