@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -66,9 +67,9 @@ def tracing() -> Iterator[Trace]:
 class Walk:
     """A server that is asked, and nothing else: it does not look for what is overdue."""
 
-    def __init__(self, trace: Trace, server: Running) -> None:
+    def __init__(self, trace: Trace, server: Running, http: httpx.Client) -> None:
         self._trace = trace
-        self._http = server.client()
+        self._http = http
         self._service = server.service
         self._service._loop.call_soon_threadsafe(self._service._sweeping.cancel)
         self._post("/v1/models", {"name": "cars", "settings": {}}, 201)
@@ -110,8 +111,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def flows(database: Path) -> dict[str, set[str]]:
     """The modules of each flow."""
-    with tracing() as trace, running(Settings(database=str(database))) as server:
-        walk = Walk(trace, server)
+    settings = Settings(database=str(database))
+    with tracing() as trace, running(settings) as server, server.client() as http:
+        walk = Walk(trace, server, http)
         asked = {"decision": walk.decide, "feedback": walk.feed, "rank": walk.rank}
         found = {name: always(ask) for name, ask in asked.items()}
     return {**found, "start": started(database), "observe": observed()}

@@ -17,10 +17,10 @@ from fabcost.service.models.listing import in_full
 from fabcost.service.models.load import Loaded, make
 from fabcost.service.models.memory import Memory
 from fabcost.service.models.model import Model
-from fabcost.service.reading import Reading
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import StoredDecision
+from fabcost.service.threads import Reading
 from fabcost.service.writer.requests import Call, Count
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (

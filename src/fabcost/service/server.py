@@ -19,7 +19,7 @@ from fabcost.service.apart import apart
 from fabcost.service.http.app import application
 from fabcost.service.http.door import Door
 from fabcost.service.http.gate import Gate
-from fabcost.service.listening import run
+from fabcost.service.listener import run
 from fabcost.service.logs import forward
 from fabcost.service.progress import Progress
 from fabcost.service.service import Service

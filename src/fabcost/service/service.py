@@ -10,17 +10,17 @@ from typing import Any
 
 from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
-from fabcost.service.deciding import Deciding
-from fabcost.service.exchanging import Exchanging
-from fabcost.service.managing import Managing
 from fabcost.service.metrics import Metrics
 from fabcost.service.models import views
+from fabcost.service.models.decisions import Deciding
 from fabcost.service.models.load import load_all
+from fabcost.service.models.registry import Managing
+from fabcost.service.models.transfers import Exchanging
 from fabcost.service.progress import Progress
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.protocol import Store
 from fabcost.service.viewing import Viewing
-from fabcost.service.writer.ledger import Deleted, Ledger
+from fabcost.service.writer.journal import Deleted, Ledger
 from fabcost.service.writer.requests import Call, Expire
 from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
 from fabcost.service.writer.writer import Writer, tell_quietly
@@ -46,7 +46,7 @@ class Service(Managing, Deciding, Viewing, Exchanging):
     tell
         Told in words of what an operator should know.
     **parts
-        Of `fabcost.service.deciding.Deciding`.
+        Of `fabcost.service.models.decisions.Deciding`.
     """
 
     def __init__(self, *, park_seconds: float, tell: Callable[[str], object], **parts: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.models.registry import ITEMS_AT_ONCE
 from fabcost.service.service import Service
 from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import ModelSettings

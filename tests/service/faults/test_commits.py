@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.models.registry import ITEMS_AT_ONCE
 from fabcost.service.service import Service
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import Record

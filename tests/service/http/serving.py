@@ -20,7 +20,7 @@ from structlog.typing import FilteringBoundLogger
 from fabcost.service.addresses import address_of, bind
 from fabcost.service.http.app import application
 from fabcost.service.http.gate import Gate
-from fabcost.service.listening import Server, configuration
+from fabcost.service.listener import Server, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import keys_in_force, start_service, warm_up
 from fabcost.service.settings import Settings

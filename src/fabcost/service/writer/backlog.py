@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
-from fabcost.service.writer.ledger import Ledger
+from fabcost.service.writer.journal import Ledger
 from fabcost.service.writer.requests import Awaiting, Write
 
 _MOST_AT_ONCE = 1024

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fabcost.service.writer.backlog import Backlog
-from fabcost.service.writer.ledger import Ledger, Relisted
+from fabcost.service.writer.journal import Ledger, Relisted
 from fabcost.service.writer.observer import Observer
 from fabcost.service.writer.requests import (
     Activate,

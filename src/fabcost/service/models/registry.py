@@ -15,7 +15,7 @@ from fabcost.service.models import views
 from fabcost.service.models.model import Model
 from fabcost.service.store.protocol import Store
 from fabcost.service.store.rows import ItemRow, KeyRow
-from fabcost.service.writer.ledger import Deleted, Relisted
+from fabcost.service.writer.journal import Deleted, Relisted
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
