@@ -61,7 +61,7 @@ def tracing() -> Iterator[Trace]:
         yield trace
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 class Walk:
@@ -71,7 +71,7 @@ class Walk:
         self._trace = trace
         self._http = http
         self._service = server.service
-        self._service._loop.call_soon_threadsafe(self._service._sweeping.cancel)
+        self._service.loop.call_soon_threadsafe(self._service._upkeep._sweeping.cancel)
         self._post("/v1/models", {"name": "cars", "settings": {}}, 201)
         assert self._http.put("/v1/models/cars/items", json={"items": ITEMS}).status_code == 200
         self.decide()

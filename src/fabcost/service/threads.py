@@ -1,11 +1,14 @@
-"""A connection for looking, and the one thread that uses it."""
+"""Threads beside the event loop: for long work, and for what is read from the database."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from fabcost.service.store.protocol import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
@@ -13,8 +16,43 @@ from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 T = TypeVar("T")
 
 
-class Reading:
-    """Asks a database, one after the other in the order of asking.
+async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns, called in a thread of its own.
+
+    Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
+    behind when the process ends.
+
+    Examples
+    --------
+    >>> asyncio.run(run_apart(sum, [1, 2]))
+    3
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            settle = partial(_settle, done, function(*arguments), None)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            settle = partial(_settle, done, None, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle)
+
+    threading.Thread(target=run, name="apart", daemon=True).start()
+    return await done
+
+
+def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
+
+
+class StoreThread:
+    """A connection and the thread that uses it; asked one after the other, in the order of asking.
 
     Parameters
     ----------
@@ -27,18 +65,26 @@ class Reading:
     --------
     >>> import tempfile
     >>> from fabcost.service.store.address import store_at
+    >>> async def models(address: str) -> list[Any]:
+    ...     thread = await StoreThread.start(store_at(address), "reader")
+    ...     try:
+    ...         return await thread.ask(lambda store: store.models())
+    ...     finally:
+    ...         thread.close()
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = store_at(f"{folder}/fabcost.db")
-    ...     store.open(take_over=False)
-    ...     reading = Reading(store, "reader")
-    ...     asyncio.run(reading.ask(lambda store: store.models()))
-    ...     reading.close()
+    ...     asyncio.run(models(f"{folder}/fabcost.db"))
     []
     """
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, name)
+
+    @classmethod
+    async def start(cls, store: Store, name: str) -> StoreThread:
+        """Open a store, and have a thread for it."""
+        await asyncio.to_thread(store.open, take_over=False)
+        return cls(store, name)
 
     async def ask(self, function: Callable[[Store], T]) -> T:
         """What the function finds; it is tried again on a new connection if this one broke."""

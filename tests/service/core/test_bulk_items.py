@@ -27,7 +27,7 @@ async def vans(service: Service) -> None:
 
 
 def in_memory(service: Service, model: str) -> list[tuple[str, Any]]:
-    return list(service._models[model].catalogue.items.items())
+    return list(service._registry.of(model).catalogue.items.items())
 
 
 def in_database(address: str, model: str) -> list[tuple[str, Any]]:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class Published:
     belief: Gaussian
     time: float = 0.0
 
-    @property
+    @cached_property
     def version(self) -> str:
         """How decisions name it."""
         return f"{self.lsn}.{self.refreshes}"

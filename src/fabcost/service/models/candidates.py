@@ -22,8 +22,8 @@ from fabcost.wire.messages import DecisionRequest, Record
 _encoder = msgspec.json.Encoder()
 
 
-class Chosen(NamedTuple):
-    """What is written down of a chosen item, as JSON: its row, and its features in a catalogue."""
+class WrittenItem(NamedTuple):
+    """What is kept of a chosen item, as JSON: its row, and its features in a catalogue."""
 
     row: str
     features: Raw | None
@@ -45,21 +45,21 @@ class Scene(NamedTuple):
     memory: Memory
     listed: str | None = None
 
-    def at(self, place: int) -> Chosen:
+    def at(self, place: int) -> WrittenItem:
         """The candidate at a place, as it is written down."""
         if self.key is None:
             return self._written(place)
         key = (*self.key, place)
-        found: Chosen | None = self.memory.get(key)
+        found: WrittenItem | None = self.memory.get(key)
         if found is None:
             found = self._written(place)
             size = len(found.row) + (0 if found.features is None else len(found.features))
             self.memory.put(key, found, size)
         return found
 
-    def _written(self, place: int) -> Chosen:
+    def _written(self, place: int) -> WrittenItem:
         row = encoded(Impression.of(self.rows.row(place)))
-        return Chosen(row, None if self.items is None else _raw(self.items[self.names[place]]))
+        return WrittenItem(row, None if self.items is None else _raw(self.items[self.names[place]]))
 
     @property
     def size(self) -> int:
