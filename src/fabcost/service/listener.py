@@ -22,13 +22,7 @@ _WAITING_CONNECTIONS = 2048
 
 
 class CannotStartError(Exception):
-    """A server that must not start as it is set, and what to do about it.
-
-    Examples
-    --------
-    >>> str(CannotStartError("port 80 is taken"))
-    'port 80 is taken'
-    """
+    """A server that must not start as it is set, and what to do about it."""
 
 
 def is_loopback(host: str) -> bool:
@@ -47,15 +41,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address; port 0 is any that is free.
-
-    Examples
-    --------
-    >>> bound = bind("127.0.0.1", 0)
-    >>> bound.getsockname()[0]
-    '127.0.0.1'
-    >>> bound.close()
-    """
+    """A socket that listens at an address; port 0 is any that is free."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -73,14 +59,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address_of(bound: socket.socket) -> str:
-    """Where to point a browser.
-
-    Examples
-    --------
-    >>> with bind("127.0.0.1", 0) as bound:
-    ...     address_of(bound)[:17]
-    'http://127.0.0.1:'
-    """
+    """Where to point a browser."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 

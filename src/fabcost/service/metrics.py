@@ -29,17 +29,7 @@ _REFRESHES = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
 class RequestTimes(Collector):
     """Times of requests by the template of their route, method and class of status.
 
-    Parameters
-    ----------
-    bounds
-        Upper bounds of the buckets, in seconds.
-
-    Examples
-    --------
-    >>> times = RequestTimes([0.1, 1.0])
-    >>> times.add("/healthz", "GET", 200, 0.5)
-    >>> [(each.name, each.value) for each in next(times.collect()).samples][1]
-    ('fabcost_request_seconds_bucket', 1)
+    ``bounds`` are those of the buckets from above, in seconds.
     """
 
     def __init__(self, bounds: Sequence[float]) -> None:
@@ -48,7 +38,7 @@ class RequestTimes(Collector):
         self._sums: dict[tuple[str, str, int], float] = {}
 
     def add(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count a request by the class of its status, as ``2xx``."""
         key = (route, method, status // 100)
         counts = self._counts.get(key)
         if counts is None:
@@ -73,15 +63,7 @@ class RequestTimes(Collector):
 
 
 class DecisionCounts(Collector):
-    """Decisions by model and arm, and the entropy of choices by model.
-
-    Examples
-    --------
-    >>> counts = DecisionCounts()
-    >>> counts.add("news", "bandit", True, 0.5)
-    >>> [[(each.name, each.value) for each in one.samples] for one in counts.collect()][0]
-    [('fabcost_decisions_total', 1)]
-    """
+    """Decisions by model and arm, and the entropy of choices by model."""
 
     def __init__(self) -> None:
         self._decisions: dict[tuple[str, str, bool | None], int] = {}
@@ -146,10 +128,11 @@ class Metrics:
         self._make_counters()
         self._make_gauges()
         self._make_distributions()
-        self._requests = RequestTimes(_LATENCIES)
-        self._decisions = DecisionCounts()
-        self.registry.register(self._requests)
+        requests, self._decisions = RequestTimes(_LATENCIES), DecisionCounts()
+        self.registry.register(requests)
         self.registry.register(self._decisions)
+        self.requested = requests.add
+        self.decided = self._decisions.add
 
     def _make_counters(self) -> None:
         self._feedback = Counter(
@@ -194,10 +177,6 @@ class Metrics:
             buckets=_LATENCIES,
         )
 
-    def decided(self, model: str, arm: str, durable: bool | None, entropy: float | None) -> None:
-        """Count a decision; see `DecisionCounts.add`."""
-        self._decisions.add(model, arm, durable, entropy)
-
     def fed_back(self, model: str, status: str) -> None:
         """Count feedback."""
         self._feedback.labels(model, status).inc()
@@ -231,10 +210,6 @@ class Metrics:
     def clock_ahead(self, seconds: float) -> None:
         """Say by how much time is ahead of the system's clock."""
         self._clock_ahead.set(seconds)
-
-    def requested(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request by the template of its route and the class of its status, as ``2xx``."""
-        self._requests.add(route, method, status, seconds)
 
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""

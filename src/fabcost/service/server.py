@@ -79,15 +79,7 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
 
 
 def keys_in_force(database: str) -> int | None:
-    """How many API keys a database has that are not revoked; None if it never had any.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(keys_in_force(f"{folder}/new.db"))
-    None
-    """
+    """How many API keys a database has that are not revoked; None if it never had any."""
     store = store_at(database)
     store.open(take_over=False)
     try:
@@ -172,10 +164,6 @@ async def warm_up() -> None:
     """Load or compile all kernels, the last by one round of a service that is thrown away.
 
     Decisions would otherwise wait for that, each for a second or more.
-
-    Examples
-    --------
-    >>> asyncio.run(warm_up())
     """
     warmup.warm_up()
     with tempfile.TemporaryDirectory() as folder:

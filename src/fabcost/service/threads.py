@@ -21,11 +21,6 @@ async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
 
     Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
     behind when the process ends.
-
-    Examples
-    --------
-    >>> asyncio.run(run_apart(sum, [1, 2]))
-    3
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -52,29 +47,7 @@ def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None)
 
 
 class StoreThread:
-    """A connection and the thread that uses it; asked one after the other, in the order of asking.
-
-    Parameters
-    ----------
-    store
-        A connection of its own, open.
-    name
-        Of the thread.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from fabcost.service.store.address import store_at
-    >>> async def models(address: str) -> list[Any]:
-    ...     thread = await StoreThread.start(store_at(address), "reader")
-    ...     try:
-    ...         return await thread.ask(lambda store: store.models())
-    ...     finally:
-    ...         thread.close()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     asyncio.run(models(f"{folder}/fabcost.db"))
-    []
-    """
+    """A connection and the thread that uses it, asked one after the other."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store

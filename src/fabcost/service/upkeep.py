@@ -29,16 +29,7 @@ _AHEAD = (
 class Upkeep:
     """Expires what is due, deletes what is marked, and follows the system's clock.
 
-    Parameters
-    ----------
-    decisions, writer
-        Those that wait, and who writes what becomes of them.
-    clock, metrics
-        Time, and what is measured.
-    tell
-        Told in words of a clock that was set back.
-    park_seconds
-        How long feedback waits for a decision that is not there yet.
+    Feedback waits ``park_seconds`` for a decision that is not there yet.
     """
 
     def __init__(

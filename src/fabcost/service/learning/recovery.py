@@ -29,46 +29,8 @@ _MOST_BEHIND = 20_000
 _ROWS = ("X", "y")
 
 
-def fresh(settings: ModelSettings, width: int) -> FabCost:
-    """The learner of a new model, with a weight for each declared column.
-
-    Examples
-    --------
-    >>> fresh(ModelSettings(prior_variance=4.0), 2).posterior.sd
-    array([2., 2.])
-    """
-    return FabCost(
-        Gaussian.isotropic(width, variance=settings.prior_variance),
-        refresh=settings.refresh.schedule(),
-        moments=settings.moments,
-        window=settings.window,
-    )
-
-
-def snapshot(learner: FabCost) -> bytes:
-    """The learner without the rows that the log has.
-
-    Examples
-    --------
-    >>> snapshot(FabCost(Gaussian.isotropic(2)))[:18]
-    b'fabcost-snapshot 1'
-    """
-    settings, arrays = learner.state()
-    kept = {name: array for name, array in arrays.items() if name not in _ROWS}
-    return archive.pack(FORMAT, settings, kept)
-
-
 class StoppedLoadingError(Exception):
-    """Nobody waits for the models any more.
-
-    Examples
-    --------
-    >>> progress = Progress()
-    >>> progress.stop()
-    >>> progress.begin(models=3)
-    Traceback (most recent call last):
-    fabcost.service.learning.recovery.StoppedLoadingError
-    """
+    """Nobody waits for the models any more."""
 
 
 class Progress:
@@ -91,7 +53,7 @@ class Progress:
 
     def __init__(self) -> None:
         self._text = "loading"
-        self.models = self._done = 0
+        self._models = self._done = 0
         self._after = self._to = 0
         self._stopped = False
 
@@ -104,7 +66,7 @@ class Progress:
 
     def begin(self, *, models: int) -> None:
         """So many models are to be loaded."""
-        self.models = models
+        self._models = models
         self._say()
 
     def replay(self, *, after: int, to: int) -> None:
@@ -123,7 +85,7 @@ class Progress:
     def _say(self, more: str = "") -> None:
         if self._stopped:
             raise StoppedLoadingError
-        self._text = f"loading, {self._done} of {self.models} models{more}"
+        self._text = f"loading, {self._done} of {self._models} models{more}"
 
 
 class Recovery:
@@ -185,8 +147,7 @@ class Recovery:
 
     def provisional(self, head: int, failure: Exception) -> Learning:
         """From the prior, where the log cannot be learnt; nothing of it is ever written."""
-        prior = Gaussian.isotropic(self._width, variance=self._settings.prior_variance)
-        learner = FabCost(prior, refresh=Refresh.never(), moments=self._settings.moments)
+        learner = FabCost(self._prior(), refresh=Refresh.never(), moments=self._settings.moments)
         learning = self._begun(learner, head, None)
         learning.failure = failure
         return learning
@@ -218,14 +179,26 @@ class Recovery:
             yield chunk
 
     def snapshot(self, learner: FabCost) -> bytes:
-        """What `learner` reads again; an imported model's has all rows."""
-        return snapshot(learner) if self._base is None else learner_file.to_bytes(learner)
+        """The learner without the rows that the log has; an imported model's has all rows."""
+        if self._base is not None:
+            return learner_file.to_bytes(learner)
+        settings, arrays = learner.state()
+        kept = {name: array for name, array in arrays.items() if name not in _ROWS}
+        return archive.pack(FORMAT, settings, kept)
 
     def first(self) -> FabCost:
         """The learner before the log."""
         if self._base is not None:
             return learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
-        return fresh(self._settings, self._width)
+        return FabCost(
+            self._prior(),
+            refresh=self._settings.refresh.schedule(),
+            moments=self._settings.moments,
+            window=self._settings.window,
+        )
+
+    def _prior(self) -> Gaussian:
+        return Gaussian.isotropic(self._width, variance=self._settings.prior_variance)
 
     def _restored(self, content: bytes) -> FabCost:
         kind = FORMAT if self._base is None else learner_file.LEARNER

@@ -68,15 +68,7 @@ class Scene(NamedTuple):
 
 
 class Scenes:
-    """Reads requests by a schema, which may grow.
-
-    Parameters
-    ----------
-    schema
-        Of the model.
-    catalogue
-        Its items.
-    """
+    """Reads requests by a schema, which may grow, and a catalogue."""
 
     def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
         self._schema = schema
@@ -102,7 +94,7 @@ class Scenes:
         self._schema.grow_to(reader)
         items = self._schema.place_items(reader, read)
         names, context = _raw(items.names), _raw(request.context)
-        return self._drawn(terms, items, names, context, None, None), excluded
+        return self._scene(terms, items, names, context, None, None), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
@@ -144,9 +136,9 @@ class Scenes:
         reader: Reader = self._schema.reader()
         terms = reader.read(request.context, "context")
         self._schema.grow_to(reader)
-        return self._drawn(terms, items, names, context, self._catalogue.items, key)
+        return self._scene(terms, items, names, context, self._catalogue.items, key)
 
-    def _drawn(
+    def _scene(
         self,
         terms: list[Term],
         items: EncodedItems,

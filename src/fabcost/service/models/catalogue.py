@@ -35,11 +35,6 @@ class Selected(NamedTuple):
 
     ``listed`` stands for the ids if they are many.  Those of the whole catalogue stay as long as
     it does, and have no key.
-
-    Examples
-    --------
-    >>> bytes(Catalogue(Schema.open(), 0, {"ad-1": {}}).selected(None).names)
-    b'["ad-1"]'
     """
 
     items: EncodedItems
@@ -237,13 +232,7 @@ def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None
 
 
 def told(listed: str, items: Sequence[str]) -> list[str]:
-    """The names that `listing` was made of, from the items of the catalogue.
-
-    Examples
-    --------
-    >>> told("all", ["a", "b"])
-    ['a', 'b']
-    """
+    """The names that `listing` was made of, from the items of the catalogue."""
     if listed == _ALL:
         return list(items)
     bits = np.unpackbits(unpack(listed, np.dtype(np.uint8)), count=len(items))

@@ -35,14 +35,7 @@ Repeated = Callable[[DecisionRecord], object]
 class Decider:
     """Decides, and hears what became of it.
 
-    Parameters
-    ----------
-    registry, writer
-        Models to decide by, and who keeps what they decided.
-    clock, metrics
-        Time, and what is counted.
-    durable_within
-        Seconds that the database has to keep a decision; then it is answered from memory.
+    The database has ``durable_within`` seconds to keep a decision; then it is answered from memory.
     """
 
     def __init__(

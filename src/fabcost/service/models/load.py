@@ -139,13 +139,7 @@ def make(
 
 
 def schema_of(settings: ModelSettings) -> Schema:
-    """The schema of a new model.
-
-    Examples
-    --------
-    >>> schema_of(ModelSettings()).columns
-    ('bias',)
-    """
+    """The schema of a new model."""
     if settings.schema is None:
         return Schema.open()
     schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)

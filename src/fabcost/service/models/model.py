@@ -211,13 +211,7 @@ class Model:
 
 
 def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
-    """The belief with independent weights of mean zero added, up to ``width``.
-
-    Examples
-    --------
-    >>> widened(Gaussian.isotropic(1), 3, 4.0).sd
-    array([1., 2., 2.])
-    """
+    """The belief with independent weights of mean zero added, up to ``width``."""
     known = belief.dimension
     if known >= width:
         return belief

@@ -38,16 +38,7 @@ ITEMS_AT_ONCE = 1000
 class Registry:
     """Finds models by name; makes, changes and deletes them and their catalogues.
 
-    Parameters
-    ----------
-    models
-        By name.
-    writer
-        Makes it durable.
-    clock, metrics
-        Time, and what is counted.
-    memory
-        Of candidates and scenes, over all models.
+    ``memory`` is that of candidates and scenes, over all models.
     """
 
     def __init__(

@@ -44,16 +44,8 @@ _TURN_SECONDS = 0.005
 class Transfers:
     """Exports and imports.
 
-    Parameters
-    ----------
-    registry, writer
-        The models, and who writes what comes.
-    exporter
-        Reads whole logs, and keeps nobody else waiting.
-    clock
-        Time.
-    new_id
-        An id for a decision that has none, from the time.
+    The ``exporter`` reads whole logs, and keeps nobody else waiting; ``new_id`` is for a decision
+    that has none, from the time.
     """
 
     def __init__(

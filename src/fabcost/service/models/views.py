@@ -69,17 +69,7 @@ class StatsRead(NamedTuple):
 
 
 class Views:
-    """Shows the posterior, counts and decisions.
-
-    Parameters
-    ----------
-    registry, writer
-        What is in memory.
-    reader
-        Reads the rest.
-    clock
-        Time.
-    """
+    """Shows the posterior, counts and decisions."""
 
     def __init__(
         self, registry: Registry, writer: Writer, reader: StoreThread, *, clock: Clock

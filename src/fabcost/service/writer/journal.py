@@ -38,14 +38,7 @@ class Deleted(NamedTuple):
 class Journal:
     """Writes requests and learns from them; for one thread.
 
-    Parameters
-    ----------
-    store
-        Open, with this server's epoch.
-    keepers
-        The models by name.
-    unreadable
-        Models that are left as they are, and why.
+    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are.
     """
 
     def __init__(

@@ -35,16 +35,8 @@ _AWAY = (StoreAwayError, TakenOverError, DatabaseUnusableError)
 class WriterThread:
     """Takes what was put, writes it in groups, and connects again when the database went away.
 
-    Parameters
-    ----------
-    journal
-        Its own from `start` on.
-    backlog
-        Decisions that were answered from memory.
-    metrics, tell
-        Told what happens, and in words what an operator should know.
-    answer, relist
-        Tell the loop what became of requests, and of a catalogue that is not what it was told.
+    ``answer`` and ``relist`` tell the loop what became of requests, and of a catalogue that is not
+    what it was told; ``tell`` tells an operator in words.
     """
 
     def __init__(
@@ -235,12 +227,7 @@ class WriterThread:
 class Backlog:
     """Decisions that were answered from memory: in the writer's queue, then here, in their order.
 
-    Parameters
-    ----------
-    most
-        How many are kept; those beyond are not written at all.
-    tell
-        Told of a decision that cannot be written.
+    Those beyond the ``most`` that are kept are not written at all.
     """
 
     def __init__(self, most: int, tell: Callable[[str], object]) -> None:
