@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 import typer
+from fabcost.service.http.table import table
 
 from fabcost.cli import application
 from fabcost.client import ModelSettings
 from fabcost.service.http.openapi import document
-from fabcost.service.http.table import table
 from fabcost.service.settings import PREFIX, Settings
 
 Json = Mapping[str, Any]

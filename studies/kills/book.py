@@ -13,7 +13,7 @@ from tests.service.faults.promises import Broken, broken, broken_numbers
 from tests.service.faults.servers import PATIENCE
 from tests.service.faults.visitors import MODEL, Told
 
-from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.models.registry import ITEMS_AT_ONCE
 from fabcost.service.store.rows import StoredDecision
 
 CATALOGUE = "shop"

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from studies.service.__main__ import MANY, ONE, QUICK, Bench, make_models, process, world
 from fabcost.client import Client
+from studies.service.__main__ import MANY, ONE, QUICK, Bench, make_models, process, world
 
 _WITHOUT = "--without"
 _TICKS = os.sysconf("SC_CLK_TCK")

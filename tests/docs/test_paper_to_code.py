@@ -60,8 +60,8 @@ LABELLED_EQUATIONS = [
     "eq:alphaB",
 ]
 
-# The service is used over HTTP: docs/how-to/service.md has the examples, and a test runs them; whatever
-# is behind the two clients is run by their tests.
+# The service is used over HTTP: docs/how-to/service.md has the examples, and a test runs them;
+# whatever is behind the two clients is run by their tests.
 WITHOUT_EXAMPLES = (
     "fabcost.kernels",
     "fabcost.cli",

@@ -124,7 +124,7 @@ def _insert(store: Store, row: KeyRow) -> None:
 
 
 def _serve(settings: Settings) -> None:
-    from fabcost.service.addresses import CannotStartError  # noqa: PLC0415
+    from fabcost.service.listener import CannotStartError  # noqa: PLC0415
     from fabcost.service.logs import logger  # noqa: PLC0415
     from fabcost.service.server import serve  # noqa: PLC0415
 

@@ -1,18 +1,108 @@
-"""Counters and gauges that Prometheus reads, one registry for each service."""
+"""Counters and gauges that Prometheus reads, one registry for each service.
+
+What is counted for every request is so by collectors of our own, which cost less than objects with
+a lock each.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    HistogramMetricFamily,
+    SummaryMetricFamily,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-
-from fabcost.service.frequent import DecisionCounts, RequestTimes
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENCIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_DURABLE = {True: "true", False: "false", None: "off"}
 _REFRESHES = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
+
+
+class RequestTimes(Collector):
+    """Times of requests by the template of their route, method and class of status.
+
+    ``bounds`` are those of the buckets from above, in seconds.
+    """
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = list(bounds)
+        self._counts: dict[tuple[str, str, int], list[int]] = {}
+        self._sums: dict[tuple[str, str, int], float] = {}
+
+    def add(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request by the class of its status, as ``2xx``."""
+        key = (route, method, status // 100)
+        counts = self._counts.get(key)
+        if counts is None:
+            counts = self._counts[key] = [0] * (len(self._bounds) + 1)
+            self._sums[key] = 0.0
+        counts[bisect_left(self._bounds, seconds)] += 1
+        self._sums[key] += seconds
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus is told."""
+        family = HistogramMetricFamily(
+            "fabcost_request_seconds",
+            "Time from the first byte of a request to the last of its answer.",
+            labels=["route", "method", "status"],
+        )
+        names = [*(str(bound) for bound in self._bounds), "+Inf"]
+        for (route, method, kind), counts in list(self._counts.items()):
+            buckets = list(zip(names, accumulate(counts), strict=True))
+            total = self._sums[route, method, kind]
+            family.add_metric([route, method, f"{kind}xx"], buckets, total)
+        yield family
+
+
+class DecisionCounts(Collector):
+    """Decisions by model and arm, and the entropy of choices by model."""
+
+    def __init__(self) -> None:
+        self._decisions: dict[tuple[str, str, bool | None], int] = {}
+        self._entropies: dict[str, tuple[int, float]] = {}
+
+    def add(self, model: str, arm: str, durable: bool | None, entropy: float | None) -> None:
+        """Count a decision; ``entropy`` is that of its propensities, if it has any.
+
+        ``durable`` is None if it will never be recorded, because the model is off.
+        """
+        key = (model, arm, durable)
+        self._decisions[key] = self._decisions.get(key, 0) + 1
+        if entropy is not None:
+            count, total = self._entropies.get(model, (0, 0.0))
+            self._entropies[model] = (count + 1, total + entropy)
+
+    def forget(self, model: str) -> None:
+        """Drop what is counted for a model."""
+        self._entropies.pop(model, None)
+        for key in [key for key in self._decisions if key[0] == model]:
+            del self._decisions[key]
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus is told."""
+        decisions = CounterMetricFamily(
+            "fabcost_decisions",
+            "Decisions by arm; durable is false for those answered from memory, "
+            "and off for those of a model in mode off, which are not recorded.",
+            labels=["model", "arm", "durable"],
+        )
+        for (model, arm, durable), count in list(self._decisions.items()):
+            decisions.add_metric([model, arm, _DURABLE[durable]], count)
+        entropies = SummaryMetricFamily(
+            "fabcost_selection_entropy", "Entropy of the choice in nats.", labels=["model"]
+        )
+        for model, (count, total) in list(self._entropies.items()):
+            entropies.add_metric([model], count, total)
+        yield decisions
+        yield entropies
 
 
 class Metrics:
@@ -38,10 +128,11 @@ class Metrics:
         self._make_counters()
         self._make_gauges()
         self._make_distributions()
-        self._requests = RequestTimes(_LATENCIES)
-        self._decisions = DecisionCounts()
-        self.registry.register(self._requests)
+        requests, self._decisions = RequestTimes(_LATENCIES), DecisionCounts()
+        self.registry.register(requests)
         self.registry.register(self._decisions)
+        self.requested = requests.add
+        self.decided = self._decisions.add
 
     def _make_counters(self) -> None:
         self._feedback = Counter(
@@ -86,10 +177,6 @@ class Metrics:
             buckets=_LATENCIES,
         )
 
-    def decided(self, model: str, arm: str, durable: bool | None, entropy: float | None) -> None:
-        """Count a decision; see `DecisionCounts.add`."""
-        self._decisions.add(model, arm, durable, entropy)
-
     def fed_back(self, model: str, status: str) -> None:
         """Count feedback."""
         self._feedback.labels(model, status).inc()
@@ -123,10 +210,6 @@ class Metrics:
     def clock_ahead(self, seconds: float) -> None:
         """Say by how much time is ahead of the system's clock."""
         self._clock_ahead.set(seconds)
-
-    def requested(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count a request by the template of its route and the class of its status, as ``2xx``."""
-        self._requests.add(route, method, status, seconds)
 
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""

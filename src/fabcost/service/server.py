@@ -14,15 +14,14 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
-from fabcost.service.addresses import CannotStartError, address_of, bind, is_loopback
-from fabcost.service.apart import apart
 from fabcost.service.http.app import Application, Startup, application
-from fabcost.service.listening import run
+from fabcost.service.learning.recovery import Progress
+from fabcost.service.listener import CannotStartError, address_of, bind, is_loopback, run
 from fabcost.service.logs import forward
-from fabcost.service.progress import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.address import is_open_to_others, store_at
+from fabcost.service.threads import run_apart
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
 
@@ -42,7 +41,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     (False, True, True)
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
-    fabcost.service.addresses.CannotStartError: there are no API keys: make one with \
+    fabcost.service.listener.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin`
     """
     _check_auth(settings)
@@ -78,15 +77,7 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
 
 
 def keys_in_force(database: str) -> int | None:
-    """How many API keys a database has that are not revoked; None if it never had any.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(keys_in_force(f"{folder}/new.db"))
-    None
-    """
+    """How many API keys a database has that are not revoked; None if it never had any."""
     store = store_at(database)
     store.open(take_over=False)
     try:
@@ -129,11 +120,11 @@ async def _loaded(
     at_the_end: contextlib.AsyncExitStack,
 ) -> Application:
     """The application of a service; how to stop it is left to whoever ends."""
-    needed = asks_for_keys(settings, await apart(keys_in_force, settings.database))
+    needed = asks_for_keys(settings, await run_apart(keys_in_force, settings.database))
     if not needed:
         log.warning("no keys are asked for: whoever can reach this address may do everything")
     # Compiling would keep the loop from answering.
-    await apart(lambda: asyncio.run(warm_up()))
+    await run_apart(lambda: asyncio.run(warm_up()))
     service = await start_service(settings, log, progress)
     at_the_end.push_async_callback(service.stop)
     app = application(service, settings, log, asks_for_keys=needed)
@@ -171,10 +162,6 @@ async def warm_up() -> None:
     """Load or compile all kernels, the last by one round of a service that is thrown away.
 
     Decisions would otherwise wait for that, each for a second or more.
-
-    Examples
-    --------
-    >>> asyncio.run(warm_up())
     """
     warmup.warm_up()
     with tempfile.TemporaryDirectory() as folder:

@@ -6,59 +6,119 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from fabcost.service.apart import apart
 from fabcost.service.clock import Clock
-from fabcost.service.deciding import Deciding
-from fabcost.service.exchanging import Exchanging
-from fabcost.service.managing import Managing
+from fabcost.service.keyring import Keyring
+from fabcost.service.learning.recovery import Progress
 from fabcost.service.metrics import Metrics
-from fabcost.service.models import views
+from fabcost.service.models.decisions import Decider
 from fabcost.service.models.load import load_all
-from fabcost.service.progress import Progress
+from fabcost.service.models.memory import Memory
+from fabcost.service.models.model import Model
+from fabcost.service.models.registry import Registry
+from fabcost.service.models.transfers import Transfers
+from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.store import Store
-from fabcost.service.viewing import Viewing
-from fabcost.service.writer.ledger import Deleted, Ledger
-from fabcost.service.writer.requests import Call, Expire
-from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
-from fabcost.service.writer.writer import Writer, tell_quietly
-
-_SWEEP_SECONDS = 0.25
-# A clock that is slewed is behind by very little.
-_TOLERATED_SECONDS, _WORTH_TELLING_SECONDS = 1.0, 60.0
-_AHEAD = (
-    "the system's clock is {:.0f} s behind the latest time that was written: it was wrong then, or "
-    "is wrong now; times go on from that one until no decision made since waits for its deadline"
-)
+from fabcost.service.threads import StoreThread, run_apart
+from fabcost.service.upkeep import Upkeep
+from fabcost.service.writer.journal import Journal
+from fabcost.service.writer.writer import Writer
 
 
-class Service(Managing, Deciding, Viewing, Exchanging):
+class Service:
     """Models that decide and learn; make one with `start`.
 
-    All methods belong to the event loop in which it was started.
+    Its parts do the work; what they offer to callers is offered here by the same names, as the
+    constructor lists it.  Everything belongs to the event loop in which it was started.
 
     Parameters
     ----------
+    models
+        By name.
+    writer
+        Writes and learns; started.
+    reader, exporter
+        More connections, for looking and for whole logs, which keep nobody else waiting.
+    clock, metrics
+        Time, and what is counted.
+    tell
+        Told in words of what an operator should know; never fails.
+    cache_bytes
+        Of candidates and scenes that are remembered, over all models.
     park_seconds
         How long feedback waits for a decision that is not there yet.
-    tell
-        Told in words of what an operator should know.
-    **parts
-        Of `fabcost.service.deciding.Deciding`.
+    durable_within
+        Seconds that the database has to keep a decision; then it is answered from memory.
     """
 
-    def __init__(self, *, park_seconds: float, tell: Callable[[str], object], **parts: Any) -> None:
-        super().__init__(**parts)
-        self._park_seconds = park_seconds
+    def __init__(
+        self,
+        models: dict[str, Model],
+        writer: Writer,
+        reader: StoreThread,
+        exporter: StoreThread,
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        tell: Callable[[str], object],
+        cache_bytes: int,
+        park_seconds: float,
+        durable_within: float,
+    ) -> None:
+        self.clock, self.metrics = clock, metrics
+        self.memory = Memory(cache_bytes)
+        self.loop = asyncio.get_running_loop()
+        self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
-        self._expiring = False
-        self._deleting = False
-        self._tell = tell
-        self._ahead = 0.0
-        self._returning = False
-        self._sweeping = asyncio.create_task(self._sweep())
+
+        registry = Registry(models, writer, clock=clock, metrics=metrics, memory=self.memory)
+        self._registry = registry
+        self.models = registry.models
+        self.model = registry.model
+        self.create_model = registry.create_model
+        self.change_model = registry.change_model
+        self.delete_model = registry.delete_model
+        self.items = registry.items
+        self.item = registry.item
+        self.put_items = registry.put_items
+        self.delete_items = registry.delete_items
+        self.catalogue_version = registry.catalogue_version
+        self.measure = registry.measure
+
+        decisions = Decider(
+            registry, writer, clock=clock, metrics=metrics, durable_within=durable_within
+        )
+        self._decisions = decisions
+        self.decide = decisions.decide
+        self.begin_to_decide = decisions.begin_to_decide
+        self.feedback = decisions.feedback
+        self.activate = decisions.activate
+
+        views = Views(registry, writer, reader, clock=clock)
+        self.posterior = views.posterior
+        self.stats = views.stats
+        self.decision = views.decision
+        self.decisions = views.decisions
+        self.explain = views.explain
+
+        transfers = Transfers(registry, writer, exporter, clock=clock, new_id=decisions.new_id)
+        self.exporting = transfers.exporting
+        self.export_log = transfers.export_log
+        self.check_log = transfers.check_log
+        self.import_log = transfers.import_log
+        self.export_model = transfers.export_model
+        self.import_model = transfers.import_model
+
+        keyring = Keyring(reader, clock)
+        self.keys = keyring.keys
+        self.insert_key = keyring.insert_key
+        self.take_back_key = keyring.take_back_key
+        self.revoke_key = keyring.revoke_key
+
+        self._upkeep = Upkeep(
+            decisions, writer, clock=clock, metrics=metrics, tell=tell, park_seconds=park_seconds
+        )
 
     @classmethod
     async def start(
@@ -76,34 +136,29 @@ class Service(Managing, Deciding, Viewing, Exchanging):
     ) -> Service:
         """Take over a database and go on where its last server stopped."""
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
+        tell = partial(_tell_quietly, tell)
         try:
-            loaded = await apart(load_all, open_store(), tell, metrics, progress)
+            loaded = await run_apart(load_all, open_store(), tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
             raise
         clock.not_before(loaded.latest_time)
-        writer = Writer(
-            Ledger(loaded.store, loaded.keepers, loaded.recoveries, loaded.unreadable),
-            loop=asyncio.get_running_loop(),
-            observer=metrics,
-            tell=tell,
-            backlog=backlog,
-        )
-        reader, exporter = open_store(), open_store()
-        for store in (reader, exporter):
-            await asyncio.to_thread(store.open, take_over=False)
+        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable)
+        writer = Writer(journal, metrics=metrics, tell=tell, backlog=backlog)
+        reader = await StoreThread.start(open_store(), "reader")
+        exporter = await StoreThread.start(open_store(), "exporter")
         writer.start()
         return cls(
-            writer=writer,
-            reader=reader,
-            exporter=exporter,
-            models=loaded.models,
+            loaded.models,
+            writer,
+            reader,
+            exporter,
             clock=clock,
             metrics=metrics,
-            park_seconds=park_seconds,
-            tell=partial(tell_quietly, tell),
-            durable_within=durable_within,
+            tell=tell,
             cache_bytes=cache_bytes,
+            park_seconds=park_seconds,
+            durable_within=durable_within,
         )
 
     async def stop(self) -> None:
@@ -111,14 +166,11 @@ class Service(Managing, Deciding, Viewing, Exchanging):
         if self._stopped:
             return
         self._stopped = True
-        self._sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._sweeping
-        self._writer.hand_over()
-        await asyncio.to_thread(self._writer.stop)
-        self._reading.close()
-        self._exporting.close()
-        self._writer.ledger.store.close()
+        await self._upkeep.stop()
+        await self._writer.stop()
+        self._reader.close()
+        self._exporter.close()
+        self._writer.journal.store.close()
 
     @property
     def ready(self) -> str | None:
@@ -127,98 +179,17 @@ class Service(Managing, Deciding, Viewing, Exchanging):
             return "the server is stopping"
         if self._writer.away is not None:
             return f"the database is away: {self._writer.away}"
-        if self._stalled:
+        if self._decisions.stalled:
             return "the database does not answer"
         return None
 
     @property
     def degraded(self) -> dict[str, str]:
         """Models that are not served in full, and why."""
-        unreadable = dict.fromkeys(self._writer.ledger.unreadable, "cannot be read")
-        reasons = {name: views.degraded(each) for name, each in self._models.items()}
-        return unreadable | {name: why for name, why in reasons.items() if why is not None}
+        return self._registry.degraded
 
-    def measure(self) -> None:
-        """Bring the gauges up to date that change without a request."""
-        self.metrics.degraded(self.degraded)
-        for name, each in self._models.items():
-            self.metrics.lagged(name, each.learning.lag)
 
-    def _forget(self, name: str) -> None:
-        super()._forget(name)
-        self._totals.pop(name, None)
-
-    async def _sweep(self) -> None:
-        """Expire what is due, and forget feedback that was parked for too long."""
-        stalled = False
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            self._stop_waiting()
-            if stalled != self._stalled:
-                stalled = self._stalled
-                self.metrics.store_away(stalled or self._writer.away is not None)
-            if self._writer.away is None and not self._expiring:
-                self._expire()
-            if self._writer.away is None and not self._deleting and self._writer.ledger.deletions:
-                self._delete_more()
-            self._mind_the_clock()
-
-    def _mind_the_clock(self) -> None:
-        """Warn of a clock that was set back, and follow it when no deadline is moved by that."""
-        ahead, before = self.clock.ahead, self._ahead
-        self._ahead = ahead
-        self.metrics.clock_ahead(ahead)
-        if ahead > _WORTH_TELLING_SECONDS >= before:
-            self._tell(_AHEAD.format(ahead))
-        if ahead > _TOLERATED_SECONDS and self._writer.away is None and not self._returning:
-            self._return(self.clock.now() - ahead)
-
-    def _return(self, moment: float) -> None:
-        self._returning, ledger = True, self._writer.ledger
-
-        def is_safe(store: Store) -> bool:
-            if ledger.has_uncounted or store.waits_after(moment):
-                return False
-            store.reset_time(moment)
-            return True
-
-        done: asyncio.Future[bool] = self._loop.create_future()
-        self._writer.submit(Call(is_safe, done))
-        done.add_done_callback(partial(self._returned, self._writer.submitted))
-
-    def _returned(self, submitted: int, done: asyncio.Future[bool]) -> None:
-        self._returning = False
-        if done.cancelled() or done.exception() is not None or not done.result():
-            return
-        # Whatever came meanwhile has a time that is ahead, and may wait for a later one.
-        if self._writer.submitted == submitted:
-            self.clock.come_back()
-            self._tell("times are those of the system's clock again")
-
-    def _delete_more(self) -> None:
-        self._deleting, ledger = True, self._writer.ledger
-        done: asyncio.Future[Deleted | None] = self._loop.create_future()
-        done.add_done_callback(self._deleted)
-        self._writer.submit(Call(lambda _: ledger.delete_more(), done, ledger.deleted))
-
-    def _deleted(self, done: asyncio.Future[Deleted | None]) -> None:
-        """Go on at once if there is more: others were served meanwhile."""
-        self._deleting = False
-        if done.cancelled() or done.exception() is not None or self._stopped:
-            return
-        if self._writer.ledger.deletions and self._writer.away is None:
-            self._delete_more()
-
-    def _expire(self) -> None:
-        self._expiring, now = True, self.clock.now()
-        done: asyncio.Future[int] = self._loop.create_future()
-        done.add_done_callback(self._expired)
-        self._writer.submit(Expire(now, now - self._park_seconds, done))
-
-    def _expired(self, done: asyncio.Future[int]) -> None:
-        """Go on at once if there is more; an error was told by the writer."""
-        self._expiring = False
-        if done.cancelled() or done.exception() is not None or self._stopped:
-            return
-        if done.result() == EXPIRED_AT_ONCE and self._writer.away is None:
-            self._expire()
+def _tell_quietly(tell: Callable[[str], object], message: str) -> None:
+    """Telling may fail, as on a disk that is full; the service goes on."""
+    with contextlib.suppress(Exception):
+        tell(message)

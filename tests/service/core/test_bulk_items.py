@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.models.registry import ITEMS_AT_ONCE
 from fabcost.service.service import Service
 from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import ModelSettings
@@ -27,7 +27,7 @@ async def vans(service: Service) -> None:
 
 
 def in_memory(service: Service, model: str) -> list[tuple[str, Any]]:
-    return list(service._models[model].catalogue.items.items())
+    return list(service._registry.of(model).catalogue.items.items())
 
 
 def in_database(address: str, model: str) -> list[tuple[str, Any]]:

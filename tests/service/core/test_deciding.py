@@ -103,7 +103,7 @@ def test_propensities_are_those_of_the_choice(tmp_path: Path) -> None:
                 items=["ad-0", "ad-1", "ad-2"],
                 top_k=3,
             )
-            answer = service._models["cars"].decide(request, f"e{k}", 0.0).answer
+            answer = service._registry.of("cars").decide(request, f"e{k}", 0.0).answer
             shares = dict(zip(answer.ranking, answer.propensities or [], strict=True))
             expected[:] += [shares[item] for item in ("ad-0", "ad-1", "ad-2")]
             found.append(int(answer.item[-1]))
@@ -119,7 +119,7 @@ def test_the_holdback_is_uniform_and_has_its_share(tmp_path: Path) -> None:
     held: list[int] = []
 
     async def scenario(service: Any) -> None:
-        model = service._models["cars"]
+        model = service._registry.of("cars")
         for k in range(3000):
             answer = model.decide(DecisionRequest(context={"device": "tv"}), f"d{k}", 0.0).answer
             arms.append(answer.arm)

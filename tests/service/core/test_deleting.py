@@ -46,11 +46,11 @@ def left_of(address: str, model: str = "vans") -> dict[str, int]:
 async def filled(service: Service) -> None:
     await cars(service)
     await service.create_model("vans", ModelSettings())
-    await service._call(fill)
+    await service._writer.call(fill)
 
 
 async def is_gone(service: Service) -> bool:
-    return not service._writer.ledger.deletions
+    return not service._writer.journal.deletions
 
 
 def run(address: str, scenario: Any) -> None:
@@ -140,7 +140,7 @@ def test_decisions_of_a_deleted_model_do_not_hold_up_those_of_others(store_addre
             store.insert_decisions(rows)
             store.mark_counted()
 
-        await service._call(overdue)
+        await service._writer.call(overdue)
         await service.delete_model("vans")
         await shown(service, "d")
         await until(lambda: is_expired(service))

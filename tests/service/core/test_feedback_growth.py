@@ -22,7 +22,7 @@ def run(address: str, scenario: Any, **settings: Any) -> None:
         hands = Hands()
         async with serving(address, hands) as service:
             # Nothing but what the test asks for is written meanwhile.
-            service._sweeping.cancel()
+            service._upkeep._sweeping.cancel()
             await cars(service, **settings)
             await scenario(service, hands)
 

@@ -34,7 +34,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 async def expected(service: Service, case: str) -> tuple[str, list[str], dict[str, float]]:
     """A decision with all that the answer can say, beside the candidates as they are in memory."""
     request = REQUESTS[case]
-    catalogue = service._models["cars"].catalogue
+    catalogue = service._registry.of("cars").catalogue
     if "items" in request:
         names = list(request["items"])
     elif "filter" in request:

@@ -8,16 +8,16 @@ import pytest
 
 from fabcost import FabCost
 from fabcost.service.learning.learner import learn
-from fabcost.service.learning.recovery import Recovery
+from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
-from fabcost.service.progress import Progress, StoppedLoadingError
 from fabcost.service.store.address import store_at
 from fabcost.service.store.record import encoded
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import StoreAwayError
 from fabcost.wire.settings import ModelSettings, RefreshSettings
+from tests.service.core.learners import from_beginning, from_snapshot, impressions, replay
 from tests.service.core.test_learning import same_bits, stream
 
 SETTINGS = {
@@ -28,6 +28,7 @@ SETTINGS = {
     "mackay": ModelSettings(moments="mackay"),
 }
 COUNT = 70
+PLAIN = ModelSettings()
 
 
 @pytest.fixture
@@ -52,34 +53,34 @@ def store(tmp_path: Path) -> Store:
 def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
     settings = SETTINGS[kind]
     recovery = Recovery(store, "cars", settings, width=1)
-    expected = recovery.learner(COUNT, from_snapshot=False)
-    impressions = recovery.impressions(0, COUNT)
+    expected = from_beginning(recovery, settings, COUNT)
+    log = impressions(recovery, 0, COUNT)
     for lsn in (1, 15, 16, 17, 20, 33, 50, 51, COUNT):
-        learner = recovery.learner(0, from_snapshot=False)
-        learn(learner, impressions[:lsn], settings.prior_variance)
+        learner = from_beginning(recovery, settings, 0)
+        learn(learner, log[:lsn], settings.prior_variance)
         with store.transaction():
             store.put_snapshot("cars", lsn, 0.0, recovery.snapshot(learner))
-        recovered = recovery.learner(COUNT)
+        recovered = from_snapshot(recovery, settings, COUNT)
         assert same_bits(recovered.posterior, expected.posterior)
         assert recovered.next_refresh == expected.next_refresh
         assert recovered.refreshes == expected.refreshes
 
 
 def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:
-    recovery = Recovery(store, "cars", ModelSettings(), width=1)
-    learner = recovery.learner(COUNT, from_snapshot=False)
+    recovery = Recovery(store, "cars", PLAIN, width=1)
+    learner = from_beginning(recovery, PLAIN, COUNT)
     assert len(recovery.snapshot(learner)) < len(FabCost.state(learner)[1]["X"].tobytes()) * 2
 
 
 def test_a_spoilt_snapshot_is_left_out_and_told(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", ModelSettings(), width=1, complain=complaints.append)
-    expected = recovery.learner(COUNT, from_snapshot=False)
+    recovery = Recovery(store, "cars", PLAIN, width=1, complain=complaints.append)
+    expected = from_beginning(recovery, PLAIN, COUNT)
     content = bytearray(recovery.snapshot(expected))
     content[-1] ^= 1
     with store.transaction():
         store.put_snapshot("cars", COUNT, 0.0, bytes(content))
-    assert same_bits(recovery.learner(COUNT).posterior, expected.posterior)
+    assert same_bits(from_snapshot(recovery, PLAIN, COUNT).posterior, expected.posterior)
     assert "left out" in complaints[0]
 
 
@@ -88,13 +89,13 @@ def test_a_start_reads_no_snapshot_but_the_newest_that_it_can(
     store: Store, spoilt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytes that come from the database are those of snapshots."""
-    recovery = Recovery(store, "cars", ModelSettings(), width=1)
-    learner = recovery.learner(0, from_snapshot=False)
+    recovery = Recovery(store, "cars", PLAIN, width=1)
+    learner = from_beginning(recovery, PLAIN, 0)
     contents: list[bytes] = []
     readable(store)
     with store.transaction():
         for lsn in (30, 60):
-            recovery.replay(learner, after=learner.seen, to=lsn)
+            replay(recovery, PLAIN, learner, after=learner.seen, to=lsn)
             contents.append(recovery.snapshot(learner))
             store.put_snapshot("cars", lsn, 0.0, contents[-1])
         if spoilt:
@@ -158,10 +159,10 @@ def test_loading_can_be_stopped(store: Store) -> None:
 
 def test_a_snapshot_of_a_log_that_lost_rows_is_left_out(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", ModelSettings(), width=1, complain=complaints.append)
-    learner = recovery.learner(COUNT, from_snapshot=False)
-    learn(learner, recovery.impressions(0, 5), 10.0)
+    recovery = Recovery(store, "cars", PLAIN, width=1, complain=complaints.append)
+    learner = from_beginning(recovery, PLAIN, COUNT)
+    learn(learner, impressions(recovery, 0, 5), 10.0)
     with store.transaction():
         store.put_snapshot("cars", COUNT, 0.0, recovery.snapshot(learner))
-    recovery.learner(COUNT)
+    from_snapshot(recovery, PLAIN, COUNT)
     assert "but the log has" in complaints[0]

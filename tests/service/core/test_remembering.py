@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from fabcost import Schema
-from fabcost.service.models import views
 from fabcost.service.models.candidates import Scenes
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.service import Service
@@ -109,7 +108,7 @@ def lines_run(catalogue: Catalogue, after: str | None) -> int:
 
     sys.settrace(count)
     try:
-        views.items(catalogue, 10, after)
+        catalogue.page(10, after)
     finally:
         sys.settrace(None)
     return many
@@ -118,21 +117,21 @@ def lines_run(catalogue: Catalogue, after: str | None) -> int:
 def test_a_page_of_a_catalogue_costs_the_same_wherever_it_is() -> None:
     before = sys.gettrace()
     catalogue = Catalogue(Schema.open(), 0, ITEMS)
-    views.items(catalogue, 10, None)
+    catalogue.page(10, None)
     assert lines_run(catalogue, "ad-480") == lines_run(catalogue, "ad-10") < 50
     sys.settrace(before)
 
 
 def test_pages_of_a_catalogue_that_changes_have_all_of_it() -> None:
     catalogue = Catalogue(Schema.open(), 0, {f"ad-{k}": {"age": k} for k in range(10)})
-    first = views.items(catalogue, 4, None)
+    first = catalogue.page(4, None)
     assert (list(first.items), first.next) == ([f"ad-{k}" for k in range(4)], "ad-3")
     catalogue.remove(1, ["ad-4"])
     catalogue.put(2, {"ad-99": {"age": 99}, "ad-5": {"age": 50}})
-    second = views.items(catalogue, 4, first.next)
+    second = catalogue.page(4, first.next)
     assert (list(second.items), second.next) == (["ad-5", "ad-6", "ad-7", "ad-8"], "ad-8")
-    third = views.items(catalogue, 4, second.next)
+    third = catalogue.page(4, second.next)
     assert (list(third.items), third.next) == (["ad-9", "ad-99"], None)
     assert second.items["ad-5"] == {"age": 50}
     with pytest.raises(UnknownItemError):
-        views.items(catalogue, 4, "ad-4")
+        catalogue.page(4, "ad-4")

@@ -18,6 +18,7 @@ from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
 from fabcost.wire.settings import ModelSettings
+from tests.service.core.learners import from_beginning
 from tests.service.faults.promises import broken, broken_decisions
 from tests.service.faults.servers import PATIENCE, ROOT, own_environment, wait_for
 from tests.service.faults.visitors import MODEL, Told
@@ -47,7 +48,7 @@ def rebuilt_digest(database: str, model: str = MODEL, *, to: int | None = None) 
         settings = msgspec.json.decode(row.settings, type=ModelSettings)
         recovery = Recovery(store, model, settings, width=schema_of(settings).width)
         head = row.head_lsn if to is None else to
-        learner = recovery.learner(head, from_snapshot=False)
+        learner = from_beginning(recovery, settings, head)
         return head, Published(head, 0, learner.posterior).digest
 
 

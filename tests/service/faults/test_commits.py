@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fabcost.service.managing import ITEMS_AT_ONCE
+from fabcost.service.models.registry import ITEMS_AT_ONCE
 from fabcost.service.service import Service
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import Record
@@ -188,7 +188,7 @@ def test_changed_model(postgres: PostgresServer, postgres_address: str, moment: 
 
 
 def items_of(service: Service) -> list[str]:
-    return list(service._models["cars"].catalogue.items)
+    return list(service._registry.of("cars").catalogue.items)
 
 
 async def has_items_of(service: Service, database: str) -> bool:
@@ -225,7 +225,7 @@ def test_bulk_of_items(postgres: PostgresServer, postgres_address: str, moment: 
         await is_back(service)
         await until(lambda: has_items_of(service, postgres_address))
         await service.put_items("cars", many)
-        assert len(service._models["cars"].catalogue) == len(ITEMS) + len(many)
+        assert len(service._registry.of("cars").catalogue) == len(ITEMS) + len(many)
 
     run(postgres, postgres_address, scenario)
 

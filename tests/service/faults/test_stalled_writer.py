@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.service.writer.requests import Call
+from fabcost.service.writer.requests import Job
 from fabcost.wire.errors import UnknownDecisionIdError
 from tests.service.core.running import cars, serving, shown, told, until
 
@@ -23,7 +23,7 @@ async def busy(service: Service) -> AsyncIterator[None]:
     """The writer is in a transaction that does not end, and decisions no longer wait for it."""
     released = threading.Event()
     done = asyncio.get_running_loop().create_future()
-    service._writer.submit(Call(lambda _: released.wait(60.0), done))
+    service._writer.submit(Job(lambda _: released.wait(60.0), done))
     try:
         await shown(service, "given-up")
         yield

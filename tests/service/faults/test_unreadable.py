@@ -83,13 +83,13 @@ def test_it_is_there_when_the_database_is_back(tmp_path: Path) -> None:
         spoil(database, "settings")
         async with serving(str(database)) as service:
             with pytest.raises(StoreAwayError):
-                await service._call(break_off)
+                await service._writer.call(break_off)
 
             async def is_back() -> bool:
                 return service.ready is None
 
             await until(is_back)
-            rows = await service._read(lambda store: store.models())
+            rows = await service._reader.ask(lambda store: store.models())
             assert {row.model for row in rows} == {"bad", "cars"}
 
     asyncio.run(main())
@@ -111,7 +111,7 @@ def test_decisions_of_others_expire(store_address: str) -> None:
             )
             await cars(service, reward_wait_seconds=2.0)
             await shown(service, "d")
-            await service._call(lambda store: store.update_model("bad", "{", hands.wall))
+            await service._writer.call(lambda store: store.update_model("bad", "{", hands.wall))
         async with serving(store_address, hands) as service:
             assert service.degraded == {"bad": "cannot be read"}
             hands.pass_by(10.0)

@@ -17,9 +17,8 @@ import httpx
 import uvicorn
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.addresses import address_of, bind
 from fabcost.service.http.app import Application, application
-from fabcost.service.listening import Server, configuration
+from fabcost.service.listener import Server, address_of, bind, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import keys_in_force, start_service, warm_up
 from fabcost.service.settings import Settings
@@ -60,7 +59,7 @@ class Running:
     def reread_keys(self) -> None:
         """Read keys that were added elsewhere now, not within two seconds."""
         reading = asyncio.run_coroutine_threadsafe(
-            self._site.access.reread_keys(), self.service._loop
+            self._site.access.reread_keys(), self.service.loop
         )
         reading.result(60)
 

@@ -196,6 +196,7 @@ def test_what_goes_wrong_inside_is_logged_and_not_told(
 
     with small.client() as http, monkeypatch.context() as patch:
         patch.setattr(small.service, "begin_to_decide", fail)
+        patch.setattr(small.service, "decide", fail)
         answer = http.post(DECISIONS, json={"candidates": {"a": {"x": 1}}})
     assert code(answer) == (500, "internal")
     assert "hunter2" not in answer.text

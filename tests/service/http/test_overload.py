@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from fabcost.service.models.decisions import Finish
 from fabcost.service.settings import Settings
-from fabcost.service.writer.pending import Finish
 from fabcost.wire.messages import DecisionRequest
 from tests.service.http.serving import Running, running
 from tests.service.http.waiting import PATIENCE, wait_until
@@ -124,11 +124,14 @@ def test_more_requests_than_may_be_in_flight(
 
 
 def test_who_must_be_answered_soon_waits_less_for_the_database(hasty: Running) -> None:
-    assert hasty.service._durable_within == 0.5
+    assert hasty.service._decisions.durable_within == 0.5
 
 
 def test_an_answer_that_takes_too_long(hasty: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hasty.service, "begin_to_decide", lambda *_: None)
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(hasty.service, "decide", never)
     with hasty.client() as http:
         late = http.post(DECISIONS + "?", json={"candidates": {"a": {"x": 1}}})
         assert code(late) == (503, "timeout")

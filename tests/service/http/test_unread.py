@@ -58,7 +58,7 @@ class Small(Running):
     def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call in the server's loop, and wait for the end."""
         done = threading.Event()
-        loop = self.service._loop
+        loop = self.service.loop
         loop.call_soon_threadsafe(function, *arguments)
         loop.call_soon_threadsafe(done.set)
         assert done.wait(PATIENCE)

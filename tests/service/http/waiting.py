@@ -23,7 +23,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 
 def wait_for_the_database(server: Running) -> None:
     """Let decisions wait until they are durable, however slow the disk is."""
-    server.service._durable_within = PATIENCE
+    server.service._decisions.durable_within = PATIENCE
 
 
 def lines_with(server: Running, text: str) -> list[str]:

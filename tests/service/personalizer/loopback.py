@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.addresses import address_of, bind
 from fabcost.service.http.app import application
 from fabcost.service.http.auth import new_key
-from fabcost.service.listening import Server, configuration
+from fabcost.service.listener import Server, address_of, bind, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import warm_up
 from fabcost.service.service import Service

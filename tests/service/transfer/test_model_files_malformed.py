@@ -135,7 +135,7 @@ def test_outcomes_count_also_if_nothing_can_be_predicted(belief: Any, tmp_path: 
         for name in ("sound", "spoilt"):
             await service.create_model(name, ModelSettings())
             await decided(service, name, "d")
-        service._models["spoilt"].learning.published = Published(0, 0, belief)
+        service._registry.of("spoilt").learning.published = Published(0, 0, belief)
         answers = await asyncio.gather(*(fed(service, name, "d") for name in ("sound", "spoilt")))
         assert answers == ["applied", "applied"]
         for name in ("sound", "spoilt"):

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from fabcost.features.reader import Reader
-from fabcost.service import exchanging, transfer
-from fabcost.service.models.imported import check_all, logged_row
+from fabcost.service import transfer
+from fabcost.service.models import transfers
+from fabcost.service.models.transfers import check_all, logged_row
 from fabcost.service.service import Service
 from fabcost.service.transfer import log
 from fabcost.service.transfer.log import PAGE
@@ -137,7 +138,7 @@ def test_a_decision_that_grows_the_schema_meanwhile_is_seen(
             check_all(reader, numbered)
             asyncio.run_coroutine_threadsafe(service.decide("here", request), loop).result()
 
-        monkeypatch.setattr(exchanging, "check_all", checked)
+        monkeypatch.setattr(transfers, "check_all", checked)
         line = b'{"item":"a","candidates":{"a":{"age":1}},"value":1}'
         with pytest.raises(InvalidRequestError, match="line 1: .* it belongs to the context"):
             await transfer.load(service, "here", "jsonl", line)
@@ -199,9 +200,9 @@ def test_others_are_served_while_a_log_is_read_and_learnt(
         return logged_row(*given)
 
     monkeypatch.setattr(log, "read_impressions", read)
-    monkeypatch.setattr(exchanging, "check_all", check)
-    monkeypatch.setattr(exchanging, "logged_row", row)
-    monkeypatch.setattr(exchanging, "_TURN_SECONDS", 0.0)
+    monkeypatch.setattr(transfers, "check_all", check)
+    monkeypatch.setattr(transfers, "logged_row", row)
+    monkeypatch.setattr(transfers, "_TURN_SECONDS", 0.0)
 
     async def work(service: Service) -> None:
         await service.create_model("here", ModelSettings())

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,7 @@ class Published:
     belief: Gaussian
     time: float = 0.0
 
-    @property
+    @cached_property
     def version(self) -> str:
         """How decisions name it."""
         return f"{self.lsn}.{self.refreshes}"
@@ -252,15 +253,7 @@ class Learning:
 
 
 def learn(learner: FabCost, impressions: Sequence[Learnt], prior_variance: float) -> None:
-    """Learn impressions in order, giving the learner new weights just before they are needed.
-
-    Examples
-    --------
-    >>> learner = FabCost(Gaussian.isotropic(1))
-    >>> learn(learner, [Learnt(Impression([0, 2], [1.0, 1.0]), 1)], 10.0)
-    >>> learner.seen, learner.posterior.dimension
-    (1, 3)
-    """
+    """Learn impressions in order, giving the learner new weights just before they are needed."""
     start, width = 0, learner.prior.dimension
     for i, (impression, _) in enumerate(impressions):
         if impression.width > width:
@@ -277,13 +270,7 @@ def _observe(learner: FabCost, impressions: Sequence[Learnt], width: int) -> Non
 
 
 def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
-    """Rows of ``width`` columns, written out.
-
-    Examples
-    --------
-    >>> dense([Impression([1], [2.0])], 3)
-    array([[0., 2., 0.]])
-    """
+    """Rows of ``width`` columns, written out."""
     rows = np.zeros((len(impressions), width))
     for row, each in zip(rows, impressions, strict=True):
         row[each.columns] = each.numbers
@@ -293,14 +280,7 @@ def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
 def predicted(
     published: Published, prior_variance: float, impressions: Sequence[Learnt]
 ) -> FloatArray:
-    """The click probability of each impression under a posterior that may have fewer weights.
-
-    Examples
-    --------
-    >>> learnt = [Learnt(Impression([0, 5], [1.0, 1.0]), 1)]
-    >>> predicted(Published(0, 0, Gaussian.isotropic(1)), 10.0, learnt)
-    array([0.5])
-    """
+    """The click probability of each impression under a posterior that may have fewer weights."""
     mean, root = published.belief.mean, published.belief.root
     centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
     for i, (impression, _) in enumerate(impressions):

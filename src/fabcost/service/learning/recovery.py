@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -12,45 +13,79 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
-from fabcost.service.learning.learner import Learnt, dense, learn
+from fabcost.inference.schedule import Refresh
+from fabcost.service.learning.learner import Learning, Learnt, dense
+from fabcost.service.learning.snapshot import Saving
 from fabcost.service.store.record import impression
-from fabcost.service.store.rows import AppliedRow
 from fabcost.service.store.store import Store
 from fabcost.storage import archive
+from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
 _AT_ONCE = 256
+#: Impressions that may wait in memory for a refresh while the log is read.
+_MOST_BEHIND = 20_000
 _ROWS = ("X", "y")
 
 
-def fresh(settings: ModelSettings, width: int) -> FabCost:
-    """The learner of a new model, with a weight for each declared column.
+class StoppedLoadingError(Exception):
+    """Nobody waits for the models any more."""
+
+
+class Progress:
+    """Told by the thread that loads, read and stopped by others.
 
     Examples
     --------
-    >>> fresh(ModelSettings(prior_variance=4.0), 2).posterior.sd
-    array([2., 2.])
+    >>> progress = Progress()
+    >>> print(progress)
+    loading
+    >>> progress.begin(models=3)
+    >>> progress.replay(after=1000, to=26000)
+    >>> progress.learnt(3048)
+    >>> print(progress)
+    loading, 0 of 3 models, 2,048 of 25,000 impressions of the next
+    >>> progress.loaded()
+    >>> print(progress)
+    loading, 1 of 3 models
     """
-    return FabCost(
-        Gaussian.isotropic(width, variance=settings.prior_variance),
-        refresh=settings.refresh.schedule(),
-        moments=settings.moments,
-        window=settings.window,
-    )
 
+    def __init__(self) -> None:
+        self._text = "loading"
+        self._models = self._done = 0
+        self._after = self._to = 0
+        self._stopped = False
 
-def snapshot(learner: FabCost) -> bytes:
-    """The learner without the rows that the log has.
+    def __str__(self) -> str:
+        return self._text
 
-    Examples
-    --------
-    >>> snapshot(FabCost(Gaussian.isotropic(2)))[:18]
-    b'fabcost-snapshot 1'
-    """
-    settings, arrays = learner.state()
-    kept = {name: array for name, array in arrays.items() if name not in _ROWS}
-    return archive.pack(FORMAT, settings, kept)
+    def stop(self) -> None:
+        """Let the thread that loads end soon."""
+        self._stopped = True
+
+    def begin(self, *, models: int) -> None:
+        """So many models are to be loaded."""
+        self._models = models
+        self._say()
+
+    def replay(self, *, after: int, to: int) -> None:
+        """Impressions of the next model's log are to be learnt."""
+        self._after, self._to = after, to
+
+    def learnt(self, lsn: int) -> None:
+        """They were, up to one."""
+        self._say(f", {lsn - self._after:,} of {self._to - self._after:,} impressions of the next")
+
+    def loaded(self) -> None:
+        """One more model is loaded."""
+        self._done += 1
+        self._say()
+
+    def _say(self, more: str = "") -> None:
+        if self._stopped:
+            raise StoppedLoadingError
+        self._text = f"loading, {self._done} of {self._models} models{more}"
 
 
 class Recovery:
@@ -66,6 +101,8 @@ class Recovery:
         Columns of the schema when the model was made.
     complain
         Told of a snapshot that cannot be read.
+    refreshed
+        Told the seconds of each refresh.
     """
 
     def __init__(
@@ -76,51 +113,92 @@ class Recovery:
         *,
         width: int,
         complain: Callable[[str], object] = str,
+        refreshed: Callable[[float], object] = float,
     ) -> None:
         self._store = store
-        self._model = model
+        self.model = model
         self._settings = settings
         self._width = width
         self._complain = complain
+        self._refreshed = refreshed
         self._base = store.model_base(model)
 
-    def learner(self, head: int, *, from_snapshot: bool = True) -> FabCost:
-        """The newest snapshot that can be read, then the log; or from the beginning."""
-        learner, lsn = self.newest(head) if from_snapshot else (self._first(), 0)
-        self.replay(learner, after=lsn, to=head)
-        return learner
+    def learning(self, head: int, progress: Progress) -> Learning:
+        """As after the log: long refreshes go on in the background, as they did before.
+
+        The learner is written down on the way, and in the end if that was long.
+        """
+        learner, newest = self.newest(head)
+        saving = Saving(self.snapshot, newest)
+        learning = self._begun(learner, newest, saving)
+        progress.replay(after=newest, to=head)
+        for some in self.chunks(newest, head):
+            learning.apply(some)
+            if learning.lag > _MOST_BEHIND:
+                learning.wait()
+            if learning.failure is not None:
+                raise learning.failure
+            saving.write(self._store, self.model)
+            progress.learnt(learning.lsn)
+        if saving.lsn > newest and learning.learner is not None:
+            saving.pack(learning.learner, learning.lsn)
+            saving.write(self._store, self.model)
+        return learning
+
+    def provisional(self, head: int, failure: Exception) -> Learning:
+        """From the prior, where the log cannot be learnt; nothing of it is ever written."""
+        learner = FabCost(self._prior(), refresh=Refresh.never(), moments=self._settings.moments)
+        learning = self._begun(learner, head, None)
+        learning.failure = failure
+        return learning
+
+    def _begun(self, learner: FabCost, lsn: int, saving: Saving | None) -> Learning:
+        return Learning(
+            learner,
+            lsn,
+            prior_variance=self._settings.prior_variance,
+            refreshed=self._refreshed,
+            saving=saving,
+        )
 
     def newest(self, head: int) -> tuple[FabCost, int]:
         """The learner of the newest snapshot that can be read, or the first; and its lsn."""
-        for lsn in self._store.snapshot_numbers(self._model):
+        for lsn in self._store.snapshot_numbers(self.model):
             if lsn <= head:
                 try:
-                    return self._restored(self._store.snapshot(self._model, lsn)), lsn
+                    return self._restored(self._store.snapshot(self.model, lsn)), lsn
                 except (ValueError, KeyError) as error:
-                    self._complain(f"snapshot {lsn} of model {self._model!r} is left out: {error}")
-        return self._first(), 0
+                    self._complain(f"snapshot {lsn} of model {self.model!r} is left out: {error}")
+        return self.first(), 0
 
-    def replay(self, learner: FabCost, *, after: int, to: int) -> None:
-        """Learn impressions of the log."""
-        for some in self.chunks(after, to):
-            learn(learner, some, self._settings.prior_variance)
-
-    def impressions(self, after: int, to: int) -> list[Learnt]:
-        """Impressions of the log."""
-        return list(chain.from_iterable(self.chunks(after, to)))
-
-    def chunks(self, after: int, to: int) -> Iterable[list[Learnt]]:
+    def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
-        return _chunks(self._store.log(self._model, after=after, to=to))
+        rows = self._store.log(self.model, after=after, to=to)
+        log = (Learnt(impression(row.features), row.label) for row in rows)
+        while chunk := list(islice(log, _AT_ONCE)):
+            yield chunk
 
     def snapshot(self, learner: FabCost) -> bytes:
-        """What `learner` reads again; an imported model's has all rows."""
-        return snapshot(learner) if self._base is None else learner_file.to_bytes(learner)
-
-    def _first(self) -> FabCost:
+        """The learner without the rows that the log has; an imported model's has all rows."""
         if self._base is not None:
-            return learner_file.from_bytes(self._base, source=f"the imported model {self._model!r}")
-        return fresh(self._settings, self._width)
+            return learner_file.to_bytes(learner)
+        settings, arrays = learner.state()
+        kept = {name: array for name, array in arrays.items() if name not in _ROWS}
+        return archive.pack(FORMAT, settings, kept)
+
+    def first(self) -> FabCost:
+        """The learner before the log."""
+        if self._base is not None:
+            return learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
+        return FabCost(
+            self._prior(),
+            refresh=self._settings.refresh.schedule(),
+            moments=self._settings.moments,
+            window=self._settings.window,
+        )
+
+    def _prior(self) -> Gaussian:
+        return Gaussian.isotropic(self._width, variance=self._settings.prior_variance)
 
     def _restored(self, content: bytes) -> FabCost:
         kind = FORMAT if self._base is None else learner_file.LEARNER
@@ -143,6 +221,32 @@ class Recovery:
         return FabCost.restored(settings, arrays)
 
 
+@dataclass
+class Keeper:
+    """What the writer knows of a model: also the lsn of its last impression.
+
+    ``catalogue`` is the version that the loop was told of.
+    """
+
+    settings: ModelSettings
+    recovery: Recovery
+    learning: Learning
+    head: int
+    catalogue: int = 0
+
+    def catch_up(self, head: int) -> None:
+        """Learn what the log has beyond what was heard of, after a connection was lost."""
+        if head < self.head:
+            raise TakenOverError(
+                f"the log of model {self.recovery.model!r} ends at {head} "
+                f"but this server wrote {self.head}"
+            )
+        if head > self.head:
+            impressions = list(chain.from_iterable(self.recovery.chunks(self.head, head)))
+            self.head = head
+            self.learning.apply(impressions)
+
+
 def _check_arithmetic(settings: dict[str, Any]) -> None:
     """A ValueError for what another version computed: it has not the bits that the log has now."""
     found = settings.get("arithmetic", 0)
@@ -151,9 +255,3 @@ def _check_arithmetic(settings: dict[str, Any]) -> None:
             f"its arithmetic is {found} but this version's is {kernels.ARITHMETIC}: "
             "the log is learnt again"
         )
-
-
-def _chunks(rows: Iterable[AppliedRow]) -> Iterable[list[Learnt]]:
-    log = (Learnt(impression(row.features), row.label) for row in rows)
-    while chunk := list(islice(log, _AT_ONCE)):
-        yield chunk

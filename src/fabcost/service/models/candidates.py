@@ -22,8 +22,8 @@ from fabcost.wire.messages import DecisionRequest, Record
 _encoder = msgspec.json.Encoder()
 
 
-class Chosen(NamedTuple):
-    """What is written down of a chosen item, as JSON: its row, and its features in a catalogue."""
+class WrittenItem(NamedTuple):
+    """What is kept of a chosen item, as JSON: its row, and its features in a catalogue."""
 
     row: str
     features: Raw | None
@@ -45,21 +45,21 @@ class Scene(NamedTuple):
     memory: Memory
     listed: str | None = None
 
-    def at(self, place: int) -> Chosen:
+    def at(self, place: int) -> WrittenItem:
         """The candidate at a place, as it is written down."""
         if self.key is None:
             return self._written(place)
         key = (*self.key, place)
-        found: Chosen | None = self.memory.get(key)
+        found: WrittenItem | None = self.memory.get(key)
         if found is None:
             found = self._written(place)
             size = len(found.row) + (0 if found.features is None else len(found.features))
             self.memory.put(key, found, size)
         return found
 
-    def _written(self, place: int) -> Chosen:
+    def _written(self, place: int) -> WrittenItem:
         row = encoded(Impression.of(self.rows.row(place)))
-        return Chosen(row, None if self.items is None else _raw(self.items[self.names[place]]))
+        return WrittenItem(row, None if self.items is None else _raw(self.items[self.names[place]]))
 
     @property
     def size(self) -> int:
@@ -68,15 +68,7 @@ class Scene(NamedTuple):
 
 
 class Scenes:
-    """Reads requests by a schema, which may grow.
-
-    Parameters
-    ----------
-    schema
-        Of the model.
-    catalogue
-        Its items.
-    """
+    """Reads requests by a schema, which may grow, and a catalogue."""
 
     def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
         self._schema = schema
@@ -102,7 +94,7 @@ class Scenes:
         self._schema.grow_to(reader)
         items = self._schema.place_items(reader, read)
         names, context = _raw(items.names), _raw(request.context)
-        return self._drawn(terms, items, names, context, None, None), excluded
+        return self._scene(terms, items, names, context, None, None), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
@@ -144,9 +136,9 @@ class Scenes:
         reader: Reader = self._schema.reader()
         terms = reader.read(request.context, "context")
         self._schema.grow_to(reader)
-        return self._drawn(terms, items, names, context, self._catalogue.items, key)
+        return self._scene(terms, items, names, context, self._catalogue.items, key)
 
-    def _drawn(
+    def _scene(
         self,
         terms: list[Term],
         items: EncodedItems,

@@ -1,23 +1,33 @@
-"""The items of a model, encoded once, and found by id or by their features."""
+"""The items of a model, encoded once, and found by id or by their features.
+
+Records of decisions among many items say which of a version of the catalogue they were: naming
+each in every record would be much.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from itertools import count
+from collections.abc import Collection, Mapping, Sequence
+from itertools import compress, count
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Raw
 
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
-from fabcost.service.models.listing import listing
 from fabcost.service.models.memory import Key, Memory, new_owner
+from fabcost.service.store.record import pack, unpack
+from fabcost.service.store.record import MANY, encoded, record
+from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.store import Store
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
-from fabcost.wire.messages import Between, Filter, Record, Scalar
+from fabcost.wire.messages import Between, Filter, ItemsAnswer, Record, Scalar
 
 _BYTES_OF_A_PLACE = 8
+_ALL = "all"
+_MARK = '"listed":'
 
 
 class Selected(NamedTuple):
@@ -25,11 +35,6 @@ class Selected(NamedTuple):
 
     ``listed`` stands for the ids if they are many.  Those of the whole catalogue stay as long as
     it does, and have no key.
-
-    Examples
-    --------
-    >>> bytes(Catalogue(Schema.open(), 0, {"ad-1": {}}).selected(None).names)
-    b'["ad-1"]'
     """
 
     items: EncodedItems
@@ -149,16 +154,18 @@ class Catalogue:
             self.memory.put(key, found, found.size + len(key[1]))
         return found
 
-    def after(self, item: str | None, limit: int) -> tuple[dict[str, Record], bool]:
-        """The next items after one, or the first, and whether there are more."""
-        if item is not None and item not in self.items:
-            raise UnknownItemError(item)
+    def page(self, limit: int, after: str | None) -> ItemsAnswer:
+        """Items in the order of their first coming: the next after one, or the first."""
+        if after is not None and after not in self.items:
+            raise UnknownItemError(after)
         if self._ids is None:
             self._ids = list(self.items)
             self._places = {each: place for place, each in enumerate(self._ids, start=1)}
-        start = 0 if item is None else self._places[item]
-        stop = start + limit
-        return {each: self.items[each] for each in self._ids[start:stop]}, stop < len(self._ids)
+        start = 0 if after is None else self._places[after]
+        page = self._ids[start : start + limit]
+        more = start + limit < len(self._ids)
+        found = {each: self.items[each] for each in page}
+        return ItemsAnswer(version=self.version, items=found, next=page[-1] if more else None)
 
     def _select(self, items: EncodedItems, key: Key | None) -> Selected:
         listed = listing(items.names, self.items)  # type: ignore[arg-type]
@@ -201,3 +208,52 @@ def _within(value: Any, between: Between) -> bool:
     return (between.min is None or value >= between.min) and (
         between.max is None or value <= between.max
     )
+
+
+def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None:
+    """Which items of a catalogue these are, as text; None if they are few.
+
+    Examples
+    --------
+    >>> items = dict.fromkeys(map(str, range(1_000)))
+    >>> listing(list(items), items), listing(["1", "2"], items)
+    ('all', None)
+    >>> even = [item for item in items if int(item) % 2 == 0]
+    >>> told(listing(even, items), list(items)) == even
+    True
+    """
+    if len(names) < MANY:
+        return None
+    if len(names) == len(catalogue):
+        return _ALL
+    among = set(names)
+    bits = np.fromiter((item in among for item in catalogue), dtype=bool, count=len(catalogue))
+    return pack(np.packbits(bits))
+
+
+def told(listed: str, items: Sequence[str]) -> list[str]:
+    """The names that `listing` was made of, from the items of the catalogue."""
+    if listed == _ALL:
+        return list(items)
+    bits = np.unpackbits(unpack(listed, np.dtype(np.uint8)), count=len(items))
+    return list(compress(items, bits.tolist()))
+
+
+def in_full(store: Store, rows: Collection[StoredDecision]) -> list[StoredDecision]:
+    """Decisions whose records name all candidates, as the database has them or not."""
+    known: dict[tuple[str, int], list[str]] = {}
+    return [_in_full(store, row, known) if _MARK in row.record else row for row in rows]
+
+
+def _in_full(
+    store: Store, row: StoredDecision, known: dict[tuple[str, int], list[str]]
+) -> StoredDecision:
+    made = record(row.record)
+    if made.listed is None:
+        return row
+    at = (row.model, made.catalogue_version)
+    if at not in known:
+        known[at] = store.listed_items(*at)
+    candidates = told(made.listed, known[at])
+    named = msgspec.structs.replace(made, candidates=candidates, listed=None)
+    return row._replace(record=encoded(named))

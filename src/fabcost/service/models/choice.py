@@ -26,13 +26,7 @@ class Chosen(NamedTuple):
 
 
 class Chooser:
-    """Chooses by the policy, the mode and the holdback of a model.
-
-    Parameters
-    ----------
-    settings
-        Of the model.
-    """
+    """Chooses by the policy, the mode and the holdback of a model."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._mode = settings.mode

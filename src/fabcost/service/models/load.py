@@ -6,58 +6,40 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
-from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
-from fabcost.service.learning.keeper import Keeper
-from fabcost.service.learning.learner import Learning
-from fabcost.service.learning.recovery import Recovery
-from fabcost.service.learning.snapshot import Saving
+from fabcost.service.learning.recovery import Keeper, Progress, Recovery
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
-from fabcost.service.progress import Progress
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
 from fabcost.wire.settings import ModelSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
-#: Impressions that may wait in memory for a refresh while the log is read.
-_MOST_BEHIND = 20_000
 
 
-@dataclass(frozen=True)
-class Loaded:
+class LoadedModel(NamedTuple):
     """A model for deciding, and what the writer needs of it."""
 
     model: Model
     keeper: Keeper
-    recovery: Recovery
 
 
 @dataclass
-class LoadedAll:
+class LoadedModels:
     """All models of a database that this server has taken over."""
 
     store: Store
     latest_time: float
     models: dict[str, Model] = field(default_factory=dict)
     keepers: dict[str, Keeper] = field(default_factory=dict)
-    recoveries: dict[str, Recovery] = field(default_factory=dict)
     unreadable: dict[str, Exception] = field(default_factory=dict)
-
-    def add(self, loaded: Loaded) -> None:
-        """One more model."""
-        name = loaded.model.name
-        self.models[name] = loaded.model
-        self.keepers[name] = loaded.keeper
-        self.recoveries[name] = loaded.recovery
 
 
 def load_all(
@@ -65,7 +47,7 @@ def load_all(
     tell: Callable[[str], object],
     metrics: Metrics,
     progress: Progress | None = None,
-) -> LoadedAll:
+) -> LoadedModels:
     """Take over the database and recover every model.
 
     One whose learner cannot be recovered goes on without it, see `load`; one whose settings, schema
@@ -74,11 +56,12 @@ def load_all(
     progress = progress or Progress()
     store.open(take_over=True)
     try:
-        loaded, rows = LoadedAll(store, store.latest_time()), store.models()
+        loaded, rows = LoadedModels(store, store.latest_time()), store.models()
         progress.begin(models=len(rows))
         for row in rows:
             try:
-                loaded.add(load(store, row, tell, metrics, progress, or_provisional=True))
+                each = load(store, row, tell, metrics, progress, or_provisional=True)
+                loaded.models[row.model], loaded.keepers[row.model] = each
             except _UNREADABLE as error:
                 tell(f"model {row.model!r} cannot be read and is not served: {error!r}")
                 loaded.unreadable[row.model] = error
@@ -97,7 +80,7 @@ def load(
     progress: Progress | None = None,
     *,
     or_provisional: bool = False,
-) -> Loaded:
+) -> LoadedModel:
     """Recover one model: its learner as if the server had never stopped.
 
     If that fails it is an error; or, if asked for, the model goes on from its prior with a
@@ -110,20 +93,15 @@ def load(
     schema.limit_columns(settings.most_weights)
     items = {item.item: json.loads(item.features) for item in store.items(row.model)}
     catalogue = Catalogue(schema, row.catalogue_version, items)
-    recovery = Recovery(store, row.model, settings, width=width, complain=tell)
-    begun = partial(
-        Learning,
-        prior_variance=settings.prior_variance,
-        refreshed=partial(metrics.refreshed, row.model),
-    )
+    refreshed = partial(metrics.refreshed, row.model)
+    recovery = Recovery(store, row.model, settings, width=width, complain=tell, refreshed=refreshed)
     try:
-        learning = _recovered(store, row, recovery, begun, progress or Progress())
+        learning = recovery.learning(row.head_lsn, progress or Progress())
     except _UNREADABLE as error:
         if not or_provisional:
             raise
         tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
-        learning = begun(_provisional(settings, width), row.head_lsn)
-        learning.failure = error
+        learning = recovery.provisional(row.head_lsn, error)
     metrics.applied(row.model, row.head_lsn)
     model = Model(
         row.model,
@@ -134,42 +112,8 @@ def load(
         catalogue=catalogue,
         learning=learning,
     )
-    keeper = Keeper(settings, learning, row.head_lsn, row.catalogue_version)
-    return Loaded(model, keeper, recovery)
-
-
-def _recovered(
-    store: Store,
-    row: ModelRow,
-    recovery: Recovery,
-    begun: Callable[..., Learning],
-    progress: Progress,
-) -> Learning:
-    """Learning as after the log: long refreshes go on in the background, as they did before.
-
-    The learner is written down on the way, and in the end if that was long.
-    """
-    learner, newest = recovery.newest(row.head_lsn)
-    saving = Saving(recovery.snapshot, newest)
-    learning = begun(learner, newest, saving=saving)
-    progress.replay(after=newest, to=row.head_lsn)
-    for some in recovery.chunks(newest, row.head_lsn):
-        learning.apply(some)
-        if learning.lag > _MOST_BEHIND:
-            learning.wait()
-        if learning.failure is not None:
-            raise learning.failure
-        saving.write(store, row.model)
-        progress.learnt(learning.lsn)
-    if saving.lsn > newest and learning.learner is not None:
-        saving.pack(learning.learner, learning.lsn)
-        saving.write(store, row.model)
-    return learning
-
-
-def _provisional(settings: ModelSettings, width: int) -> FabCost:
-    prior = Gaussian.isotropic(width, variance=settings.prior_variance)
-    return FabCost(prior, refresh=Refresh.never(), moments=settings.moments)
+    keeper = Keeper(settings, recovery, learning, row.head_lsn, row.catalogue_version)
+    return LoadedModel(model, keeper)
 
 
 def make(
@@ -179,7 +123,7 @@ def make(
     base: bytes | None,
     now: float,
     metrics: Metrics,
-) -> Loaded:
+) -> LoadedModel:
     """Write a new model and load it; a ValueError says what is wrong with its settings."""
     width = schema_of(settings).width
     if base is not None:
@@ -195,13 +139,7 @@ def make(
 
 
 def schema_of(settings: ModelSettings) -> Schema:
-    """The schema of a new model.
-
-    Examples
-    --------
-    >>> schema_of(ModelSettings()).columns
-    ('bias',)
-    """
+    """The schema of a new model."""
     if settings.schema is None:
         return Schema.open()
     schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)

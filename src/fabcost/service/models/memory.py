@@ -17,13 +17,7 @@ _owners = count(1)
 
 
 def new_owner() -> int:
-    """What the keys of an owner begin with.
-
-    Examples
-    --------
-    >>> new_owner() != new_owner()
-    True
-    """
+    """What the keys of an owner begin with."""
     return next(_owners)
 
 

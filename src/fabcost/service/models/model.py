@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import NamedTuple
+
+import numpy as np
 
 from fabcost import kernels
 from fabcost.features.reader import ReadItems
@@ -14,11 +17,11 @@ from fabcost.service.models.candidates import Scene, Scenes
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.choice import Chooser, Chosen
 from fabcost.service.models.memory import Memory
-from fabcost.service.models.widening import widened
 from fabcost.service.store.record import NewRecord, Shares, encoded
 from fabcost.service.store.rows import DecisionRow
+from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings
 
 
@@ -28,13 +31,6 @@ class Made(NamedTuple):
     answer: DecisionAnswer
     row: DecisionRow | None
     entropy: float | None
-
-
-class Steps(NamedTuple):
-    """How the schema grew since the last time this was asked: steps ``first``, …, as JSON."""
-
-    first: int
-    steps: list[str]
 
 
 class Model:
@@ -81,6 +77,25 @@ class Model:
         self.edited = edited
         self._chooser = Chooser(settings)
 
+    @property
+    def degraded(self) -> str | None:
+        """Why it is not served in full; None if it is."""
+        return None if self.learning.failure is None else "stopped learning"
+
+    def shown(self) -> ModelAnswer:
+        """As it is now."""
+        return ModelAnswer(
+            name=self.name,
+            settings=self.settings,
+            created=self.created,
+            edited=self.edited,
+            weights=self.schema.width,
+            items=len(self.catalogue),
+            impressions=self.learning.lsn,
+            posterior_version=self.learning.published.version,
+            degraded=self.degraded,
+        )
+
     def remember_in(self, memory: Memory) -> None:
         """Share what is remembered of scenes with other models."""
         self.catalogue.memory = memory
@@ -92,7 +107,7 @@ class Model:
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
         scene, excluded = self.scenes.of(request)
-        published, belief = self._belief()
+        published, belief = self.belief()
         chosen = self._chooser.choose(
             belief, scene.rows, decision=decision, top_k=request.top_k, excluded=excluded
         )
@@ -118,7 +133,7 @@ class Model:
         self._steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
 
-    def _belief(self) -> tuple[Published, Gaussian]:
+    def belief(self) -> tuple[Published, Gaussian]:
         """The published posterior, with the prior for columns that nothing was learnt about."""
         published, width = self.learning.published, self.schema.width
         if self._wide[0] is not published or self._wide[1].dimension != width:
@@ -193,3 +208,15 @@ class Model:
             features=served.row,
             record=encoded(record),
         )
+
+
+def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
+    """The belief with independent weights of mean zero added, up to ``width``."""
+    known = belief.dimension
+    if known >= width:
+        return belief
+    mean, root = np.zeros(width), np.zeros((width, width))
+    mean[:known] = belief.mean
+    root[:known, :known] = belief.root
+    root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
+    return Gaussian.from_kernel(mean, root)

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from fabcost.service.clock import Clock
 from fabcost.service.learning.learner import Learnt, predicted
-from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.models.listing import in_full
+from fabcost.service.models.catalogue import in_full
 from fabcost.service.models.model import Model
-from fabcost.service.models.widening import widened
-from fabcost.service.store.record import Impression, view
+from fabcost.service.models.registry import Registry
+from fabcost.service.store.record import Impression, impression, view
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
-    Key,
     StoredDecision,
     TallyRow,
 )
 from fabcost.service.store.store import Store
+from fabcost.service.threads import StoreThread
+from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import UnknownDecisionIdError
 from fabcost.wire.messages import (
     CalibrationBin,
     Contribution,
     DecisionView,
     ExplanationAnswer,
-    ItemsAnswer,
     ItemTally,
-    ModelAnswer,
     PosteriorAnswer,
     StatsAnswer,
     StatsBucket,
     Weight,
 )
 
+T = TypeVar("T")
 _TOP_ITEMS = 10
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
@@ -58,7 +59,7 @@ class Totals(NamedTuple):
         return now - self.at < min(50.0 * self.seconds, _OLDEST_TOTALS_SECONDS)
 
 
-class Read(NamedTuple):
+class StatsRead(NamedTuple):
     """What the database knows of a model."""
 
     counts: list[CountRow]
@@ -67,57 +68,77 @@ class Read(NamedTuple):
     totals: Totals
 
 
-def model(each: Model) -> ModelAnswer:
-    """A model as it is now."""
-    published = each.learning.published
-    return ModelAnswer(
-        name=each.name,
-        settings=each.settings,
-        created=each.created,
-        edited=each.edited,
-        weights=each.schema.width,
-        items=len(each.catalogue),
-        impressions=each.learning.lsn,
-        posterior_version=published.version,
-        degraded=degraded(each),
-    )
+class Views:
+    """Shows the posterior, counts and decisions."""
+
+    def __init__(
+        self, registry: Registry, writer: Writer, reader: StoreThread, *, clock: Clock
+    ) -> None:
+        self._registry = registry
+        self._writer = writer
+        self._reader = reader
+        self._clock = clock
+        self._totals: WeakKeyDictionary[Model, Totals] = WeakKeyDictionary()
+
+    def posterior(self, name: str) -> PosteriorAnswer:
+        """The weights with their names, means and sds."""
+        model = self._registry.of(name)
+        published, belief = model.belief()
+        columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
+        return PosteriorAnswer(
+            posterior_version=published.version,
+            impressions=published.lsn,
+            digest=published.digest,
+            weights=[Weight(*column) for column in columns],
+        )
+
+    async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
+        """What a dashboard shows."""
+        model, now = self._registry.of(name), self._clock.now()
+        if self._writer.journal.has_uncounted:
+            await self._writer.count()
+        since, totals = now - 60.0 * minutes, self._totals.get(model)
+        read = await self._reader.ask(lambda store: _read_stats(store, name, since, totals))
+        self._totals[model] = read.totals
+        away, unwritten = self._writer.away is not None, self._writer.unwritten
+        return _stats(model, read, now, away=away, unwritten=unwritten)
+
+    async def decision(self, name: str, decision_id: str) -> DecisionView:
+        """One decision and what became of it."""
+        return await self._stored(name, decision_id, view)
+
+    async def decisions(
+        self, name: str, *, limit: int, before: int | None = None
+    ) -> tuple[list[DecisionView], int | None]:
+        """The latest decisions, and where the next page begins; large ones make a page shorter."""
+        self._registry.of(name)
+        return await self._reader.ask(lambda store: _recent(store, name, limit, before))
+
+    async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
+        """What speaks for the chosen item, under the posterior of now."""
+        model = self._registry.of(name)
+        row, shown = await self._stored(
+            name, decision_id, lambda stored: (impression(stored.features), view(stored))
+        )
+        return _explain(model, row, shown)
+
+    async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
+        """What ``read``, which may take long, makes of a decision."""
+        self._registry.of(name)
+        key = (name, decision_id)
+
+        def find(store: Store) -> T:
+            stored = store.find_decisions([key])
+            if key not in stored:
+                raise UnknownDecisionIdError(decision_id)
+            return read(in_full(store, [stored[key]])[0])
+
+        return await self._reader.ask(find)
 
 
-def degraded(each: Model) -> str | None:
-    """Why a model is not served in full; None if it is."""
-    return None if each.learning.failure is None else "stopped learning"
-
-
-def items(catalogue: Catalogue, limit: int, after: str | None) -> ItemsAnswer:
-    """A page of a catalogue, in the order of the items' first coming."""
-    page, more = catalogue.after(after, limit)
-    return ItemsAnswer(version=catalogue.version, items=page, next=list(page)[-1] if more else None)
-
-
-def posterior(each: Model) -> PosteriorAnswer:
-    """The weights with their names, means and sds."""
-    published = each.learning.published
-    belief = widened(published.belief, each.schema.width, each.settings.prior_variance)
-    columns = zip(each.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
-    return PosteriorAnswer(
-        posterior_version=published.version,
-        impressions=published.lsn,
-        digest=published.digest,
-        weights=[Weight(*column) for column in columns],
-    )
-
-
-def found(stored: Mapping[Key, StoredDecision], key: Key) -> StoredDecision:
-    """The one decision, or an error."""
-    if key not in stored:
-        raise UnknownDecisionIdError(key[1])
-    return stored[key]
-
-
-def recent(
+def _recent(
     store: Store, name: str, limit: int, before: int | None
 ) -> tuple[list[DecisionView], int | None]:
-    """The latest decisions, and where the next page begins; large ones make a page shorter."""
     views: list[DecisionView] = []
     size, oldest = 0, before
     while len(views) < limit and size < _PAGE_BYTES:
@@ -131,10 +152,9 @@ def recent(
     return views, oldest
 
 
-def explain(each: Model, row: Impression, decision: DecisionView) -> ExplanationAnswer:
+def _explain(each: Model, row: Impression, decision: DecisionView) -> ExplanationAnswer:
     """What each column of the chosen row adds to its score under the posterior of now."""
-    published = each.learning.published
-    belief = widened(published.belief, each.schema.width, each.settings.prior_variance)
+    published, belief = each.belief()
     learnt = [Learnt(row, 1)]
     contributions = [
         Contribution(
@@ -157,11 +177,11 @@ def explain(each: Model, row: Impression, decision: DecisionView) -> Explanation
     )
 
 
-def read_stats(store: Store, name: str, since: float, totals: Totals | None) -> Read:
+def _read_stats(store: Store, name: str, since: float, totals: Totals | None) -> StatsRead:
     """Ask the database; ``totals`` are those of the last time."""
     if totals is None or not totals.is_fresh(time.monotonic()):
         totals = _read_totals(store, name)
-    return Read(
+    return StatsRead(
         counts=store.counts.minutes(name, since=since),
         calibration=store.counts.calibration(name),
         tallies=store.counts.tallies(name, limit=_TOP_ITEMS),
@@ -177,8 +197,7 @@ def _read_totals(store: Store, name: str) -> Totals:
     return Totals(feedback, pending, decisions, now, now - started)
 
 
-def stats(each: Model, read: Read, now: float, *, away: bool, unwritten: int) -> StatsAnswer:
-    """What a dashboard shows."""
+def _stats(each: Model, read: StatsRead, now: float, *, away: bool, unwritten: int) -> StatsAnswer:
     learning = each.learning
     published = learning.published
     return StatsAnswer(

@@ -100,7 +100,7 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Candidates that could not be chosen.
     listed
         In place of ``candidates``: which of the items that the catalogue had in its version; see
-        `fabcost.service.models.listing`.
+        `fabcost.service.models.catalogue`.
     shares
         In place of ``all_propensities``, if they are many of few values.
     """

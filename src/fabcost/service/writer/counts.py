@@ -24,14 +24,15 @@ _MINUTE = 60.0
 _OUTERMOST_BIN = 12
 
 
-class Counts:
+class Additions:
     """Additions of one transaction, all of them to the minute in which the decision was made.
 
     Examples
     --------
-    >>> counts = Counts()
-    >>> counts.outcome("news", "ad-1", "bandit", made=65.0, clicked=True)
-    >>> counts.rows()[0].start, counts.rows()[0].clicks
+    >>> counts = Additions()
+    >>> row = DecisionRow("news", "d", 65.0, 665.0, "bandit", "ad-1", True, True, "[]", "{}")
+    >>> counts.decision(row, entropy=0.5)
+    >>> counts.rows()[0].start, counts.rows()[0].decisions
     (60.0, 1)
     """
 
@@ -43,14 +44,11 @@ class Counts:
     def __bool__(self) -> bool:
         return bool(self._sums or self._tallies or self._bins)
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: Additions) -> None:
         """All that the other counted, too."""
-        for mine, theirs in (
-            (self._sums, other._sums),
-            (self._tallies, other._tallies),
-            (self._bins, other._bins),
-        ):
-            _add(mine, theirs)
+        _add(self._sums, other._sums)
+        _add(self._tallies, other._tallies)
+        _add(self._bins, other._bins)
 
     def forget(self, model: str) -> None:
         """Nothing of a model."""
@@ -59,21 +57,21 @@ class Counts:
 
     def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
         """A decision was made."""
-        sums = self._minute(row.model, row.made, row.arm)
+        sums = self._minute(row)
         sums[0] += 1
         sums[4] += entropy or 0.0
-        self._tally(row.model, row.item)[0] += 1
+        self._tally(row)[0] += 1
 
     def discarded(self, row: StoredDecision) -> None:
         """A decision was never shown, and counts no longer."""
-        sums = self._minute(row.model, row.made, row.arm)
+        sums = self._minute(row)
         sums[0] -= 1
         sums[4] -= _recorded_entropy(row) or 0.0
-        self._tally(row.model, row.item)[0] -= 1
+        self._tally(row)[0] -= 1
 
-    def outcome(self, model: str, item: str, arm: str, *, made: float, clicked: bool) -> None:
+    def outcome(self, row: StoredDecision, *, clicked: bool) -> None:
         """It is known what became of a decision."""
-        sums, tally = self._minute(model, made, arm), self._tally(model, item)
+        sums, tally = self._minute(row), self._tally(row)
         sums[1] += 1
         sums[2] += clicked
         tally[1] += 1
@@ -88,7 +86,7 @@ class Counts:
         odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
         every = zip(decisions, losses, odds.astype(int), p, clicked, strict=True)
         for each, loss, place, probability, click in every:
-            self._minute(each.model, each.made, each.arm)[3] += float(loss)
+            self._minute(each)[3] += float(loss)
             sums = self._bins.setdefault((each.model, int(place)), [0, 0.0, 0])
             sums[0] += 1
             sums[1] += float(probability)
@@ -115,17 +113,17 @@ class Counts:
                 ]
             )
 
-    def _minute(self, model: str, made: float, arm: str) -> list[float]:
-        start = math.floor(made / _MINUTE) * _MINUTE
-        return self._sums.setdefault((model, start, arm), [0, 0, 0, 0.0, 0.0])
+    def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
+        start = math.floor(row.made / _MINUTE) * _MINUTE
+        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0])
 
-    def _tally(self, model: str, item: str) -> list[int]:
-        return self._tallies.setdefault((model, item), [0, 0, 0])
+    def _tally(self, row: DecisionRow | StoredDecision) -> list[int]:
+        return self._tallies.setdefault((row.model, row.item), [0, 0, 0])
 
 
-def recounted(decisions: Iterable[StoredDecision]) -> Counts:
+def recounted(decisions: Iterable[StoredDecision]) -> Additions:
     """The counts of decisions that were written but not counted yet."""
-    counts = Counts()
+    counts = Additions()
     for each in decisions:
         counts.decision(each, _recorded_entropy(each))
     return counts
@@ -133,18 +131,7 @@ def recounted(decisions: Iterable[StoredDecision]) -> Counts:
 
 def _recorded_entropy(row: StoredDecision) -> float | None:
     shares = None if row.arm == "imported" else record(row.record).all_propensities
-    return None if shares is None else entropy(np.array(shares))
-
-
-def entropy(shares: FloatArray) -> float:
-    """The entropy of a choice in nats.
-
-    Examples
-    --------
-    >>> entropy(np.array([0.5, 0.5, 0.0])) == math.log(2)
-    True
-    """
-    return float(kernels.entropy(shares))
+    return None if shares is None else float(kernels.entropy(np.array(shares)))
 
 
 def _drop(sums: dict[Any, list[Any]], model: str) -> None:

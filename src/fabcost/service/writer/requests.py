@@ -1,4 +1,4 @@
-"""What waits for the writer: decisions, feedback, activations, and calls of the database."""
+"""What waits for the writer: decisions, feedback, activations, and jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fabcost.service.models.model import Steps
 from fabcost.service.store.rows import DecisionRow, Key
 from fabcost.service.store.store import Store
 from fabcost.wire.messages import FeedbackStatus
@@ -29,6 +28,13 @@ class Awaiting(Protocol):
         ...
 
 
+class Steps(NamedTuple):
+    """How a schema grew: steps ``first``, ``first + 1``, … as JSON."""
+
+    first: int
+    steps: list[str]
+
+
 class Write(NamedTuple):
     """A decision to be written.
 
@@ -41,6 +47,11 @@ class Write(NamedTuple):
     entropy: float | None
     done: Awaiting
 
+    @property
+    def model(self) -> str:
+        """Whose decision it is."""
+        return self.row.model
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:
@@ -52,6 +63,11 @@ class Feed:
     received: float
     done: asyncio.Future[FeedbackStatus]
 
+    @property
+    def model(self) -> str:
+        """Whose decision it is about."""
+        return self.key[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Activate:
@@ -60,6 +76,11 @@ class Activate:
     key: Key
     received: float
     done: asyncio.Future[bool]
+
+    @property
+    def model(self) -> str:
+        """Whose decision it is about."""
+        return self.key[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +103,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Job:
     """Anything else, in a transaction of its own; the answer is what it returns.
 
     ``then`` is told that when it is durable, before anything else is written.
@@ -93,4 +114,6 @@ class Call:
     then: Callable[[Any], object] = id
 
 
-Request = Write | Feed | Activate | Expire | Count | Call
+Request = Write | Feed | Activate | Expire | Count | Job
+#: What became of requests: a result or an exception for each who waits.
+Answers = list[tuple[Awaiting, Any]]

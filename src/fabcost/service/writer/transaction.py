@@ -1,20 +1,36 @@
-"""One transaction of the writer: decisions in, feedback and deadlines to impressions."""
+"""One transaction of the writer: decisions in, feedback and deadlines to impressions and counts."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from fabcost.service.learning.keeper import Keeper
-from fabcost.service.learning.learner import Learnt
-from fabcost.service.store.rows import FeedbackRow, Key, StoredDecision
+import numpy as np
+
+from fabcost.service.learning.learner import Learnt, predicted
+from fabcost.service.learning.recovery import Keeper
+from fabcost.service.store.record import impression
+from fabcost.service.store.rows import (
+    DecisionRow,
+    FeedbackRow,
+    Key,
+    Resolution,
+    StoredDecision,
+)
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
-from fabcost.service.writer.counts import Counts
-from fabcost.service.writer.outcomes import Outcomes
-from fabcost.service.writer.requests import Activate, Expire, Feed, Write
-from fabcost.wire.settings import Aggregation
+from fabcost.service.writer.counts import Additions
+from fabcost.service.writer.requests import (
+    Activate,
+    Answers,
+    Count,
+    Expire,
+    Feed,
+    Request,
+    Write,
+)
+from fabcost.wire.errors import TakenOverError, UnknownModelError
+from fabcost.wire.settings import Aggregation, ModelSettings
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
@@ -33,57 +49,70 @@ _AGGREGATE: dict[Aggregation, Callable[[Sequence[float]], float]] = {
 class Result:
     """What a transaction did, to be told once it is durable."""
 
-    answers: list[tuple[Any, Any]] = field(default_factory=list)
+    answers: Answers = field(default_factory=list)
     learnt: dict[str, list[Learnt]] = field(default_factory=dict)
     statuses: list[tuple[str, str]] = field(default_factory=list)
     parked: set[Key] = field(default_factory=set)
     unparked: set[Key] = field(default_factory=set)
-    expired: int = 0
     written: int = 0
 
 
-class Resolver:
+class Transaction:
     """Works inside one transaction of ``store``; nothing outside it changes.
 
-    Parameters
-    ----------
-    store
-        In a transaction.
-    keepers
-        The models by name.
-    parked
-        Decisions that do not exist yet but have feedback.
-    uncounted
-        Of decisions that were written before, and are counted with this transaction.
+    ``parked`` are decisions that do not exist yet but have feedback; ``uncounted`` is of those
+    that were written before, and are counted with this transaction.
     """
 
     def __init__(
-        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Counts
+        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Additions
     ) -> None:
         self._store = store
         self._keepers = keepers
         self._parked = parked
-        self._counts = Counts()
+        self._counts = Additions()
         self._counts.add(uncounted)
         self._has_decisions = bool(uncounted)
-        self._outcomes = Outcomes(store, keepers, self._counts)
-        self.result = Result()
+        self._heads = {name: keeper.head for name, keeper in keepers.items()}
+        self._resolved: list[Resolution] = []
+        self._fresh: dict[str, list[tuple[StoredDecision, Learnt]]] = {}
+        self._result = Result()
 
-    def write(self, writes: Sequence[Write]) -> None:
+    def run(self, group: Sequence[Request], *, unreadable: Collection[str]) -> Result:
+        """Write requests: decisions first, then what is about them.
+
+        Decisions of models that cannot be read do not expire.
+        """
+        if writes := [each for each in group if isinstance(each, Write)]:
+            self._write(writes)
+        if activations := [each for each in group if isinstance(each, Activate)]:
+            self._activate(activations)
+        if feeds := [each for each in group if isinstance(each, Feed)]:
+            self._feed(feeds)
+        for each in group:
+            if isinstance(each, Expire):
+                self._expire(each, unreadable)
+            elif isinstance(each, Count):
+                self._result.answers.append((each.done, None))
+        return self._finish()
+
+    # Decisions
+
+    def _write(self, writes: Sequence[Write]) -> None:
         """Insert decisions; those whose id is taken are answered with the decision that has it."""
         for each in writes:
             if each.steps is not None:
                 self._store.insert_steps(each.row.model, each.steps.first, each.steps.steps)
         first: dict[Key, Write] = {}
         for each in writes:
-            first.setdefault(_key(each), each)
+            first.setdefault(_key(each.row), each)
         new = self._store.insert_decisions([each.row for each in first.values()])
-        self.result.written += len(new)
+        self._result.written += len(new)
         self._has_decisions |= bool(new)
         for key in new:
             self._counts.decision(first[key].row, first[key].entropy)
         if len(new) == len(writes):
-            self.result.answers += [(each.done, True) for each in writes]
+            self._result.answers += [(each.done, True) for each in writes]
         else:
             self._answer_repeats(writes, first, new)
         self._unpark(new & self._parked)
@@ -91,16 +120,16 @@ class Resolver:
     def _answer_repeats(
         self, writes: Sequence[Write], first: Mapping[Key, Write], new: set[Key]
     ) -> None:
-        taken = {_key(each) for each in writes if first[_key(each)] is not each}
+        taken = {_key(each.row) for each in writes if first[_key(each.row)] is not each}
         found = self._store.find_decisions(taken | (first.keys() - new))
         for each in writes:
-            is_new = _key(each) in new and first[_key(each)] is each
-            self.result.answers.append((each.done, True if is_new else found[_key(each)]))
+            key = _key(each.row)
+            is_new = key in new and first[key] is each
+            self._result.answers.append((each.done, True if is_new else found[key]))
 
-    def activate(self, activations: Sequence[Activate]) -> None:
+    def _activate(self, activations: Sequence[Activate]) -> None:
         """Let deferred decisions count, and feedback that came before."""
-        keys = {each.key for each in activations}
-        found = self._store.find_decisions(keys)
+        found = self._store.find_decisions({each.key for each in activations})
         waiting = {
             each.key
             for each in activations
@@ -109,18 +138,19 @@ class Resolver:
         if waiting:
             self._store.activate(waiting)
         for each in activations:
-            self.result.answers.append((each.done, each.key in waiting))
+            self._result.answers.append((each.done, each.key in waiting))
         earlier = _first_recorded(self._store.find_feedback(waiting) if waiting else [])
         for key, row in earlier.items():
-            if self._outcomes.settings(key[0]).aggregation == "earliest":
+            if self._settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
-                self._outcomes.resolve(stored, row.received, "feedback", row.value)
-        self._apply()
+                self._resolve(stored, row.received, "feedback", row.value)
+        self._write_resolved()
 
-    def feed(self, feeds: Sequence[Feed]) -> None:
+    # Feedback
+
+    def _feed(self, feeds: Sequence[Feed]) -> None:
         """Turn feedback into impressions, at most one for each decision."""
-        keys = {each.key for each in feeds}
-        known = self._store.find_decisions(keys)
+        known = self._store.find_decisions({each.key for each in feeds})
         before = self._store.feedback_statuses([(*each.key, each.repeat_key) for each in feeds])
         earlier = _first_recorded(self._store.find_feedback(self._about_to_be_resolved(known)))
         rows = []
@@ -131,86 +161,11 @@ class Resolver:
                 status = before[same] = self._status(each, known, earlier)
                 if each.key in known or status == "parked":
                     rows.append(FeedbackRow(*same, each.value, each.received, status))
-            self.result.statuses.append((each.key[0], status))
-            self.result.answers.append((each.done, status))
+            self._result.statuses.append((each.key[0], status))
+            self._result.answers.append((each.done, status))
         if rows:
             self._store.insert_feedback(self._worth_keeping(rows))
-        self._apply()
-
-    def _about_to_be_resolved(self, known: Mapping[Key, StoredDecision]) -> list[Key]:
-        """Decisions that the next feedback resolves, once each: reading all theirs costs little."""
-        return [
-            key
-            for key, each in known.items()
-            if each.resolved is None and not self._waits_for_more(each)
-        ]
-
-    def _worth_keeping(self, rows: Sequence[FeedbackRow]) -> list[FeedbackRow]:
-        """Without what changed nothing on decisions that have much feedback already."""
-        idle = {(row.model, row.decision) for row in rows if row.status in _CHANGED_NOTHING}
-        kept, worth = self._store.kept_feedback(idle), []
-        for row in rows:
-            key = (row.model, row.decision)
-            if row.status not in _CHANGED_NOTHING or kept[key] < KEPT_FEEDBACK:
-                worth.append(row)
-                kept[key] = kept.get(key, 0) + 1
-        return worth
-
-    def expire(self, request: Expire, *, without: Collection[str] = ()) -> None:
-        """Resolve what has waited long enough: by feedback so far, or as the default reward.
-
-        Decisions of the models ``without`` are left as they are.
-        """
-        due = self._store.due(request.now, EXPIRED_AT_ONCE, without=without)
-        # Of a model that is being deleted: they must not stand in the way of the others.
-        gone = [_key_of(each) for each in due if each.model not in self._keepers]
-        self._store.delete_decisions(gone)
-        due = [each for each in due if each.model in self._keepers]
-        values: dict[Key, list[float]] = {}
-        for row in self._store.find_feedback([_key_of(each) for each in due]) if due else []:
-            if row.status == "recorded":
-                values.setdefault((row.model, row.decision), []).append(row.value)
-        for each in due:
-            self._expire(each, request.now, values.get(_key_of(each), []))
-        self.result.expired += len(due)
-        self.result.answers.append((request.done, len(due) + len(gone)))
-        self._apply()
-        if self._parked:
-            self.result.unparked |= self._store.drop_parked(request.unpark)
-
-    def finish(self) -> Result:
-        """Compare and swap the heads, and add up the counts."""
-        self.result.learnt = self._outcomes.finish()
-        if self._has_decisions:
-            self._store.mark_counted()
-        return self.result
-
-    def _unpark(self, keys: set[Key]) -> None:
-        """Feedback that came before its decision counts as if it came just after."""
-        if not keys:
-            return
-        known = self._store.find_decisions(keys)
-        parked = [row for row in self._store.find_feedback(keys) if row.status == "parked"]
-        settled = [row._replace(status=self._status_of_parked(row, known)) for row in parked]
-        self._store.set_feedback_status(settled)
-        self.result.unparked |= keys
-        self._apply()
-
-    def _status_of_parked(self, row: FeedbackRow, known: dict[Key, StoredDecision]) -> str:
-        stored = known[row.model, row.decision]
-        if stored.resolved is not None:
-            return "duplicate"
-        if self._waits_for_more(stored):
-            return "recorded"
-        resolved = self._outcomes.resolve(stored, stored.made, "feedback", row.value)
-        known[row.model, row.decision] = resolved
-        return _status_of_first(stored)
-
-    def _waits_for_more(self, stored: StoredDecision) -> bool:
-        """Whether feedback is only recorded, until the deadline or the activation."""
-        if stored.arm == "imported":
-            return False
-        return self._outcomes.settings(stored.model).aggregation != "earliest" or not stored.active
+        self._write_resolved()
 
     def _status(
         self,
@@ -230,45 +185,157 @@ class Resolver:
         # Recorded while the model had another aggregation, and still the earliest.
         first = earlier.get(feed.key)
         value = feed.value if first is None else first.value
-        known[feed.key] = self._outcomes.resolve(stored, feed.received, "feedback", value)
+        known[feed.key] = self._resolve(stored, feed.received, "feedback", value)
         return _status_of_first(stored) if first is None else "duplicate"
 
     def _status_without_decision(self, key: Key) -> str:
         """Decisions of a model that is off are not recorded: there is nothing to wait for."""
-        if self._outcomes.settings(key[0]).mode == "off":
+        if self._settings(key[0]).mode == "off":
             return "ignored"
-        self.result.parked.add(key)
+        self._result.parked.add(key)
         return "parked"
 
-    def _expire(self, stored: StoredDecision, now: float, values: list[float]) -> None:
-        settings = self._outcomes.settings(stored.model)
+    def _about_to_be_resolved(self, known: Mapping[Key, StoredDecision]) -> list[Key]:
+        """Decisions that the next feedback resolves, once each: reading all theirs costs little."""
+        return [
+            key
+            for key, each in known.items()
+            if each.resolved is None and not self._waits_for_more(each)
+        ]
+
+    def _waits_for_more(self, stored: StoredDecision) -> bool:
+        """Whether feedback is only recorded, until the deadline or the activation."""
+        if stored.arm == "imported":
+            return False
+        return self._settings(stored.model).aggregation != "earliest" or not stored.active
+
+    def _worth_keeping(self, rows: Sequence[FeedbackRow]) -> list[FeedbackRow]:
+        """Without what changed nothing on decisions that have much feedback already."""
+        idle = {_key(row) for row in rows if row.status in _CHANGED_NOTHING}
+        kept, worth = self._store.kept_feedback(idle), []
+        for row in rows:
+            key = _key(row)
+            if row.status not in _CHANGED_NOTHING or kept[key] < KEPT_FEEDBACK:
+                worth.append(row)
+                kept[key] = kept.get(key, 0) + 1
+        return worth
+
+    def _unpark(self, keys: set[Key]) -> None:
+        """Feedback that came before its decision counts as if it came just after."""
+        if not keys:
+            return
+        known = self._store.find_decisions(keys)
+        parked = [row for row in self._store.find_feedback(keys) if row.status == "parked"]
+        settled = [row._replace(status=self._status_of_parked(row, known)) for row in parked]
+        self._store.set_feedback_status(settled)
+        self._result.unparked |= keys
+        self._write_resolved()
+
+    def _status_of_parked(self, row: FeedbackRow, known: dict[Key, StoredDecision]) -> str:
+        stored = known[_key(row)]
+        if stored.resolved is not None:
+            return "duplicate"
+        if self._waits_for_more(stored):
+            return "recorded"
+        known[_key(row)] = self._resolve(stored, stored.made, "feedback", row.value)
+        return _status_of_first(stored)
+
+    # Deadlines
+
+    def _expire(self, request: Expire, unreadable: Collection[str]) -> None:
+        """Resolve what has waited long enough: by feedback so far, or as the default reward."""
+        due = self._store.due(request.now, EXPIRED_AT_ONCE, without=unreadable)
+        # Of a model that is being deleted: they must not stand in the way of the others.
+        self._store.delete_decisions([_key(each) for each in due if each.model not in self._heads])
+        mine = [each for each in due if each.model in self._heads]
+        values: dict[Key, list[float]] = {}
+        for row in self._store.find_feedback([_key(each) for each in mine]) if mine else []:
+            if row.status == "recorded":
+                values.setdefault(_key(row), []).append(row.value)
+        for each in mine:
+            self._end(each, request.now, values.get(_key(each), []))
+        self._result.answers.append((request.done, len(due)))
+        self._write_resolved()
+        if self._parked:
+            self._result.unparked |= self._store.drop_parked(request.unpark)
+
+    def _end(self, stored: StoredDecision, now: float, values: list[float]) -> None:
+        settings = self._settings(stored.model)
         # What became of an imported decision is unknown, which is not the same as no click.
         if not stored.active or stored.arm == "imported":
-            self._outcomes.resolve(stored, now, "discarded", None)
+            self._resolve(stored, now, "discarded", None)
         elif values:
-            self._outcomes.resolve(
-                stored, now, "feedback", _AGGREGATE[settings.aggregation](values)
-            )
+            self._resolve(stored, now, "feedback", _AGGREGATE[settings.aggregation](values))
         else:
-            self._outcomes.resolve(stored, now, "expired", settings.default_reward)
+            self._resolve(stored, now, "expired", settings.default_reward)
 
-    def _apply(self) -> None:
-        self.result.written += self._outcomes.write()
+    # Outcomes
+
+    def _settings(self, model: str) -> ModelSettings:
+        keeper = self._keepers.get(model)
+        if keeper is None:
+            raise UnknownModelError(model)
+        return keeper.settings
+
+    def _resolve(
+        self, stored: StoredDecision, now: float, outcome: str, value: float | None
+    ) -> StoredDecision:
+        """What became of a decision, to be written soon; if it is learnt, with the next number."""
+        label = lsn = None
+        if value is not None:
+            label = 1 if value > self._settings(stored.model).click_threshold else -1
+            self._counts.outcome(stored, clicked=label > 0)
+        elif stored.arm != "imported":
+            self._counts.discarded(stored)
+        if label is not None and stored.learns:
+            lsn = self._heads[stored.model] = self._heads[stored.model] + 1
+            learnt = Learnt(impression(stored.features), label)
+            self._fresh.setdefault(stored.model, []).append((stored, learnt))
+        self._resolved.append(Resolution(*_key(stored), now, outcome, value, label, lsn))
+        return stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
+
+    def _write_resolved(self) -> None:
+        rows, self._resolved = self._resolved, []
+        if rows and self._store.resolve(rows) != len(rows):
+            raise TakenOverError("a decision was resolved by another server")
+        self._result.written += len(rows)
+
+    def _finish(self) -> Result:
+        """Compare and swap the heads, and add up the counts."""
+        for model, head in self._heads.items():
+            before = self._keepers[model].head
+            if head != before:
+                self._store.advance(model, head=before, to=head)
+        for model, fresh in self._fresh.items():
+            self._predict(model, fresh)
+            self._result.learnt[model] = [learnt for _, learnt in fresh]
+        self._counts.write(self._store)
+        if self._has_decisions:
+            self._store.mark_counted()
+        return self._result
+
+    def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt]]) -> None:
+        """Count how well a model predicted; one that cannot predict does not stop the others."""
+        keeper = self._keepers[model]
+        learnt = [each for _, each in fresh]
+        try:
+            p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
+        except Exception:  # noqa: BLE001 - the transaction is also that of other models
+            return
+        clicked = np.array([each.label for each in learnt])
+        self._counts.predictions([stored for stored, _ in fresh], p, clicked)
 
 
-def _key(write: Write) -> Key:
-    return write.row.model, write.row.decision
-
-
-def _key_of(stored: StoredDecision) -> Key:
-    return stored.model, stored.decision
+def _key(row: DecisionRow | StoredDecision | FeedbackRow) -> Key:
+    """Of the decision that a row is, or is about."""
+    return row.model, row.decision
 
 
 def _first_recorded(rows: Iterable[FeedbackRow]) -> dict[Key, FeedbackRow]:
     first: dict[Key, FeedbackRow] = {}
     for row in rows:
         if row.status == "recorded":
-            first.setdefault((row.model, row.decision), row)
+            first.setdefault(_key(row), row)
     return first
 
 
@@ -279,13 +346,3 @@ def _status_of_first(stored: StoredDecision) -> str:
 
 def _is_waiting(stored: StoredDecision, received: float) -> bool:
     return stored.resolved is None and not stored.active and received <= stored.deadline
-
-
-def without_models(requests: Iterable[Any], keepers: Mapping[str, Keeper]) -> list[Any]:
-    """Those requests whose model is gone."""
-    return [each for each in requests if model_of(each) not in keepers]
-
-
-def model_of(request: Any) -> str:
-    """The model that a decision, feedback or activation is about."""
-    return str(request.row.model if isinstance(request, Write) else request.key[0])

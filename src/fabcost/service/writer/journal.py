@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from fabcost.service.learning.keeper import Keeper
-from fabcost.service.learning.recovery import Recovery
+from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
 from fabcost.service.store.store import Store
-from fabcost.service.writer.counts import Counts, recounted
-from fabcost.service.writer.requests import Activate, Count, Expire, Feed, Request, Write
-from fabcost.service.writer.transaction import Resolver, Result
+from fabcost.service.writer.counts import Additions, recounted
+from fabcost.service.writer.requests import Request, Write
+from fabcost.service.writer.transaction import Result, Transaction
 from fabcost.wire.errors import TakenOverError
 
 #: What all refreshes in the background together may still take when the server stops.
@@ -36,45 +35,39 @@ class Deleted(NamedTuple):
     rest: Deletion | None
 
 
-class Ledger:
+class Journal:
     """Writes requests and learns from them; for one thread.
 
-    Parameters
-    ----------
-    store
-        Open, with this server's epoch.
-    keepers, recoveries
-        The models by name.
-    unreadable
-        Models that are left as they are, and why.
+    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are.
     """
 
     def __init__(
         self,
         store: Store,
         keepers: dict[str, Keeper],
-        recoveries: dict[str, Recovery],
         unreadable: dict[str, Exception],
     ) -> None:
         self.store = store
         self.keepers = keepers
-        self.recoveries = recoveries
         self.unreadable = unreadable
         self._parked: set[Key] = store.parked()
         #: Models that callers have no longer, and of which something is left in the database.
         self.deletions = {model: Deletion(model) for model in store.deleted_models()}
         # None if they must be read from the database.
-        self._uncounted: Counts | None = None
+        self._uncounted: Additions | None = None
 
     @property
     def has_uncounted(self) -> bool:
         """Whether decisions were written that the counts do not have yet."""
         return self._uncounted is None or bool(self._uncounted)
 
+    def has(self, model: str) -> bool:
+        """Whether there is such a model, and it can be read."""
+        return model in self.keepers
+
     def forget(self, model: str) -> None:
         """Know nothing of a model that was deleted."""
         self.keepers.pop(model, None)
-        self.recoveries.pop(model, None)
         self.unreadable.pop(model, None)
         if self._uncounted is not None:
             self._uncounted.forget(model)
@@ -127,8 +120,12 @@ class Ledger:
     def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
         with self.store.transaction():
-            result = self._resolved(group)
-        self._uncounted = Counts()
+            uncounted = self._uncounted
+            if uncounted is None:
+                uncounted = recounted(self.store.uncounted())
+            transaction = Transaction(self.store, self.keepers, self._parked, uncounted)
+            result = transaction.run(group, unreadable=self.unreadable)
+        self._uncounted = Additions()
         self._parked |= result.parked
         self._parked -= result.unparked
         for model, learnt in result.learnt.items():
@@ -136,24 +133,6 @@ class Ledger:
             keeper.head += len(learnt)
             keeper.learning.apply(learnt)
         return result
-
-    def _resolved(self, group: Sequence[Request]) -> Result:
-        uncounted = self._uncounted
-        if uncounted is None:
-            uncounted = recounted(self.store.uncounted())
-        resolver = Resolver(self.store, self.keepers, self._parked, uncounted)
-        if writes := [each for each in group if isinstance(each, Write)]:
-            resolver.write(writes)
-        if activations := [each for each in group if isinstance(each, Activate)]:
-            resolver.activate(activations)
-        if feeds := [each for each in group if isinstance(each, Feed)]:
-            resolver.feed(feeds)
-        for each in group:
-            if isinstance(each, Expire):
-                resolver.expire(each, without=self.unreadable)
-            elif isinstance(each, Count):
-                resolver.result.answers.append((each.done, None))
-        return resolver.finish()
 
     def snapshot(self, model: str) -> None:
         """Write the learner's state, if one was packed."""
@@ -190,7 +169,7 @@ class Ledger:
             rows = self.store.models()
             for row in rows:
                 if row.model in self.keepers:
-                    self._catch_up(row.model, row.head_lsn)
+                    self.keepers[row.model].catch_up(row.head_lsn)
                     self._undo_unheard(row)
                     relisted += self._unheard_items(row)
                 elif row.model not in self.unreadable:
@@ -218,14 +197,3 @@ class Ledger:
         settings = msgspec.json.encode(self.keepers[row.model].settings).decode()
         if settings != row.settings:
             self.store.update_model(row.model, settings, row.edited)
-
-    def _catch_up(self, model: str, head: int) -> None:
-        keeper = self.keepers[model]
-        if head < keeper.head:
-            raise TakenOverError(
-                f"the log of model {model!r} ends at {head} but this server wrote {keeper.head}"
-            )
-        if head > keeper.head:
-            impressions = self.recoveries[model].impressions(keeper.head, head)
-            keeper.head = head
-            keeper.learning.apply(impressions)

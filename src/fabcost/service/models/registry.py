@@ -1,4 +1,4 @@
-"""Models, their catalogues and their API keys."""
+"""The models of a service by name, and their catalogues: made, changed and deleted."""
 
 from __future__ import annotations
 
@@ -10,104 +10,154 @@ from typing import Any
 
 import msgspec
 
-from fabcost.service.core import Core
-from fabcost.service.models import views
+from fabcost.service.clock import Clock
+from fabcost.service.metrics import Metrics
+from fabcost.service.models.load import LoadedModel, make
+from fabcost.service.models.memory import Memory
 from fabcost.service.models.model import Model
-from fabcost.service.store.rows import ItemRow, KeyRow
+from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
-from fabcost.service.writer.ledger import Deleted, Relisted
-from fabcost.wire.errors import InvalidRequestError, UnknownItemError
+from fabcost.service.writer.journal import Deleted, Relisted
+from fabcost.service.writer.writer import Writer
+from fabcost.wire.errors import (
+    AlreadyThereError,
+    InvalidRequestError,
+    StoreAwayError,
+    UnknownItemError,
+    UnknownModelError,
+    UnreadableModelError,
+)
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
 
+_LOOK_AGAIN_SECONDS = 0.05
 #: Items that one transaction writes.
 ITEMS_AT_ONCE = 1000
 
 
-class Keyring(Core):
-    """API keys."""
+class Registry:
+    """Finds models by name; makes, changes and deletes them and their catalogues.
 
-    def __init__(self, **parts: Any) -> None:
-        super().__init__(**parts)
-        self._untold: set[str] = set()
+    ``memory`` is that of candidates and scenes, over all models.
+    """
 
-    async def keys(self) -> list[KeyRow]:
-        """All API keys, once those that nobody was told are revoked."""
-        for key_id in list(self._untold):
-            await self.revoke_key(key_id)
-            self._untold.discard(key_id)
-        return await self._read(lambda store: store.keys.all())
+    def __init__(
+        self,
+        models: dict[str, Model],
+        writer: Writer,
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        memory: Memory,
+    ) -> None:
+        self._models = models
+        self._writer = writer
+        self._journal = writer.journal
+        self._clock = clock
+        self._metrics = metrics
+        self._memory = memory
+        for model in models.values():
+            model.remember_in(memory)
+        writer.relist = self._relist
 
-    async def insert_key(self, row: KeyRow) -> None:
-        """A new API key."""
-        await self._read(lambda store: store.keys.insert(row))
-
-    def take_back_key(self, key_id: str) -> None:
-        """Revoke a key when the database can: whoever asked for it was not told its text."""
-        self._untold.add(key_id)
-
-    async def revoke_key(self, key_id: str) -> bool:
-        """Revoke an API key; whether it was in force."""
-        now = self.clock.now()
-        return await self._read(lambda store: store.keys.revoke(key_id, now))
-
-
-class Managing(Keyring):
-    """Models and catalogues: made, changed and deleted."""
-
-    def __init__(self, **parts: Any) -> None:
-        super().__init__(**parts)
-        self._writer.relist = self._relist
+    def of(self, name: str) -> Model:
+        """The model that decides, or an error."""
+        model = self._models.get(name)
+        if model is None:
+            unreadable = name in self._journal.unreadable
+            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
+        return model
 
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
-        return [views.model(each) for _, each in sorted(self._models.items())]
+        return [each.shown() for _, each in sorted(self._models.items())]
 
     def model(self, name: str) -> ModelAnswer:
         """One model."""
-        return views.model(self._model(name))
+        return self.of(name).shown()
 
-    async def create_model(self, name: str, settings: ModelSettings) -> ModelAnswer:
-        """A new model, with nothing learnt yet."""
-        return await self._create(name, settings, None)
+    @property
+    def degraded(self) -> dict[str, str]:
+        """Models that are not served in full, and why."""
+        unreadable = dict.fromkeys(self._journal.unreadable, "cannot be read")
+        reasons = {name: each.degraded for name, each in self._models.items()}
+        return unreadable | {name: why for name, why in reasons.items() if why is not None}
+
+    def measure(self) -> None:
+        """Bring the gauges up to date that change without a request."""
+        self._metrics.degraded(self.degraded)
+        for name, each in self._models.items():
+            self._metrics.lagged(name, each.learning.lag)
+
+    async def create_model(
+        self, name: str, settings: ModelSettings, base: bytes | None = None
+    ) -> ModelAnswer:
+        """A new model, with nothing learnt yet but by the learner ``base``, if it is imported."""
+        if name in self._models:
+            raise AlreadyThereError(name)
+        await self._rows_gone(name)
+        now = self._clock.now()
+
+        def write(store: Store) -> LoadedModel:
+            return make(store, name, settings, base, now, self._metrics)
+
+        def keep(loaded: LoadedModel) -> None:
+            self._journal.keepers[name] = loaded.keeper
+
+        def show(loaded: LoadedModel) -> None:
+            loaded.model.remember_in(self._memory)
+            self._models[name] = loaded.model
+
+        try:
+            loaded = await self._writer.call(write, keep, show)
+        except ValueError as error:
+            raise InvalidRequestError(str(error)) from error
+        return loaded.model.shown()
+
+    async def _rows_gone(self, name: str) -> None:
+        """Wait for the rows of a deleted model of that name: they must not become the new one's."""
+        while name in self._journal.deletions:
+            if self._writer.away is not None:
+                raise StoreAwayError(self._writer.away)
+            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
     async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
         """Other settings for the decisions to come; those of rewards also for open ones."""
-        model, edited = self._model(name), self.clock.now()
+        model, edited = self.of(name), self._clock.now()
 
         def write(store: Store) -> ModelSettings:
             # What another request changed a moment ago must stay changed.
-            settings = _changed(self._writer.ledger.keepers[name].settings, changes)
+            settings = _changed(self._journal.keepers[name].settings, changes)
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
             return settings
 
         def keep(settings: ModelSettings) -> None:
-            self._writer.ledger.keepers[name].settings = settings
+            self._journal.keepers[name].settings = settings
 
-        await self._call_about(name, write, keep, lambda settings: model.change(settings, edited))
-        return views.model(model)
+        await self._writer.call_about(
+            name, write, keep, lambda settings: model.change(settings, edited)
+        )
+        return model.shown()
 
     async def delete_model(self, name: str) -> None:
         """Forget a model, its catalogue and its log, and revoke its API keys.
 
         If that is much, it is gone for callers at once, and its rows one piece after another.
         """
-        if name not in self._writer.ledger.unreadable:
-            self._model(name)
-        now = self.clock.now()
-
-        ledger = self._writer.ledger
+        if name not in self._journal.unreadable:
+            self.of(name)
+        now = self._clock.now()
 
         def write(store: Store) -> Deleted:
             store.keys.revoke_of(name, now)
-            return ledger.delete(name)
+            return self._journal.delete(name)
 
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
-        await self._call(write, ledger.deleted, lambda _: self._forget(name))
+        await self._writer.call(write, self._journal.deleted, lambda _: self._forget(name))
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""
-        model = self._model(name)
+        model = self.of(name)
         model.check_items(items)
         rows = [ItemRow(item, msgspec.json.encode(each).decode()) for item, each in items.items()]
         first = max(len(rows) - 1, 0) // ITEMS_AT_ONCE * ITEMS_AT_ONCE
@@ -119,7 +169,7 @@ class Managing(Keyring):
                 # Others are served between the pieces; the loop sees all of them at the end.
                 for start in range(0, first, ITEMS_AT_ONCE):
                     piece = rows[start : start + ITEMS_AT_ONCE]
-                    await self._call_about(name, partial(_put, name, version, piece))
+                    await self._writer.call_about(name, partial(_put, name, version, piece))
                 last = partial(_put, name, version, rows[first:])
                 await self._change_items(name, version, last, show)
             except ValueError:
@@ -131,7 +181,7 @@ class Managing(Keyring):
 
     async def delete_items(self, name: str, ids: Sequence[str]) -> int:
         """Take items out; the new version of the catalogue."""
-        model = self._model(name)
+        model = self.of(name)
         for item in ids:
             if item not in model.catalogue.items:
                 raise UnknownItemError(item)
@@ -156,9 +206,9 @@ class Managing(Keyring):
         show: Callable[[], object],
     ) -> None:
         def keep(_: None) -> None:
-            self._writer.ledger.keepers[name].catalogue = version
+            self._journal.keepers[name].catalogue = version
 
-        await self._call_about(name, function, keep, lambda _: show())
+        await self._writer.call_about(name, function, keep, lambda _: show())
 
     async def _look_again(self, name: str, version: int) -> None:
         """Show the items that the database has: it took some pieces and refused another."""
@@ -207,15 +257,15 @@ class Managing(Keyring):
 
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""
-        return views.items(self._model(name).catalogue, limit, after)
+        return self.of(name).catalogue.page(limit, after)
 
     def catalogue_version(self, name: str) -> int:
         """Of the catalogue as it is now."""
-        return self._model(name).catalogue.version
+        return self.of(name).catalogue.version
 
     def item(self, name: str, item: str) -> Record:
         """The features of one item."""
-        found = self._model(name).catalogue.items.get(item)
+        found = self.of(name).catalogue.items.get(item)
         if found is None:
             raise UnknownItemError(item)
         return found

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from fabcost.features.reader import Reader
+from fabcost.features.reader import Reader, ReadItems
 from fabcost.inference.online import FabCost
-from fabcost.service.core import Core
+from fabcost.service.clock import Clock
 from fabcost.service.models import file
-from fabcost.service.models.imported import check_all, logged_row
-from fabcost.service.models.listing import in_full
+from fabcost.service.models.catalogue import in_full
 from fabcost.service.models.model import Model
+from fabcost.service.models.registry import Registry
+from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow, StoredDecision
+from fabcost.service.threads import StoreThread
 from fabcost.service.writer.requests import Feed, Write
+from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
     BusyError,
     InvalidRequestError,
@@ -23,8 +25,14 @@ from fabcost.wire.errors import (
     StoreAwayError,
     UnknownModelError,
 )
-from fabcost.wire.messages import FeedbackStatus, LoggedImpression, ModelAnswer
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.messages import (
+    DecisionAnswer,
+    DecisionRequest,
+    FeedbackStatus,
+    LoggedImpression,
+    ModelAnswer,
+)
+from fabcost.wire.settings import LONGEST_WAIT, ModelSettings
 
 #: Logs that are exported at once; each holds a page or two in memory.
 MOST_EXPORTS = 8
@@ -33,11 +41,28 @@ _LOOK_AGAIN_SECONDS = 0.25
 _TURN_SECONDS = 0.005
 
 
-class Exchanging(Core):
-    """Exports and imports."""
+class Transfers:
+    """Exports and imports.
 
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+    The ``exporter`` reads whole logs, and keeps nobody else waiting; ``new_id`` is for a decision
+    that has none, from the time.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        writer: Writer,
+        exporter: StoreThread,
+        *,
+        clock: Clock,
+        new_id: Callable[[float], str],
+    ) -> None:
+        self._registry = registry
+        self._writer = writer
+        self._exporter = exporter
+        self._clock = clock
+        self._new_id = new_id
+        self._loop = asyncio.get_running_loop()
         self._exports = 0
 
     @contextmanager
@@ -53,8 +78,8 @@ class Exchanging(Core):
 
     async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
         """A page of the log; pages of several exports are read by turns."""
-        self._model(name)
-        return await self._exporting.ask(
+        self._registry.of(name)
+        return await self._exporter.ask(
             lambda store: in_full(store, store.history(name, after=after, limit=limit))
         )
 
@@ -67,13 +92,13 @@ class Exchanging(Core):
         schema has every feature of the log, so that no line can be refused later.
         """
         while True:
-            schema = self._model(name).schema
+            schema = self._registry.of(name).schema
             reader, known = schema.reader(), len(schema.features)
             try:
                 await asyncio.to_thread(_check_read, reader, read)
             except ValueError as error:
                 raise InvalidRequestError(str(error)) from error
-            if schema is self._model(name).schema and known == len(schema.features):
+            if schema is self._registry.of(name).schema and known == len(schema.features):
                 schema.grow_to(reader)
                 return
 
@@ -82,9 +107,9 @@ class Exchanging(Core):
 
         The answer is how many are new, or have an outcome that was not known before.
         """
-        model, now = self._model(name), self.clock.now()
+        model, now = self._registry.of(name), self._clock.now()
         rows = await self._logged_rows(model, impressions, now)
-        if self._model(name) is not model:
+        if self._registry.of(name) is not model:
             raise UnknownModelError(name)
         writes: list[asyncio.Future[StoredDecision | bool]] = []
         feeds: list[asyncio.Future[FeedbackStatus] | None] = []
@@ -122,9 +147,9 @@ class Exchanging(Core):
 
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""
-        model = self._model(name)
+        model = self._registry.of(name)
         while True:
-            learner = await self._call_about(name, lambda _: self._copied_learner(name))
+            learner = await self._writer.call_about(name, lambda _: self._copied_learner(name))
             if learner is not None:
                 schema = model.schema.to_dict()
                 return await asyncio.to_thread(file.to_file, model.settings, schema, learner)
@@ -140,10 +165,10 @@ class Exchanging(Core):
             found, base = await asyncio.to_thread(file.from_file, content, settings)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
-        return await self._create(name, found, base)
+        return await self._registry.create_model(name, found, base)
 
     def _copied_learner(self, name: str) -> FabCost | None:
-        learner = self._writer.ledger.keepers[name].learning.learner
+        learner = self._writer.journal.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
 
 
@@ -156,3 +181,71 @@ def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool
     if isinstance(written, bool):
         return written
     return written.resolved is None and fed == "applied"
+
+
+def check_all(reader: Reader, numbered: Iterable[tuple[int, LoggedImpression]]) -> None:
+    """An error that names the first line which a schema's reader cannot read, one after another."""
+    for number, each in numbered:
+        try:
+            _place(each)
+            reader.read(each.context, "context")
+            ReadItems.by(reader, each.candidates)
+        except (ValueError, InvalidRequestError) as error:
+            raise InvalidRequestError(f"line {number}: {error}") from error
+
+
+def logged_row(model: Model, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
+    """A decision of the past as a row, which waits for its outcome: most have one at once."""
+    place = _place(given)
+    request = DecisionRequest(context=given.context, candidates=given.candidates)
+    scene, _ = model.scenes.of(request)
+    answer = _answer(model, given, decision, place, now + LONGEST_WAIT)
+    record = DecisionRecord(
+        context=given.context,
+        candidates=list(given.candidates),
+        answer=answer,
+        mode=model.settings.mode,
+        features=given.candidates,
+        all_propensities=given.propensities,
+        excluded=list(given.excluded),
+    )
+    return DecisionRow(
+        model=model.name,
+        decision=decision,
+        made=now if given.time is None else min(given.time, now),
+        deadline=answer.deadline,
+        arm="imported",
+        item=given.item,
+        active=True,
+        learns=given.item not in given.missing,
+        features=scene.at(place).row,
+        record=encoded(record),
+    )
+
+
+def _place(given: LoggedImpression) -> int:
+    """Where the item that was shown is among the candidates."""
+    if given.item not in given.candidates:
+        raise InvalidRequestError(f"item {given.item!r} is not among the candidates")
+    shares = given.propensities
+    if shares is not None and len(shares) != len(given.candidates):
+        raise InvalidRequestError(
+            f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
+        )
+    return list(given.candidates).index(given.item)
+
+
+def _answer(
+    model: Model, given: LoggedImpression, decision: str, place: int, deadline: float
+) -> DecisionAnswer:
+    shares = given.propensities
+    return DecisionAnswer(
+        decision_id=decision,
+        item=given.item,
+        ranking=[given.item],
+        scores=[0.0],
+        propensities=None if shares is None else [shares[place]],
+        arm="imported",
+        posterior_version=model.learning.published.version,
+        deadline=deadline,
+    )

@@ -1,0 +1,194 @@
+"""Decisions, and what becomes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+
+import msgspec
+
+from fabcost.service.clock import Clock
+from fabcost.service.metrics import Metrics
+from fabcost.service.models.model import Made
+from fabcost.service.models.registry import Registry
+from fabcost.service.store.record import DecisionRecord, record
+from fabcost.service.store.rows import StoredDecision
+from fabcost.service.writer.requests import Activate, Feed, Write
+from fabcost.service.writer.writer import Writer
+from fabcost.wire.messages import (
+    DecisionAnswer,
+    DecisionRequest,
+    FeedbackAnswer,
+    FeedbackRequest,
+)
+
+#: Told the answer to a decision, or an error.
+Finish = Callable[[DecisionAnswer | Exception], object]
+#: Told, before that, of the decision that has its id already.
+Repeated = Callable[[DecisionRecord], object]
+
+
+class Decider:
+    """Decides, and hears what became of it.
+
+    The database has ``durable_within`` seconds to keep a decision; then it is answered from memory.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        writer: Writer,
+        *,
+        clock: Clock,
+        metrics: Metrics,
+        durable_within: float,
+    ) -> None:
+        self.durable_within = durable_within
+        self._registry = registry
+        self._writer = writer
+        self._clock = clock
+        self._metrics = metrics
+        self._loop = asyncio.get_running_loop()
+        self._own = secrets.token_hex(6)
+        self._numbers = count()
+        self._waiting: deque[PendingDecision] = deque()
+        self._given_up_at: int | None = None
+
+    async def decide(
+        self, name: str, request: DecisionRequest, repeated: Repeated = id
+    ) -> DecisionAnswer:
+        """Choose an item, and answer when that is durable; see `DecisionRequest`.
+
+        If its id is taken, ``repeated`` is told of the decision that has it.
+        """
+        done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
+        self.begin_to_decide(name, request, partial(_settle, done), repeated)
+        return await done
+
+    def begin_to_decide(
+        self, name: str, request: DecisionRequest, finish: Finish, repeated: Repeated = id
+    ) -> None:
+        """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
+        model, now = self._registry.of(name), self._clock.now()
+        decision = request.decision_id or self.new_id(now)
+        made = model.decide(request, decision, now)
+        if made.row is None:
+            self._metrics.decided(name, made.answer.arm, durable=None, entropy=None)
+            finish(made.answer)
+            return
+        pending = PendingDecision(
+            name, made, finish, metrics=self._metrics, since=self._loop.time(), repeated=repeated
+        )
+        # Those that were answered go now, while their memory is still in the processor's cache.
+        while self._waiting and self._waiting[0].done():
+            self._waiting.popleft()
+        self._waiting.append(pending)
+        write = Write(made.row, model.new_steps(), made.entropy, pending)
+        if self.stalled:
+            self._writer.put_aside(write)
+        else:
+            self._writer.submit(write)
+
+    async def feedback(
+        self, name: str, requests: Sequence[FeedbackRequest]
+    ) -> list[FeedbackAnswer]:
+        """Learn what became of decisions; each is answered when that is durable."""
+        self._registry.of(name)
+        now = self._clock.now()
+        feeds = []
+        for each in requests:
+            key = (name, each.decision_id)
+            feeds.append(Feed(key, each.value, each.key, now, self._loop.create_future()))
+            self._writer.submit(feeds[-1])
+        statuses = await asyncio.gather(*(each.done for each in feeds))
+        return [
+            FeedbackAnswer(each.decision_id, status)
+            for each, status in zip(requests, statuses, strict=True)
+        ]
+
+    async def activate(self, name: str, decision_id: str) -> bool:
+        """Let a deferred decision count; whether it was waiting for that."""
+        self._registry.of(name)
+        request = Activate((name, decision_id), self._clock.now(), self._loop.create_future())
+        self._writer.submit(request)
+        return await request.done
+
+    def new_id(self, now: float) -> str:
+        """In the order of time, so that the newest lie together in the database."""
+        return f"{int(now * 1000):012x}{next(self._numbers):08x}{self._own}"
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the database has not answered since it kept a decision waiting for too long."""
+        return self._given_up_at == self._writer.settled
+
+    def stop_waiting(self) -> None:
+        """Answer decisions from memory that the database has kept waiting for too long."""
+        latest = self._loop.time() - self.durable_within
+        while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
+            pending = self._waiting.popleft()
+            if not pending.done():
+                self._given_up_at = self._writer.settled
+                self._writer.give_up(pending)
+
+
+class PendingDecision:
+    """Answers a decision as soon as it is told what became of writing it.
+
+    It waits for that ``since`` a time of the loop; `Decider.begin_to_decide` has the others.
+    """
+
+    __slots__ = ("_done", "_finish", "_made", "_metrics", "_model", "_repeated", "since")
+
+    def __init__(
+        self,
+        model: str,
+        made: Made,
+        finish: Finish,
+        *,
+        metrics: Metrics,
+        since: float,
+        repeated: Repeated,
+    ) -> None:
+        self._model = model
+        self._made = made
+        self._finish = finish
+        self._metrics = metrics
+        self._repeated = repeated
+        self._done = False
+        self.since = since
+
+    def done(self) -> bool:
+        """Whether it was answered."""
+        return self._done
+
+    def set_result(self, written: StoredDecision | bool, /) -> None:
+        """Answer, from memory if it is not durable, or as the decision that has its id."""
+        self._done = True
+        if not isinstance(written, bool):
+            found = record(written.record)
+            self._repeated(found)
+            self._finish(found.answer)
+            return
+        answer, entropy = self._made.answer, self._made.entropy
+        self._metrics.decided(self._model, answer.arm, durable=written, entropy=entropy)
+        self._finish(answer if written else msgspec.structs.replace(answer, durable=False))
+
+    def set_exception(self, exception: Exception, /) -> None:
+        """Answer that it could not be written."""
+        self._done = True
+        self._finish(exception)
+
+
+def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:
+    """Tell whoever still waits."""
+    if done.done():
+        return
+    if isinstance(result, Exception):
+        done.set_exception(result)
+    else:
+        done.set_result(result)
