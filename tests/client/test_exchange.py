@@ -24,7 +24,7 @@ from fabcost.client.calls import (
     ready,
 )
 from fabcost.client.encoding import encoded
-from fabcost.client.exchange import ApiCall, Attempt, Event, Lost, Pause, Reply, exchange
+from fabcost.client.exchange import Attempt, ClientCall, Event, Lost, Pause, Reply, exchange
 from fabcost.client.http import Address
 from fabcost.wire.messages import TRANSFER_SECONDS, ModelAnswer
 
@@ -41,7 +41,7 @@ class Played:
     """An exchange with these events, in which only pauses take time."""
 
     def __init__(
-        self, call: ApiCall[Any], *events: Event, retries: Retries = USUAL, slow: float = 0.0
+        self, call: ClientCall[Any], *events: Event, retries: Retries = USUAL, slow: float = 0.0
     ) -> None:
         self.now = 0.0
         self.sent: list[Attempt] = []
@@ -51,7 +51,7 @@ class Played:
         self._slow = slow
         self._play(call, list(events), retries)
 
-    def _play(self, call: ApiCall[Any], events: list[Event], retries: Retries) -> None:
+    def _play(self, call: ClientCall[Any], events: list[Event], retries: Retries) -> None:
         rng = np.random.default_rng(0)
         steps = exchange(call, retries, timeout=5.0, clock=lambda: self.now, rng=rng)
         event: Event = None
@@ -200,7 +200,7 @@ def test_a_creation_that_cannot_have_worked_is_not_looked_up(before: tuple[Event
 
 
 @pytest.mark.parametrize("call", [delete_model("news"), delete_item("news", "ad-1")])
-def test_a_deletion_that_may_have_worked_is_done(call: ApiCall[Any]) -> None:
+def test_a_deletion_that_may_have_worked_is_done(call: ClientCall[Any]) -> None:
     assert Played(call, ANSWERED_LATE, UNKNOWN).error is None
     refused = Played(call, REFUSED_CONNECTION, UNKNOWN).error
     assert refused is not None
@@ -269,7 +269,7 @@ def test_retries_that_mean_nothing_are_refused(wrong: dict[str, float], why: str
         Retries(**wrong)  # type: ignore[arg-type]
 
 
-LONG: list[ApiCall[Any]] = [
+LONG: list[ClientCall[Any]] = [
     import_log("news", "jsonl", b""),
     export_log("news", "jsonl"),
     export_model("news"),
@@ -281,7 +281,7 @@ TOO_SLOW = Reply(503, {"retry-after": "1"}, b'{"error":{"code":"timeout","messag
 @pytest.mark.parametrize("call", LONG, ids=lambda call: f"{call.method} {call.path}")
 @pytest.mark.parametrize("late", [ANSWERED_LATE, TOO_SLOW], ids=["no answer", "503"])
 def test_what_takes_a_server_long_is_waited_for_and_repeated(
-    call: ApiCall[Any], late: Reply | Lost
+    call: ClientCall[Any], late: Reply | Lost
 ) -> None:
     """A server that has not come to the end in time has done a part, and goes on from there."""
     answer = Reply(200, {}, b'{"imported": 3, "version": 3}')

@@ -10,7 +10,7 @@ import msgspec
 
 from fabcost.client.encoding import checked_record, encoded, path, reader
 from fabcost.client.errors import ClientError
-from fabcost.client.exchange import ApiCall, Reply
+from fabcost.client.exchange import ClientCall, Reply
 from fabcost.wire.messages import (
     TRANSFER_SECONDS,
     DecisionAnswer,
@@ -99,69 +99,70 @@ def _read_nothing(_: Reply) -> None:
 # Models
 
 
-def ready() -> ApiCall[None]:
+def ready() -> ClientCall[None]:
     """Whether the server can decide and learn."""
-    return ApiCall("GET", path("readyz"), _read_nothing)
+    return ClientCall("GET", path("readyz"), _read_nothing)
 
 
-def models() -> ApiCall[list[ModelAnswer]]:
+def models() -> ClientCall[list[ModelAnswer]]:
     """All models."""
-    return ApiCall("GET", path("v1", "models"), lambda reply: _read_models(reply).models)
+    return ClientCall("GET", path("v1", "models"), lambda reply: _read_models(reply).models)
 
 
-def model(name: str) -> ApiCall[ModelAnswer]:
+def model(name: str) -> ClientCall[ModelAnswer]:
     """One model."""
-    return ApiCall("GET", path("v1", "models", name), _read_model)
+    return ClientCall("GET", path("v1", "models", name), _read_model)
 
 
-def create_model(name: str, settings: ModelSettings) -> ApiCall[ModelAnswer]:
+def create_model(name: str, settings: ModelSettings) -> ClientCall[ModelAnswer]:
     """A new model; a repeated attempt that finds one with these settings has found its own."""
     content = encoded({"name": name, "settings": settings})
-    lookup = ApiCall("GET", path("v1", "models", name), _same(settings))
-    return ApiCall("POST", path("v1", "models"), _read_model, content=content, lookup=lookup)
+    lookup = ClientCall("GET", path("v1", "models", name), _same(settings))
+    return ClientCall("POST", path("v1", "models"), _read_model, content=content, lookup=lookup)
 
 
-def change_model(name: str, changes: Mapping[str, Any]) -> ApiCall[ModelAnswer]:
+def change_model(name: str, changes: Mapping[str, Any]) -> ClientCall[ModelAnswer]:
     """Other settings for a model."""
     content = encoded(dict(changes))
-    return ApiCall("PATCH", path("v1", "models", name), _read_model, content=content)
+    return ClientCall("PATCH", path("v1", "models", name), _read_model, content=content)
 
 
-def delete_model(name: str) -> ApiCall[None]:
+def delete_model(name: str) -> ClientCall[None]:
     """Forget a model."""
-    return ApiCall("DELETE", path("v1", "models", name), _read_nothing, done=404)
+    return ClientCall("DELETE", path("v1", "models", name), _read_nothing, done=404)
 
 
 # Catalogues
 
 
-def put_items(model: str, items: Mapping[str, Mapping[str, Any]]) -> list[ApiCall[int]]:
+def put_items(model: str, items: Mapping[str, Mapping[str, Any]]) -> list[ClientCall[int]]:
     """Add or replace items, in as many calls as their size needs."""
     if not items:
         raise ValueError("there are no items but there must be at least one")
     where = path("v1", "models", model, "items")
     return [
-        ApiCall("PUT", where, _version_in, content=part, seconds=_LONG) for part in _bodies(items)
+        ClientCall("PUT", where, _version_in, content=part, seconds=_LONG)
+        for part in _bodies(items)
     ]
 
 
-def items(model: str, limit: int, after: str | None) -> ApiCall[ItemsAnswer]:
+def items(model: str, limit: int, after: str | None) -> ClientCall[ItemsAnswer]:
     """One page of a catalogue."""
     query: dict[str, str | int] = {"limit": limit}
     if after is not None:
         query["after"] = after
-    return ApiCall("GET", path("v1", "models", model, "items"), _read_items, query=query)
+    return ClientCall("GET", path("v1", "models", model, "items"), _read_items, query=query)
 
 
-def item(model: str, item: str) -> ApiCall[Record]:
+def item(model: str, item: str) -> ClientCall[Record]:
     """The features of one item."""
-    return ApiCall("GET", path("v1", "models", model, "items", item), _read_record)
+    return ClientCall("GET", path("v1", "models", model, "items", item), _read_record)
 
 
-def delete_item(model: str, item: str) -> ApiCall[None]:
+def delete_item(model: str, item: str) -> ClientCall[None]:
     """Take one item out of the catalogue."""
     where = path("v1", "models", model, "items", item)
-    return ApiCall("DELETE", where, _read_nothing, done=404)
+    return ClientCall("DELETE", where, _read_nothing, done=404)
 
 
 # The loop
@@ -178,7 +179,7 @@ def decide(
     top_k: int = 1,
     deferred: bool = False,
     decision_id: str | None = None,
-) -> ApiCall[DecisionAnswer]:
+) -> ClientCall[DecisionAnswer]:
     """Which item to show; the id makes a repeated attempt the same decision."""
     request = DecisionRequest(
         decision_id=_new_id() if decision_id is None else decision_id,
@@ -191,21 +192,21 @@ def decide(
         deferred=deferred,
     )
     where = path("v1", "models", model, "decisions")
-    return ApiCall("POST", where, _read_answer, content=encoded(request))
+    return ClientCall("POST", where, _read_answer, content=encoded(request))
 
 
 def feedback(
     model: str, decision_id: str, value: float, key: str | None
-) -> ApiCall[FeedbackAnswer]:
+) -> ClientCall[FeedbackAnswer]:
     """What became of a decision; the key makes a repeated attempt the same feedback."""
     request = _keyed(FeedbackRequest(decision_id=decision_id, value=value, key=key or ""))
     where = path("v1", "models", model, "feedback")
-    return ApiCall("POST", where, _read_feedback, content=encoded(request))
+    return ClientCall("POST", where, _read_feedback, content=encoded(request))
 
 
 def feedback_bulk(
     model: str, feedback: Iterable[FeedbackRequest]
-) -> list[ApiCall[list[FeedbackAnswer]]]:
+) -> list[ClientCall[list[FeedbackAnswer]]]:
     """Feedback on many decisions, in as many calls as a server needs."""
     where = path("v1", "models", model, "feedback", "bulk")
     keyed = [_keyed(each) for each in feedback]
@@ -214,78 +215,80 @@ def feedback_bulk(
         for at in range(0, len(keyed), MOST_FEEDBACK)
     ]
     return [
-        ApiCall("POST", where, lambda reply: _read_bulk(reply).feedback, content=each)
+        ClientCall("POST", where, lambda reply: _read_bulk(reply).feedback, content=each)
         for each in bodies
     ]
 
 
-def activate(model: str, decision_id: str) -> ApiCall[bool]:
+def activate(model: str, decision_id: str) -> ClientCall[bool]:
     """Make a deferred decision count."""
     where = path("v1", "models", model, "activations")
     content = encoded({"decision_id": decision_id})
-    return ApiCall("POST", where, lambda reply: _read_activated(reply).activated, content=content)
+    return ClientCall(
+        "POST", where, lambda reply: _read_activated(reply).activated, content=content
+    )
 
 
 # Looking
 
 
-def decision(model: str, decision_id: str) -> ApiCall[DecisionView]:
+def decision(model: str, decision_id: str) -> ClientCall[DecisionView]:
     """A decision and what became of it."""
-    return ApiCall("GET", path("v1", "models", model, "decisions", decision_id), _read_decision)
+    return ClientCall("GET", path("v1", "models", model, "decisions", decision_id), _read_decision)
 
 
-def decisions(model: str, limit: int, before: int | None) -> ApiCall[Decisions]:
+def decisions(model: str, limit: int, before: int | None) -> ClientCall[Decisions]:
     """One page of the latest decisions."""
     query = {"limit": limit, **({} if before is None else {"before": before})}
-    return ApiCall("GET", path("v1", "models", model, "decisions"), _read_decisions, query=query)
+    return ClientCall("GET", path("v1", "models", model, "decisions"), _read_decisions, query=query)
 
 
-def explain(model: str, decision_id: str) -> ApiCall[ExplanationAnswer]:
+def explain(model: str, decision_id: str) -> ClientCall[ExplanationAnswer]:
     """Why an item was chosen."""
     where = path("v1", "models", model, "explanations", decision_id)
-    return ApiCall("GET", where, _read_explanation)
+    return ClientCall("GET", where, _read_explanation)
 
 
-def posterior(model: str) -> ApiCall[PosteriorAnswer]:
+def posterior(model: str) -> ClientCall[PosteriorAnswer]:
     """The weights with their means and sds."""
-    return ApiCall("GET", path("v1", "models", model, "posterior"), _read_posterior)
+    return ClientCall("GET", path("v1", "models", model, "posterior"), _read_posterior)
 
 
-def stats(model: str, minutes: int) -> ApiCall[StatsAnswer]:
+def stats(model: str, minutes: int) -> ClientCall[StatsAnswer]:
     """What a dashboard shows."""
     query = {"minutes": minutes}
-    return ApiCall("GET", path("v1", "models", model, "stats"), _read_stats, query=query)
+    return ClientCall("GET", path("v1", "models", model, "stats"), _read_stats, query=query)
 
 
 # Transfer
 
 
-def export_model(model: str) -> ApiCall[bytes]:
+def export_model(model: str) -> ClientCall[bytes]:
     """The model as a file of `fabcost.Recommender.save`."""
     where = path("v1", "models", model, "file")
-    return ApiCall("GET", where, lambda reply: reply.content, seconds=_LONG)
+    return ClientCall("GET", where, lambda reply: reply.content, seconds=_LONG)
 
 
-def import_model(model: str, file: bytes) -> ApiCall[ModelAnswer]:
+def import_model(model: str, file: bytes) -> ClientCall[ModelAnswer]:
     """A new model from a file; not repeated if it is unknown whether an attempt succeeded."""
     where = path("v1", "models", model, "file")
-    return ApiCall(
+    return ClientCall(
         "PUT", where, _read_model, content=file, media=_BYTES, repeatable=False, seconds=_LONG
     )
 
 
-def export_log(model: str, form: LogFormat) -> ApiCall[None]:
+def export_log(model: str, form: LogFormat) -> ClientCall[None]:
     """The log, whose body a driver hands on piece by piece."""
     where = path("v1", "models", model, "log")
-    return ApiCall("GET", where, _read_nothing, query={"format": form}, seconds=_LONG)
+    return ClientCall("GET", where, _read_nothing, query={"format": form}, seconds=_LONG)
 
 
-def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> ApiCall[int]:
+def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> ClientCall[int]:
     """Impressions from elsewhere; a repeated body has the same ids and is learnt once.
 
     ``after`` names the lines before a part of a file: `fabcost.wire.log.formats.check`.
     """
-    return ApiCall(
+    return ClientCall(
         "POST",
         path("v1", "models", model, "log"),
         lambda reply: _read_imported(reply).imported,

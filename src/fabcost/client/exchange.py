@@ -37,7 +37,7 @@ class Reply(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ApiCall(Generic[T]):
+class ClientCall(Generic[T]):
     """A request, the reader of its answer, and what may be done if no answer comes.
 
     Parameters
@@ -59,7 +59,7 @@ class ApiCall(Generic[T]):
     content: bytes | None = None
     media: str = JSON
     repeatable: bool = True
-    lookup: ApiCall[T] | None = None
+    lookup: ClientCall[T] | None = None
     done: int | None = None
     seconds: float = 0.0
 
@@ -119,7 +119,7 @@ def patience(seconds: float) -> Retries:
 class Attempt(NamedTuple):
     """Send the request of a call; give back a `Reply`, or a `Lost` if there is none."""
 
-    call: ApiCall[Any]
+    call: ClientCall[Any]
     timeout: float
 
 
@@ -141,7 +141,7 @@ Event = Reply | Lost | None
 
 
 def exchange(
-    call: ApiCall[T],
+    call: ClientCall[T],
     retries: Retries,
     *,
     timeout: float,
@@ -154,7 +154,7 @@ def exchange(
 
     Examples
     --------
-    >>> call = ApiCall("GET", "/v1/models", lambda reply: reply.content)
+    >>> call = ClientCall("GET", "/v1/models", lambda reply: reply.content)
     >>> rng = np.random.default_rng(7)
     >>> steps = exchange(call, Retries(), timeout=5.0, clock=lambda: 0.0, rng=rng)
     >>> next(steps).timeout
@@ -188,7 +188,7 @@ def exchange(
         yield Pause(pause)
 
 
-def _is_settled(call: ApiCall[Any], reply: Reply, maybe_done: bool) -> bool:
+def _is_settled(call: ClientCall[Any], reply: Reply, maybe_done: bool) -> bool:
     return reply.status < 300 or (maybe_done and reply.status == call.done)
 
 
@@ -196,7 +196,7 @@ def _is_taken(event: Reply | Lost) -> bool:
     return isinstance(event, Reply) and event.status == 409
 
 
-def _may_repeat(call: ApiCall[Any], event: Reply | Lost) -> bool:
+def _may_repeat(call: ClientCall[Any], event: Reply | Lost) -> bool:
     harmless = call.repeatable or call.lookup is not None
     if isinstance(event, Lost):
         return harmless or not event.sent

@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 
 from fabcost.client.errors import ClientError
-from fabcost.client.exchange import ApiCall, Attempt, Event, Lost, Reply, Retries, Step, exchange
+from fabcost.client.exchange import Attempt, ClientCall, Event, Lost, Reply, Retries, Step, exchange
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class Address:
     def __repr__(self) -> str:
         return f"Address({self.base_url!r})"
 
-    def steps(self, call: ApiCall[T], retries: Retries | None) -> Generator[Step, Event, T]:
+    def steps(self, call: ClientCall[T], retries: Retries | None) -> Generator[Step, Event, T]:
         """What to do for a call."""
         return exchange(
             call,
@@ -90,11 +90,11 @@ class BlockingDriver:
         self.http = http
         self.address = address
 
-    def send(self, call: ApiCall[T], retries: Retries | None = None) -> T:
+    def send(self, call: ClientCall[T], retries: Retries | None = None) -> T:
         """The answer of a call."""
         return self._perform(self.address.steps(call, retries), self._answer)
 
-    def stream(self, call: ApiCall[None]) -> Iterator[bytes]:
+    def stream(self, call: ClientCall[None]) -> Iterator[bytes]:
         """The body of an answer piece by piece; only its beginning can be repeated."""
         opened: list[httpx.Response] = []
         self._perform(self.address.steps(call, None), lambda step: self._answer(step, opened))
@@ -144,11 +144,11 @@ class AwaitingDriver:
         self.http = http
         self.address = address
 
-    async def send(self, call: ApiCall[T], retries: Retries | None = None) -> T:
+    async def send(self, call: ClientCall[T], retries: Retries | None = None) -> T:
         """The answer of a call."""
         return await self._perform(self.address.steps(call, retries), self._answer)
 
-    async def stream(self, call: ApiCall[None]) -> AsyncIterator[bytes]:
+    async def stream(self, call: ClientCall[None]) -> AsyncIterator[bytes]:
         """The body of an answer piece by piece; only its beginning can be repeated."""
         opened: list[httpx.Response] = []
         await self._perform(self.address.steps(call, None), lambda step: self._answer(step, opened))
