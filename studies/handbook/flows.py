@@ -70,7 +70,7 @@ FEEDBACK = Flow(
         Step(SERVICE, WRITER, "resolve this decision"),
         Step(WRITER, STORE, "outcome, next number"),
         Step(STORE, WRITER, "committed", back=True),
-        Step(WRITER, LEARNING, "impressions in the order of the log"),
+        Step(WRITER, LEARNING, "impressions, in order"),
         Step(LEARNING, INFERENCE, "observe; refresh when due"),
         Step(LEARNING, WRITER, "published: decisions see it", back=True),
         Step(WRITER, SERVICE, "learnt", back=True),
