@@ -2,8 +2,8 @@
 
 A decision would otherwise spend more time on being passed on than on being made; what this path
 earns is told by ``python -m studies.service.fastpath``.  It is for small requests that are all
-there soon; whatever else comes goes to the application.  Both ask the same endpoints, and refuse by the
-same rules.
+there soon; whatever else comes goes to the application.  Both ask the same endpoints, and refuse
+by the same rules.
 
 It stands on classes of uvicorn that are not its public interface, which is why pyproject.toml
 bounds uvicorn by its next minor version.

@@ -18,8 +18,7 @@ from msgspec import Raw
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.service.models.memory import Key, Memory, new_owner
-from fabcost.service.store.record import pack, unpack
-from fabcost.service.store.record import MANY, encoded, record
+from fabcost.service.store.record import MANY, encoded, pack, record, unpack
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
