@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -215,13 +215,15 @@ class Uniform:
         return np.full(rows.shape[0], 1.0 / rows.shape[0])
 
 
+Rule = Thompson | Greedy | EpsilonGreedy | BayesianUCB | Uniform
+
 #: The rules by the names that settings and commands give them.
-RULES: dict[str, type[Any]] = {
-    "uniform": Uniform,
+RULES: dict[str, type[Rule]] = {
+    "thompson": Thompson,
     "greedy": Greedy,
     "epsilon-greedy": EpsilonGreedy,
-    "thompson": Thompson,
     "ucb": BayesianUCB,
+    "uniform": Uniform,
 }
 
 

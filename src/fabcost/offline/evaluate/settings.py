@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +89,8 @@ class Target:
             known = ", ".join([*RULES, _ALWAYS + "ITEM"])
             raise ValueError(f"policy is {name!r} but must be one of {known}, or {_LEARNING}…")
         try:
-            policy = RULES[kind](float(argument)) if argument else RULES[kind]()
+            rule: Callable[..., Policy] = RULES[kind]
+            policy = rule(float(argument)) if argument else rule()
         except (TypeError, ValueError) as error:
             raise ValueError(f"policy {name!r}: {argument!r} does not suit {kind}") from error
         return cls(name, policy, learns=name.startswith(_LEARNING))
