@@ -194,7 +194,7 @@ def test_missing_extra_is_named_before_any_work(
     def find_others(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name in missing else find(name, package)
 
-    monkeypatch.setattr("fabcost.paper.engine.extras.find_spec", find_others)
+    monkeypatch.setattr("fabcost.paper.engine.environment.find_spec", find_others)
     out = tmp_path / "out"
     result = CliRunner().invoke(application, ["reproduce", "--out", str(out)])
     assert result.exit_code == 2
