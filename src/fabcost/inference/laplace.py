@@ -227,5 +227,13 @@ def fit_as_published(
 
 
 def refit_as_published(prior: Gaussian, fitted: Gaussian, X: FloatArray, y: FloatArray) -> Fit:
-    """One fit of `fit_as_published`: the defect is that the last fit's spread is the prior's."""
+    """One fit of `fit_as_published`: the defect is that the last fit's spread is the prior's.
+
+    Examples
+    --------
+    >>> prior, X, y = Gaussian.isotropic(1), np.ones((9, 1)), np.ones(9)
+    >>> once = refit_as_published(prior, prior, X, y).posterior
+    >>> bool(refit_as_published(prior, once, X, y).posterior.sd[0] < once.sd[0])
+    True
+    """
     return _newton(Gaussian.from_root(prior.mean, fitted.root), X, y, fitted.mean)
