@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 import typer
-from fabcost.service.http.table import table
 
 from fabcost.cli import application
 from fabcost.client import ModelSettings
+from fabcost.service.http import routes
 from fabcost.service.http.openapi import document
 from fabcost.service.settings import PREFIX, Settings
 
@@ -36,7 +36,7 @@ model."""
 
 def http() -> str:
     """Every operation, then every body."""
-    made = document(table(Settings()))
+    made = document(routes.operations(Settings()))
     operations = [
         _operation(method, path, each)
         for path, methods in made["paths"].items()

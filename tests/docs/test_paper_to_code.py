@@ -86,7 +86,7 @@ RECORDS = {
     "fabcost.recommend.ledger.Decision",
     "fabcost.recommend.ledger.Pending",
     "fabcost.features.document.Written",
-    "fabcost.inference.saved.Counts",
+    "fabcost.inference.saved.SavedCounts",
     "fabcost.features.kinds.Term",
     "fabcost.features.inference.Asked",
     "fabcost.gaussian.Marginal",

@@ -20,7 +20,7 @@ from fabcost.offline import estimators
 from fabcost.offline.evaluate.evaluation import evaluated
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.logs.decisions import Columns, read_items, read_log
-from fabcost.offline.logs.rounds import Items, Log
+from fabcost.offline.logs.rounds import Log, LoggedItems
 
 DATA = os.environ.get("FABCOST_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="FABCOST_DATA names no data directory")
@@ -259,7 +259,7 @@ def noise(rng: np.random.Generator, rounds: int = 400, items: int = 20) -> Log:
         np.zeros(rounds, dtype=np.intp),
         np.zeros((1, 0)),
         [np.arange(items)],
-        Items(tuple(str(i) for i in range(items)), np.eye(items)),
+        LoggedItems(tuple(str(i) for i in range(items)), np.eye(items)),
         skipped=Counter(),
     )
 

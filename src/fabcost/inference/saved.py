@@ -20,7 +20,7 @@ _LARGEST_NUMBER = 1e100
 _WIDEST = 8  # bytes
 
 
-class Counts(NamedTuple):
+class SavedCounts(NamedTuple):
     """How far a learner has come."""
 
     seen: int
@@ -136,7 +136,7 @@ def refresh_of(settings: Any) -> Refresh:
     raise ValueError(f"kind of refresh is {kind!r:.80} but must be geometric, at, never or always")
 
 
-def counts_of(settings: Any, schedule: Refresh) -> Counts:
+def counts_of(settings: Any, schedule: Refresh) -> SavedCounts:
     """How far the learner has come, in step with its schedule.
 
     Examples
@@ -158,7 +158,7 @@ def counts_of(settings: Any, schedule: Refresh) -> Counts:
     refreshes, skipped = whole(settings, "refreshes"), whole(settings, "skipped")
     # Files of earlier versions do not count them.
     unconverged = whole({"unconverged": 0, **settings}, "unconverged")
-    return Counts(seen, refreshes, skipped, unconverged, due, whole(settings, "slot"))
+    return SavedCounts(seen, refreshes, skipped, unconverged, due, whole(settings, "slot"))
 
 
 def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
@@ -195,13 +195,13 @@ def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
 
 
 def kept_of(
-    arrays: Mapping[str, npt.NDArray[Any]], counts: Counts, window: int | None, weights: int
+    arrays: Mapping[str, npt.NDArray[Any]], counts: SavedCounts, window: int | None, weights: int
 ) -> dict[str, FloatArray]:
     """The impressions that are kept, with their sites, for `fabcost.inference.history`.
 
     Examples
     --------
-    >>> kept_of({}, Counts(3, 0, 0, unconverged=0, next=4, slot=2), None, 1)
+    >>> kept_of({}, SavedCounts(3, 0, 0, unconverged=0, next=4, slot=2), None, 1)
     Traceback (most recent call last):
     ValueError: slot is 2 but 3 impressions are kept
     """

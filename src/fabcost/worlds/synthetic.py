@@ -17,7 +17,7 @@ _FUELS = np.array(["Petrol", "Diesel", "Hybrid", "Electric"])
 _ECONOMY = np.array([1.0, 1.12, 1.35, 2.8])  # miles per gallon beside petrol
 
 
-class Model(NamedTuple):
+class CarModel(NamedTuple):
     """A car as it leaves the showroom: price in pounds, litres of engine, mpg with petrol."""
 
     make: str
@@ -28,33 +28,33 @@ class Model(NamedTuple):
 
 
 MODELS = (
-    Model("audi", "A1", 21_000, 1.3, 53),
-    Model("audi", "A4", 33_000, 2.0, 47),
-    Model("audi", "Q7", 62_000, 3.0, 34),
-    Model("bmw", "1 Series", 26_000, 1.7, 50),
-    Model("bmw", "3 Series", 36_000, 2.1, 47),
-    Model("bmw", "X5", 64_000, 3.0, 34),
-    Model("ford", "Fiesta", 16_000, 1.1, 58),
-    Model("ford", "Focus", 21_000, 1.4, 54),
-    Model("ford", "Kuga", 27_000, 1.7, 43),
-    Model("hyundai", "I10", 11_000, 1.1, 60),
-    Model("hyundai", "I30", 18_500, 1.4, 53),
-    Model("hyundai", "Tucson", 25_000, 1.7, 42),
-    Model("mercedes", "A Class", 28_000, 1.6, 50),
-    Model("mercedes", "C Class", 38_000, 2.0, 48),
-    Model("mercedes", "GLE Class", 66_000, 2.9, 33),
-    Model("skoda", "Fabia", 14_000, 1.1, 58),
-    Model("skoda", "Octavia", 21_000, 1.5, 54),
-    Model("skoda", "Kodiaq", 32_000, 1.9, 40),
-    Model("toyota", "Aygo", 11_500, 1.0, 67),
-    Model("toyota", "Yaris", 16_500, 1.4, 60),
-    Model("toyota", "RAV4", 31_000, 2.3, 42),
-    Model("vauxhall", "Corsa", 15_500, 1.3, 54),
-    Model("vauxhall", "Astra", 20_000, 1.5, 51),
-    Model("vauxhall", "Insignia", 24_000, 1.7, 46),
-    Model("vw", "Polo", 16_500, 1.1, 57),
-    Model("vw", "Golf", 23_000, 1.5, 53),
-    Model("vw", "Tiguan", 30_000, 1.8, 42),
+    CarModel("audi", "A1", 21_000, 1.3, 53),
+    CarModel("audi", "A4", 33_000, 2.0, 47),
+    CarModel("audi", "Q7", 62_000, 3.0, 34),
+    CarModel("bmw", "1 Series", 26_000, 1.7, 50),
+    CarModel("bmw", "3 Series", 36_000, 2.1, 47),
+    CarModel("bmw", "X5", 64_000, 3.0, 34),
+    CarModel("ford", "Fiesta", 16_000, 1.1, 58),
+    CarModel("ford", "Focus", 21_000, 1.4, 54),
+    CarModel("ford", "Kuga", 27_000, 1.7, 43),
+    CarModel("hyundai", "I10", 11_000, 1.1, 60),
+    CarModel("hyundai", "I30", 18_500, 1.4, 53),
+    CarModel("hyundai", "Tucson", 25_000, 1.7, 42),
+    CarModel("mercedes", "A Class", 28_000, 1.6, 50),
+    CarModel("mercedes", "C Class", 38_000, 2.0, 48),
+    CarModel("mercedes", "GLE Class", 66_000, 2.9, 33),
+    CarModel("skoda", "Fabia", 14_000, 1.1, 58),
+    CarModel("skoda", "Octavia", 21_000, 1.5, 54),
+    CarModel("skoda", "Kodiaq", 32_000, 1.9, 40),
+    CarModel("toyota", "Aygo", 11_500, 1.0, 67),
+    CarModel("toyota", "Yaris", 16_500, 1.4, 60),
+    CarModel("toyota", "RAV4", 31_000, 2.3, 42),
+    CarModel("vauxhall", "Corsa", 15_500, 1.3, 54),
+    CarModel("vauxhall", "Astra", 20_000, 1.5, 51),
+    CarModel("vauxhall", "Insignia", 24_000, 1.7, 46),
+    CarModel("vw", "Polo", 16_500, 1.1, 57),
+    CarModel("vw", "Golf", 23_000, 1.5, 53),
+    CarModel("vw", "Tiguan", 30_000, 1.8, 42),
 )
 
 

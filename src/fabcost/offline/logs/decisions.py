@@ -18,7 +18,7 @@ from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.encoding import schema_of
 from fabcost.offline.logs.exports import is_export, read_export
-from fabcost.offline.logs.rounds import Items, Log, Places
+from fabcost.offline.logs.rounds import Log, LoggedItems, Places
 
 MOST_LEVELS = 500
 #: Reward, propensity and action of an export.
@@ -79,7 +79,7 @@ def open_log(
     columns: Columns,
     *,
     export: bool,
-    items: Items | None,
+    items: LoggedItems | None,
     skip_bad_rows: bool,
     crosses: bool,
 ) -> Log:
@@ -95,7 +95,7 @@ def open_log(
     return read_log(path, columns, items=items, skip_bad_rows=skip_bad_rows, crosses=crosses)
 
 
-def read_items(path: Path, item_id: str) -> Items:
+def read_items(path: Path, item_id: str) -> LoggedItems:
     """Items of a table: all its named columns but the id are features."""
     sheet = read_file(path)
     sheet.check_has([item_id])
@@ -111,14 +111,14 @@ def read_items(path: Path, item_id: str) -> Items:
     sheet.sound(wrong, skip=False)
     table = Table({name: Arrow(each) for name, each in values.items()}, len(sheet))
     features = schema_of(table, str(path), most_levels=MOST_LEVELS, bias=False).design(table)
-    return Items(tuple(places), features)
+    return LoggedItems(tuple(places), features)
 
 
 def read_log(
     path: Path,
     columns: Columns,
     *,
-    items: Items | None = None,
+    items: LoggedItems | None = None,
     skip_bad_rows: bool = False,
     crosses: bool = False,
 ) -> Log:
@@ -151,7 +151,7 @@ class _Read(NamedTuple):
     slot: Any | None
     context: dict[str, Any]
 
-    def wrong(self, columns: Columns, items: Items | None) -> Iterator[Wrong]:
+    def wrong(self, columns: Columns, items: LoggedItems | None) -> Iterator[Wrong]:
         """What is wrong with a round, whatever its context."""
         unlikely = ~((self.propensity > 0.0) & (self.propensity <= 1.0))
         yield Wrong(columns.reward, self.no_outcome, cells.AN_OUTCOME)
@@ -171,12 +171,12 @@ class _Read(NamedTuple):
         arrays = (self.reward[rows], self.no_outcome[rows], self.propensity[rows])
         return _Read(*arrays, self.action.filter(rows), slot, context)
 
-    def log(self, items: Items | None, source: str, crosses: bool) -> Log:
+    def log(self, items: LoggedItems | None, source: str, crosses: bool) -> Log:
         """The rounds, if none is wrong."""
         chosen = Arrow(self.action).coded
         if items is None:
             ids = tuple(sorted(chosen.values))
-            items = Items(ids, np.eye(len(ids)))
+            items = LoggedItems(ids, np.eye(len(ids)))
         slot = None if self.slot is None else Arrow(self.slot).coded
         columns = [Arrow(each).coded for each in self.context.values()]
         situation, first = _situations(columns + ([slot] if slot else []), self.reward.size)
@@ -196,7 +196,7 @@ class _Read(NamedTuple):
         )
 
 
-def _placed(chosen: Coded, items: Items) -> Places:
+def _placed(chosen: Coded, items: LoggedItems) -> Places:
     """Where each round's item stands among all items."""
     place = {name: i for i, name in enumerate(items.ids)}
     return np.array([place[name] for name in chosen.values], dtype=np.intp)[chosen.codes]

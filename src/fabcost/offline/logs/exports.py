@@ -21,7 +21,7 @@ from fabcost.offline.logs.export_rounds import (
     countable,
     round_of,
 )
-from fabcost.offline.logs.rounds import Items, Log
+from fabcost.offline.logs.rounds import Log, LoggedItems
 
 #: Columns of items, and of contexts, whose strings may be as many as there are visitors.
 MOST_OF_ITEMS, MOST_OF_CONTEXT = 500, 100
@@ -38,7 +38,7 @@ def read_export(
     path: Path,
     *,
     context: Sequence[str] = (),
-    items: Items | None = None,
+    items: LoggedItems | None = None,
     skip_bad_rows: bool = False,
     crosses: bool = False,
 ) -> Log:
@@ -85,7 +85,7 @@ def _sound(
 def _assembled(
     path: Path,
     rounds: list[ExportedRound],
-    items: Items | None,
+    items: LoggedItems | None,
     skipped: Counter[str],
     crosses: bool,
 ) -> Log:
@@ -145,8 +145,8 @@ def _with_context(
 
 
 def _items_of(
-    path: Path, rounds: list[ExportedRound], items: Items | None
-) -> tuple[list[dict[str, int]], Items]:
+    path: Path, rounds: list[ExportedRound], items: LoggedItems | None
+) -> tuple[list[dict[str, int]], LoggedItems]:
     """Each round's candidates as places among the items: the given ones, or those of the log.
 
     Of the latter an id has a place for each of its features.
@@ -166,7 +166,7 @@ def _items_of(
     ids = tuple(name for name, _ in place)
     if not _has_features(rounds):
         records = [{"id": name} for name in ids]
-    return places, Items(ids, encoded_records(records, str(path), most=MOST_OF_ITEMS))
+    return places, LoggedItems(ids, encoded_records(records, str(path), most=MOST_OF_ITEMS))
 
 
 def _has_features(rounds: list[ExportedRound]) -> bool:
@@ -195,7 +195,7 @@ def _notes_on(rounds: list[ExportedRound]) -> Iterator[str]:
         yield "no candidate has features: policies that learn tell items apart by their ids"
 
 
-def _known(path: Path, rounds: list[ExportedRound], items: Items) -> list[dict[str, int]]:
+def _known(path: Path, rounds: list[ExportedRound], items: LoggedItems) -> list[dict[str, int]]:
     place = {name: i for i, name in enumerate(items.ids)}
     for each in rounds:
         for name in each.chances:

@@ -16,7 +16,7 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class LoggedItems:
     """Ids of the items, and their features as numbers, one row each.
 
     An id whose features differ between rounds has several rows.
@@ -51,7 +51,7 @@ class Log:
 
     Examples
     --------
-    >>> items = Items(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
+    >>> items = LoggedItems(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
     >>> log = Log(
     ...     np.ones(1), np.ones(1), np.array([2]), np.array([0]), np.array([[9.0]]),
     ...     [np.array([0, 2])], items, Counter()
@@ -69,7 +69,7 @@ class Log:
     situation: Places
     contexts: FloatArray
     offered: Sequence[Places]
-    items: Items
+    items: LoggedItems
     skipped: Counter[str]
     crosses: bool = False
     chances: Sequence[FloatArray] | None = None
