@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document, inference
-from fabcost.features.assembly import Placed, assemble
+from fabcost.features.assembly import assemble
 from fabcost.features.encoding import place_terms, read_table
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.items import EncodedItems, place
-from fabcost.features.kinds import Feature, Role, Term, Text
+from fabcost.features.kinds import Feature, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Layout, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
 from fabcost.features.tables.table import Table, is_table
@@ -65,6 +65,7 @@ class Schema:
         self._reader: Reader | None = None
         self._declared: list[Feature] = []
         self._crosses: list[tuple[str, str]] = []
+        self._crosses_all = openness is not None and openness.crosses
         for feature in features:
             self._declare(feature, most_columns)
         for pair in crosses:
@@ -133,7 +134,7 @@ class Schema:
         other: bool = False,
         bias: bool = True,
     ) -> Schema:
-        """A schema for a pandas DataFrame, a pyarrow Table, a Parquet or CSV file, or arrays.
+        """A schema for a table: a DataFrame, other Arrow data, a mapping of arrays, or a file.
 
         Numbers are standardised by their mean and sd.  Strings are categorical up to
         ``most_levels`` different ones, else open text, as are the columns named in ``text``.  A
@@ -226,8 +227,6 @@ class Schema:
         >>> schema.design([{"make": "kia"}, {"make": "ford"}])
         array([[1., 1.],
                [1., 0.]])
-        >>> schema.design([{"make": "kia", "age": 3}])
-        array([[1., 1.]])
         """
         self._layout.most = most
 
@@ -244,10 +243,6 @@ class Schema:
             columns = self._layout.has_room(feature, crossed=self._crosses_all)
             self._replay(document.as_step(feature, columns=columns), None)
 
-    def place(self, reader: Reader, role: Role, records: Sequence[list[Term]]) -> dict[str, Placed]:
-        """Find the slots of what ``reader`` read, growing where they are new."""
-        return place(self._layout, reader.names(role), records)
-
     def encode_items(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Read a catalogue once, for `rows` or `folded` in any number of contexts."""
         reader = self.reader()
@@ -257,7 +252,7 @@ class Schema:
 
     def place_items(self, reader: Reader, read: ReadItems) -> EncodedItems:
         """`encode_items` for items that have been read, after `grow_to`."""
-        placed = self.place(reader, "item", read.terms)
+        placed = place(self._layout, reader.names("item"), read.terms)
         return EncodedItems(self, read.names, self._fold().parts(placed, len(read.names)))
 
     def rows(self, context: Record, items: EncodedItems) -> FloatArray:
@@ -304,11 +299,12 @@ class Schema:
         pairs = [reader.read_flat(record, drop) for record in source]
         self.grow_to(reader)
         contexts, items = ([pair[i] for pair in pairs] for i in (0, 1))
-        placed = self.place(reader, "context", contexts) | self.place(reader, "item", items)
+        placed = place(self._layout, reader.names("context"), contexts)
+        placed |= place(self._layout, reader.names("item"), items)
         return assemble(self._layout, placed, len(pairs))
 
     def __repr__(self) -> str:
-        shown = ", ".join(self._layout.columns[:5]) + (", …" if self.width > 5 else "")
+        shown = ", ".join(self.columns[:5]) + (", …" if self.width > 5 else "")
         return f"Schema({self.width} columns: {shown})"
 
     def _fold(self) -> Folding:
@@ -334,10 +330,6 @@ class Schema:
         self._layout.require(first.size.crossed(second.size), most)
         self._layout.cross(first, second)
         self._crosses.append((names[0], names[1]))
-
-    @property
-    def _crosses_all(self) -> bool:
-        return self.openness is not None and self.openness.crosses
 
     def _replay(self, step: Step, most: int | None) -> None:
         """Grow by a step, be it new or an earlier schema's."""
