@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from studies.sizes import Sizes, measure, page
 
-MOST_LINES, MOST_MODULES = 35_500, 266
-MOST_IN_A_FOLDER, LONGEST_MODULE = 22, 375
+MOST_LINES, MOST_MODULES = 34_000, 212
+MOST_IN_A_FOLDER, LONGEST_MODULE = 14, 350
 LONGEST_MEDIAN = 7
-MOST_REPEATED = 17
+MOST_REPEATED = 0
 
 
 @pytest.fixture(scope="module")

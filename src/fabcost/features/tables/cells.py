@@ -109,7 +109,13 @@ def outcomes(column: Any) -> tuple[FloatArray, BoolArray]:
 
 
 def outcome(value: Any) -> float | None:
-    """One cell as 0 or 1, or None if it is neither."""
+    """One cell as 0 or 1, or None if it is neither.
+
+    Examples
+    --------
+    >>> outcome("Yes"), outcome(0), outcome("maybe")
+    (1.0, 0.0, None)
+    """
     text = str(value).strip().lower()
     try:
         number = WORDS[text] if text in WORDS else float(text)

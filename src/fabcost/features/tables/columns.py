@@ -226,7 +226,13 @@ def arrow_table(source: Any) -> Any:
 
 
 def pyarrow_for(what: str) -> Any:
-    """The library, or an ImportError that says what needs it."""
+    """The library, or an ImportError that says what needs it.
+
+    Examples
+    --------
+    >>> pyarrow_for("a DataFrame").__name__
+    'pyarrow'
+    """
     try:
         return importlib.import_module("pyarrow")
     except ImportError as error:

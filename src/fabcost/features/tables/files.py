@@ -51,7 +51,14 @@ class Fault(NamedTuple):
 
 
 class BadRowsError(ValueError):
-    """Rows that are not what they must be; `faults` names each."""
+    """Rows that are not what they must be; `faults` names each.
+
+    Examples
+    --------
+    >>> print(BadRowsError("log.csv", [Fault(3, "age", "is 'old'", "be a number")]))
+    log.csv has 1 bad row:
+      row 3: age is 'old' but must be a number
+    """
 
     def __init__(self, source: str, faults: Sequence[Fault]) -> None:
         lines = [str(fault) for fault in faults[:_SHOWN]]
@@ -78,6 +85,11 @@ class Sheet:
     ----------
     faults
         Rows that could not be read at all.
+
+    Examples
+    --------
+    >>> Sheet.of(pa.table({"age": [3, 5]})).columns
+    ['age']
     """
 
     name: str
