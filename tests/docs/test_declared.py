@@ -46,7 +46,7 @@ def modules(source: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [str(node.module)]
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
-            names = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            names = [str(each.value) for each in node.args if isinstance(each, ast.Constant)]
         else:
             continue
         theirs = sys.stdlib_module_names | OURS

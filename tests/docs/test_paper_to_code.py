@@ -63,6 +63,7 @@ LABELLED_EQUATIONS = [
 # The service is used over HTTP: docs/how-to/service.md has the examples, and a test runs them;
 # whatever is behind the two clients is run by their tests.
 WITHOUT_EXAMPLES = (
+    "fabcost.compilation",
     "fabcost.kernels",
     "fabcost.cli",
     "fabcost.client.calls",

@@ -12,8 +12,7 @@ import numba
 import pytest
 
 import fabcost
-from fabcost import kernels
-from fabcost.kernels import compilation
+from fabcost import compilation, kernels
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda content: content[: len(content) // 2],

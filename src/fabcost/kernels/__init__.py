@@ -9,6 +9,7 @@ A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the i
 that these match, `choosing` what a decision needs of a belief.
 """
 
+from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.beliefs import (
     absorb,
     adf_pass,
@@ -33,7 +34,6 @@ from fabcost.kernels.choosing import (
     nearly_best,
     place_of,
 )
-from fabcost.kernels.compilation import announce_slow_compilation
 from fabcost.kernels.functions import make_normal, normal_quantile, sum_of_logs
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.products import (
