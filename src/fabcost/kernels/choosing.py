@@ -163,9 +163,8 @@ def law(rows, mean, root):
     """
     many = root.shape[1]
     centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
-    # Weight by weight: a row of the root is read once, for all rows.
-    for d in range(rows.shape[1]):
-        for i in range(rows.shape[0]):
+    for i in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
             if rows[i, d] != 0.0:
                 centre[i] += rows[i, d] * mean[d]
                 for j in range(many):
