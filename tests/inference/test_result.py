@@ -51,3 +51,4 @@ def test_newton_that_was_stopped_has_not_converged(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(laplace, "_MOST_STEPS", 1)
     found = laplace.fit(PRIOR, X, Y)
     assert (found.converged, found.iterations) == (False, 1)
+    assert not laplace.fit_online(PRIOR, X, Y, batch=2).converged

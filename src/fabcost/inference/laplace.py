@@ -137,17 +137,25 @@ def update(
     >>> update(prior, [[1.0, 1.0]], [1], covariance="diagonal").covariance[0, 1]
     np.float64(0.0)
     """
+    _check_covariance(covariance)
+    rows, labels = as_impressions(X, y, belief.dimension)
+    return _updated(belief, rows, labels, covariance).posterior
+
+
+def _check_covariance(covariance: str) -> None:
     if covariance not in get_args(Covariance):
         raise ValueError(f"covariance is {covariance!r} but must be 'full' or 'diagonal'")
-    rows, labels = as_impressions(X, y, belief.dimension)
-    if labels.size == 1:
-        posterior = _update_one(belief, rows, labels)
+
+
+def _updated(belief: Gaussian, X: FloatArray, y: FloatArray, covariance: Covariance) -> Fit:
+    if y.size == 1:
+        found = Fit(_update_one(belief, X, y), converged=True, iterations=1)
     else:
-        posterior = _newton(belief, rows, labels, belief.mean).posterior
+        found = _newton(belief, X, y, belief.mean)
     if covariance == "full":
-        return posterior
-    sd = 1.0 / np.sqrt(posterior.precision.diagonal())
-    return Gaussian.from_root(posterior.mean, np.diag(sd))
+        return found
+    sd = 1.0 / np.sqrt(found.posterior.precision.diagonal())
+    return replace(found, posterior=Gaussian.from_root(found.posterior.mean, np.diag(sd)))
 
 
 def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussian:
@@ -191,14 +199,16 @@ def fit_online(
     >>> fit_online(prior, X, y, batch=2).posterior == fit(prior, X, y).posterior
     True
     """
+    _check_covariance(covariance)
     if batch < 1:
         raise ValueError(f"batch is {batch} but must be at least 1")
     rows, labels = as_impressions(X, y, prior.dimension)
-    belief = prior
+    belief, converged = prior, True
     for start in range(0, labels.size, batch):
         chosen = slice(start, start + batch)
-        belief = update(belief, rows[chosen], labels[chosen], covariance=covariance)
-    return Fit(belief, converged=True, iterations=1)
+        found = _updated(belief, rows[chosen], labels[chosen], covariance)
+        belief, converged = found.posterior, converged and found.converged
+    return Fit(belief, converged, iterations=1)
 
 
 def fit_as_published(

@@ -89,6 +89,11 @@ def fit(
     >>> result.draws.shape, bool(abs(result.mean[0] - 1.21) < 0.3)
     ((1000, 1), True)
     """
+    if draws * chains <= prior.dimension:
+        raise ValueError(
+            f"{chains} chains of {draws} draws are few for {prior.dimension} weights: "
+            "their covariance needs more draws than weights"
+        )
     rows, labels = as_impressions(X, y, prior.dimension)
     nutpie, arviz = _samplers()
     start = laplace.fit(prior, rows, labels).posterior
