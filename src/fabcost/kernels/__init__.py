@@ -19,6 +19,7 @@ from fabcost.kernels.beliefs import (
     own_law,
 )
 from fabcost.kernels.choosing import (
+    add_own_scores,
     all_within,
     count_drawn_wins,
     count_wins,
@@ -49,6 +50,7 @@ from fabcost.kernels.products import (
 __all__ = [
     "ARITHMETIC",
     "absorb",
+    "add_own_scores",
     "adf_pass",
     "all_within",
     "cholesky",

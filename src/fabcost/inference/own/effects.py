@@ -16,15 +16,29 @@ from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
-_NOTHING: tuple[tuple[Key | None, ...], Slots] = ((), np.empty(0, dtype=np.int64))
+
+
+class FoundItems(NamedTuple):
+    """Items that were looked up: their slots, −1 if not known, and where each is first named."""
+
+    keys: Sequence[Key | None]
+    slots: Slots
+    places: Slots
+
+
+_NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class OwnLaw(NamedTuple):
-    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z."""
+    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
+
+    Those of the same place are one item: they have one z.
+    """
 
     tilt: FloatArray
     offset: FloatArray
     noise: FloatArray
+    places: Slots
 
 
 class OwnChanges(NamedTuple):
@@ -132,14 +146,15 @@ class OwnEffects:
         slot = self._directory.look_up((key,))[0]
         return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
 
-    def find(self, keys: Sequence[Key | None]) -> Slots:
-        """The slot of each item, −1 if it is not known; the same tuple is looked up once."""
-        if keys is not self._found[0]:
-            found = np.array(self._directory.look_up(keys), dtype=np.int64)
-            if type(keys) is not tuple:
-                return found
-            self._found = (keys, found)
-        return self._found[1]
+    def find(self, keys: Sequence[Key | None]) -> FoundItems:
+        """The slots of items, which may be unknown; the same tuple is looked up once."""
+        if keys is self._found.keys:
+            return self._found
+        slots = np.array(self._directory.look_up(keys), dtype=np.int64)
+        found = FoundItems(keys, slots, _places(keys))
+        if type(keys) is tuple:
+            self._found = found
+        return found
 
     def law(self, keys: Sequence[Key | None]) -> OwnLaw:
         r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
@@ -148,15 +163,15 @@ class OwnEffects:
 
         Examples
         --------
-        >>> OwnEffects(1, 4.0).law(["new", None])
-        OwnLaw(tilt=array([[0.],
-               [0.]]), offset=array([0., 0.]), noise=array([2., 0.]))
+        >>> law = OwnEffects(1, 4.0).law(["new", None])
+        >>> law.tilt.tolist(), law.offset, law.noise
+        ([[0.0], [0.0]], array([0., 0.]), array([2., 0.]))
         """
-        slots = self.find(keys)
-        tilt, offset, noise = kernels.own_law(self._table, slots, self.weights, self.variance)
+        found = self.find(keys)
+        tilt, offset, noise = kernels.own_law(self._table, found.slots, self.weights, self.variance)
         if None in keys:
             noise[[key is None for key in keys]] = 0.0
-        return OwnLaw(tilt, offset, noise)
+        return OwnLaw(tilt, offset, noise, found.places)
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
@@ -310,6 +325,13 @@ class OwnEffects:
             columns = max(self.weights + 2, int(_SPARE_COLUMNS * columns))
         self._table = np.zeros((capacity, columns))
         self._table[: len(before), : before.shape[1]] = before
+
+
+def _places(keys: Sequence[Key | None]) -> Slots:
+    if len(set(keys)) == len(keys):
+        return np.arange(len(keys))
+    first: dict[Key | None, int] = {}
+    return np.array([first.setdefault(key, place) for place, key in enumerate(keys)])
 
 
 def effects_of(weights: int, variance: float) -> OwnEffects | None:
