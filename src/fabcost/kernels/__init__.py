@@ -16,7 +16,6 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
-    own_law,
 )
 from fabcost.kernels.choosing import (
     add_own_scores,
@@ -34,6 +33,7 @@ from fabcost.kernels.choosing import (
     law,
     mix,
     nearly_best,
+    own_law,
     place_of,
 )
 from fabcost.kernels.functions import make_normal, normal_quantile, sum_of_logs
