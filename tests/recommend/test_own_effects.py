@@ -82,11 +82,12 @@ def test_a_recommender_decides_like_a_bandit_with_items() -> None:
     prior = Gaussian.isotropic(schema.width, variance=4.0)
     bandit = Bandit(FabCost(prior, own_variance=2.0), policy=Thompson(), seed=5)
     items = rec.catalogue(ADVERTS)
+    names: tuple[Any, ...] = items.names
     for k in range(40):
         draws = 16 if k % 2 else None
         decision = rec.recommend({}, items, draws=draws)
         rows = rec.schema.rows({}, items)
-        choice = bandit.choose(rows, items=items.names, draws=draws)
+        choice = bandit.choose(rows, items=names, draws=draws)
         np.testing.assert_allclose(decision.scores, choice.scores, atol=1e-9)
         assert decision.item == items.names[choice.index]
         rec.feedback(decision.id, clicked=k % 3 == 0)
