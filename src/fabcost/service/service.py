@@ -11,9 +11,9 @@ from fabcost.service.clock import Clock
 from fabcost.service.keyring import Keyring
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.metrics import Metrics
+from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Decider
 from fabcost.service.models.load import load_all
-from fabcost.service.models.memory import Memory
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers

@@ -12,9 +12,7 @@ from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
-from fabcost.service.learning import snapshot as saving_module
-from fabcost.service.learning.learner import Learning, Learnt, learn
-from fabcost.service.learning.snapshot import Saving
+from fabcost.service.learning.learner import Learning, Learnt, Saving, learn
 from fabcost.service.store.record import Impression
 
 
@@ -123,8 +121,8 @@ def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatc
 def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     inline: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving_module, "SECONDS", 0.0)
-    monkeypatch.setattr(saving_module, "_TIMES_SAVING", 0.0)
+    monkeypatch.setattr(learning_module, "SECONDS", 0.0)
+    monkeypatch.setattr(learning_module, "_TIMES_SAVING", 0.0)
     impressions = stream(60, growing=True, seed=4)
     packed: list[bytes] = []
 

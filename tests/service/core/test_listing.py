@@ -38,7 +38,7 @@ async def expected(service: Service, case: str) -> tuple[str, list[str], dict[st
     if "items" in request:
         names = list(request["items"])
     elif "filter" in request:
-        names = list(map(str, catalogue.matching(request["filter"]).names))
+        names = list(map(str, catalogue.selected(request["filter"]).items.names))
     else:
         names = list(map(str, catalogue.all().names))
     number = len((await service.decisions("cars", limit=1_000))[0])

@@ -14,8 +14,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.service.learning.learner import Learning, Learnt, dense
-from fabcost.service.learning.snapshot import Saving
+from fabcost.service.learning.learner import Learning, Learnt, Saving, dense
 from fabcost.service.store.record import impression
 from fabcost.service.store.store import Store
 from fabcost.storage import archive
@@ -34,22 +33,7 @@ class StoppedLoadingError(Exception):
 
 
 class Progress:
-    """Told by the thread that loads, read and stopped by others.
-
-    Examples
-    --------
-    >>> progress = Progress()
-    >>> print(progress)
-    loading
-    >>> progress.begin(models=3)
-    >>> progress.replay(after=1000, to=26000)
-    >>> progress.learnt(3048)
-    >>> print(progress)
-    loading, 0 of 3 models, 2,048 of 25,000 impressions of the next
-    >>> progress.loaded()
-    >>> print(progress)
-    loading, 1 of 3 models
-    """
+    """Told by the thread that loads, read and stopped by others."""
 
     def __init__(self) -> None:
         self._text = "loading"
@@ -91,18 +75,9 @@ class Progress:
 class Recovery:
     """The learner of one model after the impressions of its log up to some number.
 
-    Parameters
-    ----------
-    store
-        Has the log, the snapshots, and the learner that an imported model started from.
-    model, settings
-        Name and settings.
-    width
-        Columns of the schema when the model was made.
-    complain
-        Told of a snapshot that cannot be read.
-    refreshed
-        Told the seconds of each refresh.
+    The ``store`` has the log, the snapshots, and the learner that an imported model started from;
+    the schema had ``width`` columns when the model was made.  ``complain`` is told of a snapshot
+    that cannot be read, ``refreshed`` the seconds of each refresh.
     """
 
     def __init__(

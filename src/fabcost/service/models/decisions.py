@@ -19,12 +19,7 @@ from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
-from fabcost.wire.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    FeedbackAnswer,
-    FeedbackRequest,
-)
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackAnswer, FeedbackRequest
 
 #: Told the answer to a decision, or an error.
 Finish = Callable[[DecisionAnswer | Exception], object]
@@ -80,9 +75,8 @@ class Decider:
             self._metrics.decided(name, made.answer.arm, durable=None, entropy=None)
             finish(made.answer)
             return
-        pending = PendingDecision(
-            name, made, finish, metrics=self._metrics, since=self._loop.time(), repeated=repeated
-        )
+        since = self._loop.time()
+        pending = PendingDecision(name, made, finish, repeated, self._metrics, since)
         # Those that were answered go now, while their memory is still in the processor's cache.
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
@@ -149,16 +143,13 @@ class PendingDecision:
         model: str,
         made: Made,
         finish: Finish,
-        *,
+        repeated: Repeated,
         metrics: Metrics,
         since: float,
-        repeated: Repeated,
     ) -> None:
-        self._model = model
-        self._made = made
-        self._finish = finish
+        self._model, self._made = model, made
+        self._finish, self._repeated = finish, repeated
         self._metrics = metrics
-        self._repeated = repeated
         self._done = False
         self.since = since
 

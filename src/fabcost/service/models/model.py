@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fabcost import kernels
+from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.streams import Streams
+from fabcost.features.folding import FoldedRows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
 from fabcost.service.learning.learner import Learning, Published
 from fabcost.service.models.candidates import Scene, Scenes
 from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.models.choice import Chooser, Chosen
-from fabcost.service.models.memory import Memory
 from fabcost.service.store.record import NewRecord, Shares, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.writer.requests import Steps
-from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.messages import DecisionAnswer, DecisionRequest, ModelAnswer, Record
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
+from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
+from fabcost.wire.settings import DRAWS, ModelSettings
+
+
+class Chosen(NamedTuple):
+    """What was chosen, on whose behalf, and the probabilities that this had."""
+
+    place: int
+    arm: Arm
+    choice: Choice | None
+    propensities: FloatArray | None
 
 
 class Made(NamedTuple):
@@ -34,21 +46,7 @@ class Made(NamedTuple):
 
 
 class Model:
-    """A model that decides; it learns elsewhere, in `Learning`.
-
-    Parameters
-    ----------
-    name, settings
-        As it was made, or changed later.
-    created, edited
-        When.
-    schema
-        As it has grown so far.
-    catalogue
-        Its items.
-    learning
-        Publishes the posterior.
-    """
+    """A model that decides; it learns elsewhere, in `Learning`, which publishes the posterior."""
 
     def __init__(
         self,
@@ -95,14 +93,6 @@ class Model:
             posterior_version=self.learning.published.version,
             degraded=self.degraded,
         )
-
-    def remember_in(self, memory: Memory) -> None:
-        """Share what is remembered of scenes with other models."""
-        self.catalogue.memory = memory
-
-    def forget(self) -> None:
-        """Remember nothing any longer."""
-        self.catalogue.memory.forget(self.catalogue.owner)
 
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
@@ -210,6 +200,22 @@ class Model:
         )
 
 
+class Models:
+    """Those that are served, by name, and those that are not because they are unreadable."""
+
+    def __init__(self, served: dict[str, Model], unreadable: Mapping[str, Exception]) -> None:
+        self.served = served
+        self.unreadable = unreadable
+
+    def of(self, name: str) -> Model:
+        """The model that decides, or an error."""
+        model = self.served.get(name)
+        if model is None:
+            unreadable = name in self.unreadable
+            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
+        return model
+
+
 def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     """The belief with independent weights of mean zero added, up to ``width``."""
     known = belief.dimension
@@ -220,3 +226,57 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     root[:known, :known] = belief.root
     root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
     return Gaussian.from_kernel(mean, root)
+
+
+class Chooser:
+    """Chooses by the policy, the mode and the holdback of a model."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._policy = settings.policy.policy()
+        self._streams = Streams(settings.seed)
+
+    def choose(
+        self,
+        belief: Gaussian,
+        rows: FoldedRows,
+        *,
+        decision: str,
+        top_k: int,
+        excluded: Sequence[int],
+    ) -> Chosen:
+        """One of the rows; the same decision id gives the same choice.
+
+        With holdback ``h`` a row of ``n`` that has the probability ``p`` under the policy is
+        shown with ``(1 − h) p + h / n``.
+        """
+        mode, holdback = self._settings.mode, self._settings.holdback
+        if mode in ("off", "logging-only"):
+            return Chosen(_first(rows, excluded), "baseline", None, None)
+        rng, allowed = self._streams.of(decision), len(rows) - len(excluded)
+        choice = choose(
+            belief,
+            self._policy,
+            rows,
+            rng=rng,
+            top_k=min(top_k, allowed),
+            exclude=excluded,
+            draws=DRAWS[self._settings.propensities],
+            floor=self._settings.floor,
+        )
+        if mode == "apprentice":
+            return Chosen(_first(rows, excluded), "baseline", choice, None)
+        if holdback == 0.0:
+            return Chosen(choice.index, "bandit", choice, choice.propensities)
+        others = np.delete(np.arange(len(rows)), excluded)
+        shares = choice.propensities
+        if shares is not None:
+            shares = (1.0 - holdback) * shares
+            shares[others] += holdback / allowed
+        if rng.random() >= holdback:
+            return Chosen(choice.index, "bandit", choice, shares)
+        return Chosen(int(rng.choice(others)), "holdback", choice, shares)
+
+
+def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
+    return next(place for place in range(len(rows)) if place not in excluded)

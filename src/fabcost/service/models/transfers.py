@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.inference.online import FabCost
 from fabcost.service.clock import Clock
-from fabcost.service.models import file
-from fabcost.service.models.catalogue import in_full
+from fabcost.service.models.load import from_file, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
+from fabcost.service.models.views import in_full
 from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow, StoredDecision
 from fabcost.service.threads import StoreThread
@@ -95,7 +95,7 @@ class Transfers:
             schema = self._registry.of(name).schema
             reader, known = schema.reader(), len(schema.features)
             try:
-                await asyncio.to_thread(_check_read, reader, read)
+                await asyncio.to_thread(lambda: check_all(reader, read()))  # noqa: B023
             except ValueError as error:
                 raise InvalidRequestError(str(error)) from error
             if schema is self._registry.of(name).schema and known == len(schema.features):
@@ -149,10 +149,10 @@ class Transfers:
         """The file of a `fabcost.Recommender` that goes on as this model would."""
         model = self._registry.of(name)
         while True:
-            learner = await self._writer.call_about(name, lambda _: self._copied_learner(name))
+            learner = await self._writer.call(lambda _: self._copied_learner(name), about=name)
             if learner is not None:
                 schema = model.schema.to_dict()
-                return await asyncio.to_thread(file.to_file, model.settings, schema, learner)
+                return await asyncio.to_thread(to_file, model.settings, schema, learner)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -162,7 +162,7 @@ class Transfers:
     ) -> ModelAnswer:
         """A new model from a file of `fabcost.Recommender.save`."""
         try:
-            found, base = await asyncio.to_thread(file.from_file, content, settings)
+            found, base = await asyncio.to_thread(from_file, content, settings)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return await self._registry.create_model(name, found, base)
@@ -170,10 +170,6 @@ class Transfers:
     def _copied_learner(self, name: str) -> FabCost | None:
         learner = self._writer.journal.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
-
-
-def _check_read(reader: Reader, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]) -> None:
-    check_all(reader, read())
 
 
 def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:

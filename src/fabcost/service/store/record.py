@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -12,13 +14,17 @@ import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
-from fabcost.service.store.rows import StoredDecision
-from fabcost.wire.messages import DecisionAnswer, DecisionView, Record
+from fabcost.wire.messages import DecisionAnswer, Record
 from fabcost.wire.settings import Mode
+
+ContextT = TypeVar("ContextT")
+NamesT = TypeVar("NamesT")
+FeaturesT = TypeVar("FeaturesT")
 
 #: Fewer candidates are written one by one.
 MANY = 100
 _FAST = 1
+_ALL = "all"
 
 
 def pack(array: npt.NDArray[Any]) -> str:
@@ -81,7 +87,56 @@ def _index(count: int) -> np.dtype[Any]:
     return np.min_scalar_type(count - 1).newbyteorder("<")
 
 
-class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None:
+    """Which items of a catalogue these are, as text; None if they are few.
+
+    Examples
+    --------
+    >>> items = dict.fromkeys(map(str, range(1_000)))
+    >>> listing(list(items), items), listing(["1", "2"], items)
+    ('all', None)
+    >>> even = [item for item in items if int(item) % 2 == 0]
+    >>> told(listing(even, items), list(items)) == even
+    True
+    """
+    if len(names) < MANY:
+        return None
+    if len(names) == len(catalogue):
+        return _ALL
+    among = set(names)
+    bits = np.fromiter((item in among for item in catalogue), dtype=bool, count=len(catalogue))
+    return pack(np.packbits(bits))
+
+
+def told(listed: str, items: Sequence[str]) -> list[str]:
+    """The names that `listing` was made of, from the items of the catalogue."""
+    if listed == _ALL:
+        return list(items)
+    bits = np.unpackbits(unpack(listed, np.dtype(np.uint8)), count=len(items))
+    return list(compress(items, bits.tolist()))
+
+
+class _Record(
+    Struct, Generic[ContextT, NamesT, FeaturesT], frozen=True, kw_only=True, omit_defaults=True
+):
+    context: ContextT
+    candidates: NamesT
+    answer: DecisionAnswer
+    mode: Mode
+    features: dict[str, Record] | None = None
+    item_features: FeaturesT | None = None
+    catalogue_version: int = 0
+    all_propensities: list[float] | None = None
+    would_choose: str | None = None
+    excluded: list[str] = []
+    deferred: bool = False
+    listed: str | None = None
+    shares: Shares | None = None
+
+
+class DecisionRecord(
+    _Record[Record, list[str], Record], frozen=True, kw_only=True, omit_defaults=True
+):
     """A decision as it was made.
 
     Attributes
@@ -99,49 +154,15 @@ class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     excluded
         Candidates that could not be chosen.
     listed
-        In place of ``candidates``: which of the items that the catalogue had in its version; see
-        `fabcost.service.models.catalogue`.
+        In place of ``candidates``, if they are many: a `listing` of the items that the catalogue
+        had in its version.
     shares
         In place of ``all_propensities``, if they are many of few values.
     """
 
-    context: Record
-    candidates: list[str]
-    answer: DecisionAnswer
-    mode: Mode
-    features: dict[str, Record] | None = None
-    item_features: Record | None = None
-    catalogue_version: int = 0
-    all_propensities: list[float] | None = None
-    would_choose: str | None = None
-    excluded: list[str] = []
-    deferred: bool = False
-    listed: str | None = None
-    shares: Shares | None = None
 
-
-class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A `DecisionRecord` to be written, with parts that were encoded before.
-
-    Examples
-    --------
-    >>> NewRecord.__struct_fields__ == DecisionRecord.__struct_fields__
-    True
-    """
-
-    context: Raw
-    candidates: Raw
-    answer: DecisionAnswer
-    mode: Mode
-    features: dict[str, Record] | None = None
-    item_features: Raw | None = None
-    catalogue_version: int = 0
-    all_propensities: list[float] | None = None
-    would_choose: str | None = None
-    excluded: list[str] = []
-    deferred: bool = False
-    listed: str | None = None
-    shares: Shares | None = None
+class NewRecord(_Record[Raw, Raw, Raw], frozen=True, kw_only=True, omit_defaults=True):
+    """A `DecisionRecord` to be written, with parts that were encoded before."""
 
 
 class Impression(Struct, frozen=True, array_like=True):
@@ -185,13 +206,7 @@ def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
 
 
 def impression(features: str) -> Impression:
-    """The impression that `encoded` wrote.
-
-    Examples
-    --------
-    >>> impression("[[0,2],[1.0,2.5]]").width
-    3
-    """
+    """The impression that `encoded` wrote."""
     return _impressions.decode(features)
 
 
@@ -201,28 +216,3 @@ def record(text: str) -> DecisionRecord:
     if made.shares is None:
         return made
     return msgspec.structs.replace(made, all_propensities=made.shares.all(), shares=None)
-
-
-def view(stored: StoredDecision) -> DecisionView:
-    """A stored decision for people and programs."""
-    made = record(stored.record)
-    return DecisionView(
-        decision_id=stored.decision,
-        item=stored.item,
-        arm=stored.arm,
-        made=stored.made,
-        deadline=stored.deadline,
-        context=made.context,
-        candidates=made.candidates,
-        excluded=made.excluded,
-        ranking=made.answer.ranking,
-        scores=made.answer.scores,
-        propensities=made.answer.propensities,
-        posterior_version=made.answer.posterior_version,
-        would_choose=made.would_choose,
-        deferred=made.deferred,
-        resolved=stored.resolved,
-        outcome=stored.outcome,
-        value=stored.value,
-        applied_lsn=stored.lsn,
-    )

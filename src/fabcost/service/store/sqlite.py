@@ -19,7 +19,8 @@ from fabcost.service.store.connection import (
     READ_ONLY,
     UNUSABLE_NOW,
     Dialect,
-    refuse_nul,
+    Found,
+    Rows,
 )
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
@@ -108,15 +109,12 @@ class Sqlite:
             self._connection.close()
             self._connection = None
 
-    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""
-        refuse_nul(list(parameters.values()))
         with _errors(self._path):
             return self._open().execute(statement, dict(parameters)).fetchall()
 
-    def run_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
+    def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on rows; more than 512 are run by so many at a time."""
         found = []
         for text, values in _over_batches(statement, columns, rows):
@@ -124,15 +122,11 @@ class Sqlite:
                 found += self._open().execute(text, values).fetchall()
         return found
 
-    def insert_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> int:
+    def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
         """Run one statement on rows, and say how many it inserted."""
         connection = self._open()
         before = connection.total_changes
-        for text, values in _over_batches(statement, columns, rows):
-            with _errors(self._path):
-                connection.execute(text, values)
+        self.run_batch(statement, columns, rows)
         return connection.total_changes - before
 
     def roll_back(self) -> None:
@@ -201,14 +195,13 @@ def _keep_a_log(connection: sqlite3.Connection, seconds: float) -> str:
 
 
 def _over_batches(
-    statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    statement: str, columns: Sequence[str], rows: Rows
 ) -> Iterator[tuple[str, list[Any]]]:
     for start in range(0, len(rows), _MOST_ROWS):
         part = rows[start : start + _MOST_ROWS]
         # Sizes are rounded up, so that few statements are ever compiled.
         size = 1 << (len(part) - 1).bit_length()
         values = list(chain.from_iterable(part))
-        refuse_nul(values)
         values += [None] * ((size - len(part)) * len(columns))
         values.append(len(part))
         yield _over_batch(statement, tuple(columns), size), values

@@ -11,27 +11,15 @@ import numpy as np
 from fabcost.service.learning.learner import Learnt, predicted
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.record import impression
-from fabcost.service.store.rows import (
-    DecisionRow,
-    FeedbackRow,
-    Key,
-    Resolution,
-    StoredDecision,
-)
+from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution, StoredDecision
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
 from fabcost.service.writer.counts import Additions
-from fabcost.service.writer.requests import (
-    Activate,
-    Answers,
-    Count,
-    Expire,
-    Feed,
-    Request,
-    Write,
-)
+from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
+#: Decisions that are written but not in the counts yet, with their entropies.
+Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
 _CHANGED_NOTHING = ("duplicate", "late")
@@ -60,18 +48,19 @@ class Result:
 class Transaction:
     """Works inside one transaction of ``store``; nothing outside it changes.
 
-    ``parked`` are decisions that do not exist yet but have feedback; ``uncounted`` is of those
-    that were written before, and are counted with this transaction.
+    ``parked`` are decisions that do not exist yet but have feedback; what is ``uncounted`` is
+    counted with this transaction.
     """
 
     def __init__(
-        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Additions
+        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Uncounted
     ) -> None:
         self._store = store
         self._keepers = keepers
         self._parked = parked
         self._counts = Additions()
-        self._counts.add(uncounted)
+        for row, entropy in uncounted:
+            self._counts.decision(row, entropy)
         self._has_decisions = bool(uncounted)
         self._heads = {name: keeper.head for name, keeper in keepers.items()}
         self._resolved: list[Resolution] = []
