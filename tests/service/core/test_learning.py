@@ -186,3 +186,18 @@ def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
     learning.wait()
     learning.apply(impressions[3:])
     assert (learning.published.lsn, learning.lag) == (30, 0)
+
+
+def test_a_snapshot_is_due_after_a_thousand_impressions_or_a_quarter_of_the_log() -> None:
+    packed: list[FabCost] = []
+
+    def pack(learner: FabCost) -> bytes:
+        packed.append(learner)
+        return b""
+
+    saving, due, learner = Saving(pack, 0), list[int](), first()
+    for lsn in range(1, 10_000):
+        saving.learnt(learner, lsn, seconds=0.0)
+        if len(packed) > len(due):
+            due.append(lsn)
+    assert due == [1_000, 2_000, 3_000, 4_000, 5_000, 6_250, 7_812, 9_765]

@@ -32,10 +32,8 @@ INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
 
 def explain(store: Store, name: str, columns: Sequence[str]) -> str:
-    connection, text = (
-        store._session.connection,
-        statements(store._session.connection.dialect)[name],
-    )
+    connection = store._session.connection
+    text = statements(connection.dialect)[name]
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
         return str(connection._execute(query, {"batch": "[]"}).fetchall())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
@@ -59,12 +60,12 @@ class Scene(NamedTuple):
         return WrittenItem(row, None if self.items is None else _raw(self.items[self.names[place]]))
 
 
+@dataclass(frozen=True, eq=False)
 class Scenes:
     """Reads requests by a schema, which may grow, and a catalogue."""
 
-    def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
-        self._schema = schema
-        self._catalogue = catalogue
+    schema: Schema
+    catalogue: Catalogue
 
     def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         """The scene of a request, and the places that are excluded; errors change nothing."""
@@ -81,27 +82,27 @@ class Scenes:
     def _inline(
         self, request: DecisionRequest, candidates: Mapping[str, Record]
     ) -> tuple[Scene, list[int]]:
-        reader = self._schema.reader()
+        reader = self.schema.reader()
         terms = reader.read(request.context, "context")
         read = ReadItems.by(reader, candidates)
         excluded = _excluded(read.names, request.exclude)
-        self._schema.grow_to(reader)
-        rows = self._schema.drawn(terms, self._schema.place_items(reader, read))
+        self.schema.grow_to(reader)
+        rows = self.schema.drawn(terms, self.schema.place_items(reader, read))
         context, names = _raw(request.context), _raw(read.names)
-        return Scene(read.names, rows, context, names, self._catalogue.memory), excluded
+        return Scene(read.names, rows, context, names, self.catalogue.memory), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
         if request.items is not None:
-            items = self._catalogue.named(request.items)
+            items = self.catalogue.named(request.items)
             excluded = _excluded(request.items, request.exclude)
             return self._read(request.context, items, _raw(items.names)), excluded
-        selected = self._catalogue.selected(request.filter)
+        selected = self.catalogue.selected(request.filter)
         excluded = _excluded(selected.items.names, request.exclude)  # type: ignore[arg-type]
         return self._remembered(request.context, selected), excluded
 
     def _remembered(self, context: Record, selected: Selected) -> Scene:
-        written, memory = _encoder.encode(context), self._catalogue.memory
+        written, memory = _encoder.encode(context), self.catalogue.memory
         key = self._key(selected, written)
         scene: Scene | None = memory.get(key)
         if scene is None:
@@ -116,10 +117,10 @@ class Scenes:
         return scene
 
     def _key(self, selected: Selected, context: bytes) -> MemoryKey:
-        return (self._catalogue.owner, selected.number, self._schema.width, context)
+        return (self.catalogue.owner, selected.number, self.schema.width, context)
 
     def _read(self, context: Record, items: EncodedItems, names: Raw) -> Scene:
-        rows, catalogue = self._schema.folded(context, items), self._catalogue
+        rows, catalogue = self.schema.folded(context, items), self.catalogue
         ids: tuple[str, ...] = items.names  # type: ignore[assignment]
         return Scene(ids, rows, _raw(context), names, catalogue.memory, catalogue.items)
 

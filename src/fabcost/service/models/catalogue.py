@@ -31,16 +31,7 @@ _owners = count(1)
 
 
 class Memory:
-    """Values by key, ``most`` bytes of them; those not asked for the longest are forgotten first.
-
-    Examples
-    --------
-    >>> memory = Memory(2_000)
-    >>> for letter in "abc":
-    ...     memory.put((1, letter), letter.upper(), 400)
-    >>> memory.get((1, "a")), memory.get((1, "c")), memory.held
-    (None, 'C', 1800)
-    """
+    """Values by key, ``most`` bytes of them; those not asked for the longest are dropped first."""
 
     def __init__(self, most: int = CACHE_BYTES) -> None:
         self.most = most
@@ -101,13 +92,6 @@ class Catalogue:
     """Items by id, in the order of their first coming.
 
     Its ``memory`` is shared by all models of a server, and has what filters select.
-
-    Examples
-    --------
-    >>> catalogue = Catalogue(Schema.open(), 0, {})
-    >>> catalogue.put(1, {"ad-1": {"make": "kia"}, "ad-2": {"make": "ford"}})
-    >>> catalogue.all().names, catalogue.selected({"make": "ford"}).items.names
-    (('ad-1', 'ad-2'), ('ad-2',))
     """
 
     def __init__(self, schema: Schema, version: int, items: Mapping[str, Record]) -> None:

@@ -130,15 +130,7 @@ def load(
         tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
         learning = recovery.provisional(row.head_lsn, error)
     metrics.applied(row.model, row.head_lsn)
-    model = Model(
-        row.model,
-        settings,
-        created=row.created,
-        edited=row.edited,
-        schema=schema,
-        catalogue=catalogue,
-        learning=learning,
-    )
+    model = Model(row.model, settings, row.created, row.edited, schema, catalogue, learning)
     keeper = Keeper(settings, recovery, learning, row.head_lsn, row.catalogue_version)
     return LoadedModel(model, keeper)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -45,35 +46,29 @@ class Made(NamedTuple):
     entropy: float | None
 
 
+@dataclass(eq=False)
 class Model:
     """A model that decides; it learns elsewhere, in `Learning`, which publishes the posterior."""
 
-    def __init__(
-        self,
-        name: str,
-        settings: ModelSettings,
-        *,
-        created: float,
-        edited: float,
-        schema: Schema,
-        catalogue: Catalogue,
-        learning: Learning,
-    ) -> None:
-        self.name = name
-        self.created = created
-        self.schema = schema
-        self.catalogue = catalogue
-        self.learning = learning
-        self.scenes = Scenes(schema, catalogue)
-        self._steps_told = schema.steps
-        self._wide: tuple[Published, Gaussian] = (learning.published, learning.published.belief)
-        self.change(settings, edited)
+    name: str
+    settings: ModelSettings
+    created: float
+    edited: float
+    schema: Schema
+    catalogue: Catalogue
+    learning: Learning
+
+    def __post_init__(self) -> None:
+        self.scenes = Scenes(self.schema, self.catalogue)
+        self._steps_told = self.schema.steps
+        published = self.learning.published
+        self._wide: tuple[Published, Gaussian] = (published, published.belief)
+        self.change(self.settings, self.edited)
 
     def change(self, settings: ModelSettings, edited: float) -> None:
         """Decide by other settings from now on."""
-        self.settings = settings
-        self.edited = edited
-        self._chooser = Chooser(settings)
+        self.settings, self.edited = settings, edited
+        self._policy, self._streams = settings.policy.policy(), Streams(settings.seed)
 
     @property
     def degraded(self) -> str | None:
@@ -98,9 +93,7 @@ class Model:
         """Choose an item; errors leave everything as it was."""
         scene, excluded = self.scenes.of(request)
         published, belief = self.belief()
-        chosen = self._chooser.choose(
-            belief, scene.rows, decision=decision, top_k=request.top_k, excluded=excluded
-        )
+        chosen = self._choose(belief, scene.rows, decision, request.top_k, excluded)
         answer = self._answer(request, decision, chosen, scene.names, published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
@@ -130,6 +123,41 @@ class Model:
             belief = widened(published.belief, width, self.settings.prior_variance)
             self._wide = (published, belief)
         return self._wide
+
+    def _choose(
+        self, belief: Gaussian, rows: FoldedRows, decision: str, top_k: int, excluded: list[int]
+    ) -> Chosen:
+        """One of the rows; the same decision id gives the same choice.
+
+        With holdback ``h`` a row of ``n`` that has the probability ``p`` under the policy is
+        shown with ``(1 − h) p + h / n``.
+        """
+        mode, holdback = self.settings.mode, self.settings.holdback
+        if mode in ("off", "logging-only"):
+            return Chosen(_first(rows, excluded), "baseline", None, None)
+        rng, allowed = self._streams.of(decision), len(rows) - len(excluded)
+        choice = choose(
+            belief,
+            self._policy,
+            rows,
+            rng=rng,
+            top_k=min(top_k, allowed),
+            exclude=excluded,
+            draws=DRAWS[self.settings.propensities],
+            floor=self.settings.floor,
+        )
+        if mode == "apprentice":
+            return Chosen(_first(rows, excluded), "baseline", choice, None)
+        if holdback == 0.0:
+            return Chosen(choice.index, "bandit", choice, choice.propensities)
+        others = np.delete(np.arange(len(rows)), excluded)
+        shares = choice.propensities
+        if shares is not None:
+            shares = (1.0 - holdback) * shares
+            shares[others] += holdback / allowed
+        if rng.random() >= holdback:
+            return Chosen(choice.index, "bandit", choice, shares)
+        return Chosen(int(rng.choice(others)), "holdback", choice, shares)
 
     def _answer(
         self,
@@ -200,12 +228,12 @@ class Model:
         )
 
 
+@dataclass(frozen=True, eq=False)
 class Models:
     """Those that are served, by name, and those that are not because they are unreadable."""
 
-    def __init__(self, served: dict[str, Model], unreadable: Mapping[str, Exception]) -> None:
-        self.served = served
-        self.unreadable = unreadable
+    served: dict[str, Model]
+    unreadable: Mapping[str, Exception]
 
     def of(self, name: str) -> Model:
         """The model that decides, or an error."""
@@ -226,56 +254,6 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     root[:known, :known] = belief.root
     root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
     return Gaussian.from_kernel(mean, root)
-
-
-class Chooser:
-    """Chooses by the policy, the mode and the holdback of a model."""
-
-    def __init__(self, settings: ModelSettings) -> None:
-        self._settings = settings
-        self._policy = settings.policy.policy()
-        self._streams = Streams(settings.seed)
-
-    def choose(
-        self,
-        belief: Gaussian,
-        rows: FoldedRows,
-        *,
-        decision: str,
-        top_k: int,
-        excluded: Sequence[int],
-    ) -> Chosen:
-        """One of the rows; the same decision id gives the same choice.
-
-        With holdback ``h`` a row of ``n`` that has the probability ``p`` under the policy is
-        shown with ``(1 − h) p + h / n``.
-        """
-        mode, holdback = self._settings.mode, self._settings.holdback
-        if mode in ("off", "logging-only"):
-            return Chosen(_first(rows, excluded), "baseline", None, None)
-        rng, allowed = self._streams.of(decision), len(rows) - len(excluded)
-        choice = choose(
-            belief,
-            self._policy,
-            rows,
-            rng=rng,
-            top_k=min(top_k, allowed),
-            exclude=excluded,
-            draws=DRAWS[self._settings.propensities],
-            floor=self._settings.floor,
-        )
-        if mode == "apprentice":
-            return Chosen(_first(rows, excluded), "baseline", choice, None)
-        if holdback == 0.0:
-            return Chosen(choice.index, "bandit", choice, choice.propensities)
-        others = np.delete(np.arange(len(rows)), excluded)
-        shares = choice.propensities
-        if shares is not None:
-            shares = (1.0 - holdback) * shares
-            shares[others] += holdback / allowed
-        if rng.random() >= holdback:
-            return Chosen(choice.index, "bandit", choice, shares)
-        return Chosen(int(rng.choice(others)), "holdback", choice, shares)
 
 
 def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:

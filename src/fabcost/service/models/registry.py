@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -163,10 +162,11 @@ class Registry:
                 # Others are served between the pieces; the loop sees all of them at the end.
                 for start in range(0, first, ITEMS_AT_ONCE):
                     piece = rows[start : start + ITEMS_AT_ONCE]
-                    await self._writer.call(partial(_put, name, version, piece), about=name)
-                last = partial(_put, name, version, rows[first:])
-                shown = partial(model.catalogue.put, version, items)
-                await self._change_items(name, version, last, lambda _: shown())
+                    await self._writer.call(_putting(name, version, piece), about=name)
+                last = _putting(name, version, rows[first:])
+                await self._change_items(
+                    name, version, last, lambda _: model.catalogue.put(version, items)
+                )
             except ValueError:
                 await self._look_again(name, version)
                 raise
@@ -255,8 +255,8 @@ class Registry:
         return found
 
 
-def _put(model: str, version: int, rows: Sequence[ItemRow], store: Store) -> None:
-    store.put_items(model, version, rows)
+def _putting(model: str, version: int, rows: Sequence[ItemRow]) -> Callable[[Store], None]:
+    return lambda store: store.put_items(model, version, rows)
 
 
 def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:

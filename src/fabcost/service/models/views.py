@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -14,7 +15,7 @@ from fabcost.service.clock import Clock
 from fabcost.service.learning.learner import Learnt, predicted
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
-from fabcost.service.store.record import Impression, encoded, impression, record, told
+from fabcost.service.store.record import encoded, impression, record, told
 from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
 from fabcost.service.store.store import Store
 from fabcost.service.threads import StoreThread
@@ -55,21 +56,19 @@ class Totals(NamedTuple):
         return now - self.at < min(50.0 * self.seconds, _OLDEST_TOTALS_SECONDS)
 
 
+@dataclass(frozen=True, eq=False)
 class Views:
     """Shows the posterior, counts and decisions."""
 
-    def __init__(
-        self, registry: Registry, writer: Writer, reader: StoreThread, *, clock: Clock
-    ) -> None:
-        self._registry = registry
-        self._writer = writer
-        self._reader = reader
-        self._clock = clock
-        self._totals: WeakKeyDictionary[Model, Totals] = WeakKeyDictionary()
+    registry: Registry
+    writer: Writer
+    reader: StoreThread
+    clock: Clock
+    totals: WeakKeyDictionary[Model, Totals] = field(default_factory=WeakKeyDictionary)
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
-        model = self._registry.of(name)
+        model = self.registry.of(name)
         published, belief = model.belief()
         columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
         return PosteriorAnswer(
@@ -81,12 +80,12 @@ class Views:
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        model, now = self._registry.of(name), self._clock.now()
-        if self._writer.journal.has_uncounted:
-            await self._writer.count()
-        since, before = now - 60.0 * minutes, self._totals.get(model)
-        totals, read = await self._reader.ask(lambda store: _read_stats(store, name, since, before))
-        self._totals[model] = totals
+        model, now = self.registry.of(name), self.clock.now()
+        if self.writer.journal.has_uncounted:
+            await self.writer.count()
+        since, before = now - 60.0 * minutes, self.totals.get(model)
+        totals, read = await self.reader.ask(lambda store: _read_stats(store, name, since, before))
+        self.totals[model] = totals
         learning, published = model.learning, model.learning.published
         return StatsAnswer(
             model=name,
@@ -103,8 +102,8 @@ class Views:
             learning_failed=learning.failure is not None,
             refreshes=published.refreshes,
             last_refresh_seconds=learning.last_refresh_seconds,
-            store_away=self._writer.away is not None,
-            unwritten=self._writer.unwritten,
+            store_away=self.writer.away is not None,
+            unwritten=self.writer.unwritten,
             feedback=totals.feedback,
             **read,
         )
@@ -117,20 +116,33 @@ class Views:
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins; large ones make a page shorter."""
-        self._registry.of(name)
-        return await self._reader.ask(lambda store: _recent(store, name, limit, before))
+        self.registry.of(name)
+        return await self.reader.ask(lambda store: _recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
-        """What speaks for the chosen item, under the posterior of now."""
-        model = self._registry.of(name)
+        """What each column of the chosen row adds to its score, under the posterior of now."""
+        model = self.registry.of(name)
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
-        return _explain(model, row, shown)
+        published, belief = model.belief()
+        p = predicted(published, model.settings.prior_variance, [Learnt(row, 1)])[0]
+        mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
+        columns = [model.schema.columns[column] for column in row.columns]
+        contributions = [
+            Contribution(*each, each[1] * each[2])
+            for each in zip(columns, row.numbers, mean, sd, strict=True)
+        ]
+        return ExplanationAnswer(
+            decision=shown,
+            posterior_version=published.version,
+            click_probability=float(np.clip(p, 0.0, 1.0)),
+            contributions=sorted(contributions, key=lambda one: -abs(one.contribution)),
+        )
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
-        self._registry.of(name)
+        self.registry.of(name)
         key = (name, decision_id)
 
         def find(store: Store) -> T:
@@ -139,7 +151,7 @@ class Views:
                 raise UnknownDecisionIdError(decision_id)
             return read(in_full(store, [stored[key]])[0])
 
-        return await self._reader.ask(find)
+        return await self.reader.ask(find)
 
 
 def _recent(
@@ -156,31 +168,6 @@ def _recent(
         size += sum(len(row.record) for row in rows)
         oldest = rows[-1].seq
     return views, oldest
-
-
-def _explain(each: Model, row: Impression, decision: DecisionView) -> ExplanationAnswer:
-    """What each column of the chosen row adds to its score under the posterior of now."""
-    published, belief = each.belief()
-    learnt = [Learnt(row, 1)]
-    contributions = [
-        Contribution(
-            each.schema.columns[column],
-            number,
-            float(belief.mean[column]),
-            float(belief.sd[column]),
-            float(belief.mean[column] * number),
-        )
-        for column, number in zip(row.columns, row.numbers, strict=True)
-    ]
-    contributions.sort(key=lambda one: -abs(one.contribution))
-    return ExplanationAnswer(
-        decision=decision,
-        posterior_version=published.version,
-        click_probability=float(
-            np.clip(predicted(published, each.settings.prior_variance, learnt)[0], 0.0, 1.0)
-        ),
-        contributions=contributions,
-    )
 
 
 def _read_stats(

@@ -45,31 +45,24 @@ class Connection(Protocol):
 
     def connect(self) -> None:
         """Connect, and check that the program which answers is recent enough."""
-        ...
 
     def hurry(self) -> None:
         """Wait only shortly for locks of other programs, from now on."""
-        ...
 
     def disconnect(self) -> None:
         """End the connection; ending it twice is harmless."""
-        ...
 
     def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement, whose parameters are written ``:name``; the rows it returns."""
-        ...
 
     def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on a table ``batch`` of these rows, numbered by ``place`` from 1."""
-        ...
 
     def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
         """Like `run_batch`, for a statement that returns nothing; how many rows it inserted."""
-        ...
 
     def roll_back(self) -> None:
         """Undo what was begun, as well as the state of the connection lets it."""
-        ...
 
 
 class Migration(NamedTuple):
@@ -105,13 +98,7 @@ def statements(dialect: Dialect) -> dict[str, str]:
 
 @cache
 def migrations(dialect: Dialect) -> tuple[Migration, ...]:
-    """All migrations in order.
-
-    Examples
-    --------
-    >>> [migration.version for migration in migrations("postgres")]
-    [1, 2, 3, 4, 5, 6]
-    """
+    """All migrations in order."""
     found = sorted((_FOLDER / "migrations" / dialect).iterdir(), key=lambda each: each.name)
     return tuple(
         Migration(int(each.name.split("_")[0]), _split(each.read_text(encoding="utf-8")))

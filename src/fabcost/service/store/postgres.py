@@ -69,13 +69,7 @@ _TYPES = {
 
 
 class Postgres:
-    """A connection to a server; a batch travels as one JSON text, which PostgreSQL reads exactly.
-
-    Examples
-    --------
-    >>> Postgres("postgresql://news:secret@db.example/news").dialect
-    'postgres'
-    """
+    """A connection to a server; a batch travels as one JSON text, which is read exactly."""
 
     dialect: Dialect = "postgres"
 

@@ -28,14 +28,7 @@ _ALL = "all"
 
 
 def pack(array: npt.NDArray[Any]) -> str:
-    """The numbers of an array as text that is short if they repeat; its type is left to `unpack`.
-
-    Examples
-    --------
-    >>> text = pack(np.arange(1_000, dtype=np.uint8) % 3)
-    >>> len(text) < 50, unpack(text, np.dtype(np.uint8))[:5]
-    (True, array([0, 1, 2, 0, 1], dtype=uint8))
-    """
+    """The numbers of an array as text, short if they repeat; its type is left to `unpack`."""
     return base64.b85encode(zlib.compress(array.tobytes(), _FAST)).decode()
 
 
@@ -48,13 +41,6 @@ class Shares(Struct, frozen=True, array_like=True):
     """Propensities that take few values, as those of many candidates do: most are as likely.
 
     ``places`` has for each candidate which of the numbers is its own, packed.
-
-    Examples
-    --------
-    >>> given = np.repeat([0.0, 0.01, 0.25], [500, 25, 3])
-    >>> shares = Shares.of(given)
-    >>> shares.numbers, shares.all() == given.tolist(), Shares.of(given[:9])
-    ([0.0, 0.01, 0.25], True, None)
     """
 
     many: int
@@ -88,17 +74,7 @@ def _index(count: int) -> np.dtype[Any]:
 
 
 def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None:
-    """Which items of a catalogue these are, as text; None if they are few.
-
-    Examples
-    --------
-    >>> items = dict.fromkeys(map(str, range(1_000)))
-    >>> listing(list(items), items), listing(["1", "2"], items)
-    ('all', None)
-    >>> even = [item for item in items if int(item) % 2 == 0]
-    >>> told(listing(even, items), list(items)) == even
-    True
-    """
+    """Which items of a catalogue these are, as text; None if they are few."""
     if len(names) < MANY:
         return None
     if len(names) == len(catalogue):
@@ -120,45 +96,32 @@ class _Record(
     Struct, Generic[ContextT, NamesT, FeaturesT], frozen=True, kw_only=True, omit_defaults=True
 ):
     context: ContextT
+    #: Ids, in the order in which they were considered.
     candidates: NamesT
     answer: DecisionAnswer
     mode: Mode
+    #: Of inline candidates; those of the catalogue are known by its version.
     features: dict[str, Record] | None = None
+    #: Of the item of the catalogue that was chosen, as they were; None if they are unknown.
     item_features: FeaturesT | None = None
     catalogue_version: int = 0
+    #: One for each candidate.
     all_propensities: list[float] | None = None
+    #: By the bandit, where the baseline was served.
     would_choose: str | None = None
+    #: Candidates that could not be chosen.
     excluded: list[str] = []
     deferred: bool = False
+    #: In place of ``candidates``, if many: a `listing` of what the catalogue's version had.
     listed: str | None = None
+    #: In place of ``all_propensities``, if many of few values.
     shares: Shares | None = None
 
 
 class DecisionRecord(
     _Record[Record, list[str], Record], frozen=True, kw_only=True, omit_defaults=True
 ):
-    """A decision as it was made.
-
-    Attributes
-    ----------
-    candidates
-        Ids, in the order in which they were considered.
-    features
-        Of inline candidates; those of the catalogue are known by its version.
-    item_features
-        Of the item of the catalogue that was chosen, as they were; None if they are unknown.
-    all_propensities
-        One for each candidate.
-    would_choose
-        What the bandit would have chosen, where the baseline was served.
-    excluded
-        Candidates that could not be chosen.
-    listed
-        In place of ``candidates``, if they are many: a `listing` of the items that the catalogue
-        had in its version.
-    shares
-        In place of ``all_propensities``, if they are many of few values.
-    """
+    """A decision as it was made."""
 
 
 class NewRecord(_Record[Raw, Raw, Raw], frozen=True, kw_only=True, omit_defaults=True):
@@ -173,13 +136,7 @@ class Impression(Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, row: FloatArray) -> Impression:
-        """A dense row.
-
-        Examples
-        --------
-        >>> Impression.of(np.array([1.0, 0.0, 2.5]))
-        Impression(columns=[0, 2], numbers=[1.0, 2.5])
-        """
+        """A dense row."""
         columns: npt.NDArray[np.intp] = np.flatnonzero(row)
         return cls(columns.tolist(), row[columns].tolist())
 
@@ -195,13 +152,7 @@ _impressions = msgspec.json.Decoder(Impression)
 
 
 def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
-    """As JSON.
-
-    Examples
-    --------
-    >>> encoded(Impression([0, 2], [1.0, 2.5]))
-    '[[0,2],[1.0,2.5]]'
-    """
+    """As JSON."""
     return _encoder.encode(value).decode()
 
 

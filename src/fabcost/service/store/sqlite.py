@@ -52,18 +52,6 @@ class Sqlite:
 
     Batches are bound as numbers and text, not as JSON, because SQLite promises no exact reading of
     decimal numbers.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     connection = Sqlite(f"{folder}/bandit.db")
-    ...     connection.connect()
-    ...     connection.run("SELECT :a + 1", {"a": 0.1 + 0.2})
-    ...     connection.run_batch("SELECT place, item FROM batch", ["item"], [["a"], ["b"]])
-    ...     connection.disconnect()
-    [(1.3,)]
-    [(1, 'a'), (2, 'b')]
     """
 
     dialect: Dialect = "sqlite"

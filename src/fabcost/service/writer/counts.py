@@ -24,16 +24,7 @@ _OUTERMOST_BIN = 12
 
 
 class Additions:
-    """Additions of one transaction, all of them to the minute in which the decision was made.
-
-    Examples
-    --------
-    >>> counts = Additions()
-    >>> row = DecisionRow("news", "d", 65.0, 665.0, "bandit", "ad-1", True, True, "[]", "{}")
-    >>> counts.decision(row, entropy=0.5)
-    >>> counts.minutes()[0].start, counts.minutes()[0].decisions
-    (60.0, 1)
-    """
+    """Additions of one transaction, all of them to the minute in which the decision was made."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, float, str], list[float]] = {}
@@ -77,21 +68,18 @@ class Additions:
             sums[1] += float(probability)
             sums[2] += click > 0
 
-    def minutes(self) -> list[CountRow]:
-        """Additions by minute and arm."""
-        return [
+    def write(self, store: Store) -> None:
+        """Add everything to the database."""
+        minutes = [
             CountRow(*key, int(n), int(seen), int(clicks), loss, entropy)
             for key, (n, seen, clicks, loss, entropy) in self._sums.items()
         ]
-
-    def write(self, store: Store) -> None:
-        """Add everything to the database."""
         bins = [
             CalibrationRow(*key, int(n), predicted, int(clicks))
             for key, (n, predicted, clicks) in self._bins.items()
         ]
         tallies = [TallyRow(*key, *sums) for key, sums in self._tallies.items()]
-        store.counts.add(self.minutes(), bins, tallies)
+        store.counts.add(minutes, bins, tallies)
 
     def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
         start = math.floor(row.made / _MINUTE) * _MINUTE

@@ -21,15 +21,12 @@ class Awaiting(Protocol):
 
     def done(self) -> bool:
         """Whether it was told already."""
-        ...
 
     def set_result(self, result: Any, /) -> None:
         """What became of the request."""
-        ...
 
     def set_exception(self, exception: Any, /) -> None:
         """Why nothing became of it."""
-        ...
 
 
 class Steps(NamedTuple):

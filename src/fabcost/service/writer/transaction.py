@@ -15,7 +15,7 @@ from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
 from fabcost.service.writer.counts import Additions
 from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write
-from fabcost.wire.errors import TakenOverError, UnknownModelError
+from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
 #: Decisions that are written but not in the counts yet, with their entropies.
@@ -261,10 +261,7 @@ class Transaction:
     # Outcomes
 
     def _settings(self, model: str) -> ModelSettings:
-        keeper = self._keepers.get(model)
-        if keeper is None:
-            raise UnknownModelError(model)
-        return keeper.settings
+        return self._keepers[model].settings
 
     def _resolve(
         self, stored: StoredDecision, now: float, outcome: str, value: float | None

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
@@ -176,6 +177,7 @@ def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
         show(done.result())
 
 
+@dataclass(eq=False)
 class WriterThread:
     """One connection, one transaction for all that waits; connects again if the database was away.
 
@@ -183,24 +185,16 @@ class WriterThread:
     what it was told.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        backlog: Backlog,
-        *,
-        metrics: Metrics,
-        tell: Callable[[str], object],
-        answer: Callable[[Answers], object],
-        relist: Callable[[Relisted], object],
-    ) -> None:
+    journal: Journal
+    backlog: Backlog
+    metrics: Metrics
+    tell: Callable[[str], object]
+    answer: Callable[[Answers], object]
+    relist: Callable[[Relisted], object]
+
+    def __post_init__(self) -> None:
         #: Why the database cannot be written.
         self.away: str | None = None
-        self._journal = journal
-        self._backlog = backlog
-        self._metrics = metrics
-        self._tell = tell
-        self._answer = answer
-        self._relist = relist
         self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._failed: set[str] = set()
         self._stopping = False
@@ -220,9 +214,9 @@ class WriterThread:
                 self._reconnect()
         try:
             self._write_backlog()
-            self._journal.close_the_books()
+            self.journal.close_the_books()
         except ServiceError as error:
-            self._tell(f"{len(self._backlog)} decisions could not be written: {_reason(error)}")
+            self.tell(f"{len(self.backlog)} decisions could not be written: {_reason(error)}")
 
     def _take(self) -> list[Request]:
         batch = list(self._queue.get())
@@ -247,69 +241,69 @@ class WriterThread:
                 self._transact(group)
         except _AWAY as error:
             self.away = str(error)
-            self._metrics.store_away(True)
-            self._tell(f"the database is away: {_reason(error)}")
+            self.metrics.store_away(True)
+            self.tell(f"the database is away: {_reason(error)}")
             self._keep(group, error)
         except Exception as error:  # noqa: BLE001 - one bad request must not stop the others
             if len(group) == 1:
-                self._tell(f"a request could not be written: {error!r}")
-                self._answer([(group[0].done, error)])
+                self.tell(f"a request could not be written: {error!r}")
+                self.answer([(group[0].done, error)])
             else:
                 for each in group:
                     self._write([each])
 
     def _do(self, job: Job) -> None:
         try:
-            if job.about is not None and job.about not in self._journal.keepers:
+            if job.about is not None and job.about not in self.journal.keepers:
                 raise UnknownModelError(job.about)
-            with self._journal.store.transaction():
-                result = job.function(self._journal.store)
+            with self.journal.store.transaction():
+                result = job.function(self.journal.store)
             job.then(result)
         except _AWAY:
             raise
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             result = error
-        self._answer([(job.done, result)])
+        self.answer([(job.done, result)])
 
     def _transact(self, group: list[Request]) -> None:
         started = time.monotonic()
-        if self._journal.appended(group):
-            self._answer([(each.done, True) for each in group])
-            self._metrics.committed(len(group), time.monotonic() - started)
+        if self.journal.appended(group):
+            self.answer([(each.done, True) for each in group])
+            self.metrics.committed(len(group), time.monotonic() - started)
             return
-        result = self._journal.transact(group)
+        result = self.journal.transact(group)
         if result.answers:
-            self._answer(result.answers)
+            self.answer(result.answers)
         self._observe(result, time.monotonic() - started)
         # A refresh that was in the background is saved with whatever is written next.
-        for model in list(result.learnt or self._journal.keepers):
-            self._journal.snapshot(model)
+        for model in list(result.learnt or self.journal.keepers):
+            self.journal.snapshot(model)
 
     def _observe(self, result: Result, seconds: float) -> None:
-        self._metrics.committed(result.written, seconds)
+        self.metrics.committed(result.written, seconds)
         for model, status in result.statuses:
-            self._metrics.fed_back(model, status)
+            self.metrics.fed_back(model, status)
         for model in result.learnt:
-            keeper = self._journal.keepers[model]
-            self._metrics.applied(model, keeper.head)
-            self._metrics.lagged(model, keeper.learning.lag)
+            keeper = self.journal.keepers[model]
+            self.metrics.applied(model, keeper.head)
+            self.metrics.lagged(model, keeper.learning.lag)
             failure = keeper.learning.failure
             if failure is not None and model not in self._failed:
                 self._failed.add(model)
-                self._tell(f"model {model!r} stopped learning, a restart goes on: {failure!r}")
+                self.tell(f"model {model!r} stopped learning, a restart goes on: {failure!r}")
 
     def _keep(self, group: list[Request], error: ServiceError) -> None:
         """Decisions wait for the database; everything else may be repeated by whoever asked."""
         answers: Answers = []
         for each in group:
             if isinstance(each, Write):
-                self._backlog.keep(each)
+                self.backlog.keep(each)
                 answers.append((each.done, False))
             else:
                 answers.append((each.done, error))
-        self._metrics.backlog(len(self._backlog))
+        self.metrics.backlog(len(self.backlog))
         if answers:
-            self._answer(answers)
+            self.answer(answers)
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""
@@ -320,19 +314,19 @@ class WriterThread:
             while not self._queue.empty():
                 self._keep(self._take(), StoreAwayError(self.away))
             try:
-                for each in self._journal.reopen():
-                    self._relist(each)
+                for each in self.journal.reopen():
+                    self.relist(each)
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error) if isinstance(error, ServiceError) else UNUSABLE_NOW
                 continue
-            self._metrics.store_away(False)
+            self.metrics.store_away(False)
             self.away = None
-            self._tell("the database is back")
+            self.tell("the database is back")
 
     def _write_backlog(self) -> None:
-        self._backlog.write(self._journal.transact)
-        self._metrics.backlog(len(self._backlog))
+        self.backlog.write(self.journal.transact)
+        self.metrics.backlog(len(self.backlog))
 
 
 def _reason(error: ServiceError) -> str:
