@@ -115,7 +115,11 @@ class Registry:
 
         def write(store: Store) -> ModelSettings:
             # What another request changed a moment ago must stay changed.
-            settings = _changed(self._journal.keepers[name].settings, changes)
+            before = self._journal.keepers[name].settings
+            try:
+                settings = changed(before, changes)
+            except (ValueError, msgspec.ValidationError) as error:
+                raise InvalidRequestError(str(error)) from error
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
             return settings
 
@@ -257,10 +261,3 @@ class Registry:
 
 def _putting(model: str, version: int, rows: Sequence[ItemRow]) -> Callable[[Store], None]:
     return lambda store: store.put_items(model, version, rows)
-
-
-def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:
-    try:
-        return changed(settings, changes)
-    except (ValueError, msgspec.ValidationError) as error:
-        raise InvalidRequestError(str(error)) from error

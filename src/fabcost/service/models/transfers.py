@@ -107,17 +107,18 @@ class Transfers:
         if self.registry.of(name) is not model:
             raise UnknownModelError(name)
         writes: list[asyncio.Future[StoredDecision | bool]] = []
-        feeds: list[asyncio.Future[FeedbackStatus] | None] = []
-        for row, each in zip(rows, impressions, strict=True):
+        feeds: dict[int, asyncio.Future[FeedbackStatus]] = {}
+        for place, (row, each) in enumerate(zip(rows, impressions, strict=True)):
             writes.append(self._loop.create_future())
             self.writer.submit(Write(row, model.new_steps(), None, writes[-1]))
-            feeds.append(self._fed(row, each.value, now))
+            if each.value is not None:
+                done = feeds[place] = self._loop.create_future()
+                self.writer.submit(Feed((name, row.decision), each.value, "imported", now, done))
         written = await asyncio.gather(*writes)
-        await asyncio.gather(*(feed for feed in feeds if feed is not None))
+        fed = dict(zip(feeds, await asyncio.gather(*feeds.values()), strict=True))
         if False in written:
             raise StoreAwayError("the decisions are in memory only")
-        fed = (None if feed is None else feed.result() for feed in feeds)
-        return sum(map(_is_news, written, fed))
+        return sum(_is_news(each, fed.get(place)) for place, each in enumerate(written))
 
     async def _logged_rows(
         self, model: Model, impressions: Sequence[LoggedImpression], now: float
@@ -130,15 +131,6 @@ class Transfers:
                 turn = self._loop.time()
             rows.append(logged_row(model, each, each.decision_id or self.new_id(now), now))
         return rows
-
-    def _fed(
-        self, row: DecisionRow, value: float | None, now: float
-    ) -> asyncio.Future[FeedbackStatus] | None:
-        if value is None:
-            return None
-        done: asyncio.Future[FeedbackStatus] = self._loop.create_future()
-        self.writer.submit(Feed((row.model, row.decision), value, "imported", now, done))
-        return done
 
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""

@@ -100,14 +100,11 @@ def statements(dialect: Dialect) -> dict[str, str]:
 def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     """All migrations in order."""
     found = sorted((_FOLDER / "migrations" / dialect).iterdir(), key=lambda each: each.name)
+    scripts = [each.read_text(encoding="utf-8").split(";\n") for each in found]
     return tuple(
-        Migration(int(each.name.split("_")[0]), _split(each.read_text(encoding="utf-8")))
-        for each in found
+        Migration(int(each.name.split("_")[0]), tuple(filter(None, map(str.strip, script))))
+        for each, script in zip(found, scripts, strict=True)
     )
-
-
-def _split(script: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in script.split(";\n") if part.strip())
 
 
 def migrate(connection: Connection) -> None:

@@ -73,9 +73,11 @@ class Sqlite:
         self.disconnect()
         if not self._file:
             _make_private(self._path)
+        # A new file in the place of one that was deleted would help nobody.
+        existing = f"file://{quote(os.path.abspath(self._path))}?mode=rw"
         with _errors(self._path, at_first=True):
             self._connection = sqlite3.connect(
-                self._existing() if self._file else self._path,
+                existing if self._file else self._path,
                 uri=bool(self._file),
                 timeout=self._wait_seconds,
                 isolation_level=None,
@@ -122,10 +124,6 @@ class Sqlite:
         if self._connection is not None and self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-
-    def _existing(self) -> str:
-        # A new file in the place of one that was deleted would help nobody.
-        return f"file://{quote(os.path.abspath(self._path))}?mode=rw"
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -124,11 +124,10 @@ class Transaction:
             for each in activations
             if each.key in found and _is_waiting(found[each.key], each.received)
         }
-        if waiting:
-            self._store.activate(waiting)
+        self._store.activate(waiting)
         for each in activations:
             self._result.answers.append((each.done, each.key in waiting))
-        earlier = _first_recorded(self._store.find_feedback(waiting) if waiting else [])
+        earlier = _first_recorded(self._store.find_feedback(waiting))
         for key, row in earlier.items():
             if self._settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
@@ -152,8 +151,7 @@ class Transaction:
                     rows.append(FeedbackRow(*same, each.value, each.received, status))
             self._result.statuses.append((each.key[0], status))
             self._result.answers.append((each.done, status))
-        if rows:
-            self._store.insert_feedback(self._worth_keeping(rows))
+        self._store.insert_feedback(self._worth_keeping(rows))
         self._write_resolved()
 
     def _status(
@@ -238,7 +236,7 @@ class Transaction:
         self._store.delete_decisions([_key(each) for each in due if each.model not in self._heads])
         mine = [each for each in due if each.model in self._heads]
         values: dict[Key, list[float]] = {}
-        for row in self._store.find_feedback([_key(each) for each in mine]) if mine else []:
+        for row in self._store.find_feedback([_key(each) for each in mine]):
             if row.status == "recorded":
                 values.setdefault(_key(row), []).append(row.value)
         for each in mine:
