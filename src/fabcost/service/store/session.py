@@ -18,6 +18,7 @@ from fabcost.service.store.connection import (
 )
 from fabcost.wire.errors import TakenOverError
 
+_STAMP_BYTES = 16
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -50,7 +51,7 @@ class Session:
             migrate(self.connection)
             if take_over:
                 with self.begun():
-                    self._stamp = self._next_stamp = _new_stamp()
+                    self._stamp = self._next_stamp = secrets.token_hex(_STAMP_BYTES)
                     ((self._epoch,),) = self.run("take_over", stamp=self._stamp)
                 self.connection.hurry()
 
@@ -89,7 +90,7 @@ class Session:
             self._latest = self._appended
             yield
             if self._writing and (self._changed or self._latest > 0.0):
-                self._next_stamp = _new_stamp()
+                self._next_stamp = secrets.token_hex(_STAMP_BYTES)
                 self.run("leave_stamp", stamp=self._next_stamp, time=self._latest)
         self._stamp = self._next_stamp
         self._appended = 0.0
@@ -204,10 +205,6 @@ class Session:
     def _must_not_nest(self) -> None:
         if self._writing:
             raise RuntimeError("a transaction has begun already: they cannot be nested")
-
-
-def _new_stamp() -> str:
-    return secrets.token_hex(16)
 
 
 def _refuse_nul(values: Iterable[Any]) -> None:

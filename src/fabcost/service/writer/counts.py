@@ -31,19 +31,14 @@ class Additions:
         self._tallies: dict[tuple[str, str], list[int]] = {}
         self._bins: dict[tuple[str, int], list[float]] = {}
 
-    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
-        """A decision was made."""
+    def decision(
+        self, row: DecisionRow | StoredDecision, entropy: float | None, *, by: int = 1
+    ) -> None:
+        """A decision was made; or, by −1, was never shown and counts no longer."""
         sums = self._minute(row)
-        sums[0] += 1
-        sums[4] += entropy or 0.0
-        self._tally(row)[0] += 1
-
-    def discarded(self, row: StoredDecision) -> None:
-        """A decision was never shown, and counts no longer."""
-        sums = self._minute(row)
-        sums[0] -= 1
-        sums[4] -= recorded_entropy(row) or 0.0
-        self._tally(row)[0] -= 1
+        sums[0] += by
+        sums[4] += by * (entropy or 0.0)
+        self._tally(row)[0] += by
 
     def outcome(self, row: StoredDecision, *, clicked: bool) -> None:
         """It is known what became of a decision."""

@@ -13,7 +13,7 @@ from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.record import impression
 from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution, StoredDecision
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
-from fabcost.service.writer.counts import Additions
+from fabcost.service.writer.counts import Additions, recorded_entropy
 from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
@@ -270,7 +270,7 @@ class Transaction:
             label = 1 if value > self._settings(stored.model).click_threshold else -1
             self._counts.outcome(stored, clicked=label > 0)
         elif stored.arm != "imported":
-            self._counts.discarded(stored)
+            self._counts.decision(stored, recorded_entropy(stored), by=-1)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
             learnt = Learnt(impression(stored.features), label)
