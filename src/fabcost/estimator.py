@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
-from fabcost.inference import laplace
+from fabcost.inference import laplace, result
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
@@ -79,6 +79,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     converged_ : bool
         Whether EP, wherever it was to sweep until nothing moves, did so; if not, there was a
         warning.
+    n_iter_ : int
+        Passes over the rows: of "ep" and "fab-cost" the sweeps of the last refinement, of
+        "laplace" the Newton steps of the last call; 1 where there were none.
     skipped_ : int
         Steps and visits left out because they would have left the cone of positive definite
         covariances (only "mackay" has any on ordinary data).
@@ -187,6 +190,14 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return self._learner.unconverged == 0
 
     @property
+    def n_iter_(self) -> int:
+        """Sweeps or Newton steps that the posterior took last."""
+        if self._learner is None:
+            return self._newton_steps
+        swept = self._learner.last_refresh
+        return 1 if swept is None else swept.sweeps
+
+    @property
     def skipped_(self) -> int:
         """Steps and visits that were left out."""
         return 0 if self._learner is None else self._learner.skipped
@@ -228,6 +239,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self._check_inference()
         # Laplace needs no more than its last posterior.
         self._learner = None if self.inference == "laplace" else self._new_learner(prior)
+        self._newton_steps = 1
         self._begun_as = self.inference
         self.classes_ = classes
         self.posterior_ = prior
@@ -236,13 +248,30 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         design = self._design(rows)
         second = labels == self.classes_[1]
         if self._learner is None:
-            self.posterior_ = laplace.update(self.posterior_, design, second)
+            self._step(design, second)
             return self
-        self._learner.observe_many(design, second)
+        self._observe(self._learner, design, second)
         if self._begun_as == "ep":
             self._refine(self._learner)
         self.posterior_ = self._learner.posterior
         return self
+
+    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
+        if len(design) == 1:
+            self.posterior_, self._newton_steps = laplace.update(self.posterior_, design, second), 1
+            return
+        fit = laplace.fit(self.posterior_, design, second)
+        self.posterior_, self._newton_steps = fit.posterior, fit.iterations
+
+    def _observe(self, learner: FabCost, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
+        """Learn, with scikit-learn's warning in place of ours."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            learner.observe_many(design, second)
+        for each in told:
+            ours = issubclass(each.category, result.ConvergenceWarning)
+            category = ConvergenceWarning if ours else each.category
+            warnings.warn(str(each.message), category, stacklevel=5)
 
     def _refine(self, learner: FabCost) -> None:
         swept = learner.refresh()

@@ -106,7 +106,15 @@ def _signatures(centre, spread):
 
 
 @njit(cache=True)
-def _share_among_equals(centre, spread, wins):
+def _is_apart(j, k, noise, places):
+    """Whether two candidates have normals of their own, so that they never tie."""
+    if noise is None:
+        return False
+    return noise[j] != noise[k] or (noise[k] > 0.0 and places[j] != places[k])
+
+
+@njit(cache=True)
+def _share_among_equals(centre, spread, wins, noise, places):
     """Equal rows tie in every draw, which the first of them has won."""
     signatures = _signatures(centre, spread)
     equals = np.empty(centre.size, dtype=np.int64)
@@ -116,7 +124,7 @@ def _share_among_equals(centre, spread, wins):
         equals[0], many = k, 1
         for j in range(k + 1, centre.size):
             alike = signatures[j] == signatures[k] and centre[j] == centre[k]
-            if alike and _is_equal(spread[j], spread[k]):
+            if alike and _is_equal(spread[j], spread[k]) and not _is_apart(j, k, noise, places):
                 equals[many] = j
                 many += 1
         if many > 1:
@@ -129,11 +137,15 @@ def _share_among_equals(centre, spread, wins):
 
 
 @njit(cache=True)
-def count_drawn_wins(centre, spread, normals, draws):
+def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, own_normals=None):
     """How often each score is the largest over ``draws`` draws of centre + spread z.
 
     Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
     negatives of both, which are all standard normal.  Different rows tie with probability zero.
+
+    With ``noise``, each score has a normal of its own beside z, times its noise: in the draws of
+    row i that of place p has the (i + p)-th of ``own_normals``, so that all of one draw are
+    independent, and those of others are used again.
     """
     wins = np.zeros(centre.size)
     for start in range(0, len(normals), LANES):
@@ -147,6 +159,11 @@ def count_drawn_wins(centre, spread, normals, draws):
             _half_scores(spread[k], z, 1, odd)
             for i in range(many):
                 away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+            if noise is not None:
+                first = start + places[k]
+                for i in range(many):
+                    own = noise[k] * own_normals[first + i]
+                    away[i], changed[i] = away[i] + own, changed[i] - own
             _challenge(k, centre[k], 1.0, away, best[0], leader[0])
             _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
             _challenge(k, centre[k], -1.0, away, best[2], leader[2])
@@ -154,7 +171,7 @@ def count_drawn_wins(centre, spread, normals, draws):
         for i in range(many):
             for pattern in range(min(4, draws - 4 * (start + i))):
                 wins[leader[pattern, i]] += 1.0
-    return _share_among_equals(centre, spread, wins)
+    return _share_among_equals(centre, spread, wins, noise, places)
 
 
 @njit(cache=True)
@@ -298,6 +315,15 @@ def folded_scores(parts, source, factors, mean, root, uniforms, scale):
     for j in range(source.size):
         folded[source[j]] += factors[j] * theta[j]
     return times(parts, folded)
+
+
+@njit(cache=True)
+def add_own_scores(scores, tilt, offset, noise, places, theta, uniforms, scale):
+    """scores += offset − tilt θ + scale·noise z, for z the quantiles of ``uniforms`` by place."""
+    make_normal(uniforms)
+    tilted = times(tilt, theta)
+    for k in range(scores.size):
+        scores[k] += (offset[k] - tilted[k]) + scale * noise[k] * uniforms[places[k]]
 
 
 @njit(cache=True)

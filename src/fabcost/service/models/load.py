@@ -16,7 +16,9 @@ from fabcost.inference import file as learner_file
 from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.recommend.recommender import FORMAT, Recommender
+from fabcost.prior import Prior
+from fabcost.recommend.document import FORMAT, format_of
+from fabcost.recommend.recommender import Recommender
 from fabcost.service.learning.recovery import Keeper, Progress, Recovery
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
@@ -187,7 +189,8 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) ->
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
     own = msgspec.structs.replace(settings, schema=None)
-    return archive.pack(FORMAT, {**document, _SERVICE: msgspec.to_builtins(own)}, arrays)
+    saved = {**document, _SERVICE: msgspec.to_builtins(own)}
+    return archive.pack(format_of(document), saved, arrays)
 
 
 def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSettings, bytes]:
@@ -201,6 +204,11 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     learner = recommender.learner
     if not isinstance(learner, FabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
+    if recommender.prior != Prior.same(recommender.prior_variance) or learner.own is not None:
+        raise ValueError(
+            "the file's recommender has several prior variances, or effects of items' own, but a "
+            "model has one variance: make it with Recommender(..., prior_variance=...)"
+        )
     given = msgspec.to_builtins(settings or _settings(recommender, document))
     fixed = {
         "schema": recommender.schema.to_dict(),
