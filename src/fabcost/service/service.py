@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 
 from fabcost.service.clock import Clock
-from fabcost.service.keyring import Keyring
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.decisions import Decider
@@ -19,6 +18,7 @@ from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
+from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.store import Store
 from fabcost.service.threads import StoreThread, run_apart
 from fabcost.service.upkeep import Upkeep
@@ -71,6 +71,7 @@ class Service:
         self.loop = asyncio.get_running_loop()
         self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
+        self._untold_keys: set[str] = set()
 
         registry = Registry(models, writer, clock=clock, metrics=metrics, memory=self.memory)
         self._registry = registry
@@ -109,12 +110,6 @@ class Service:
         self.import_log = transfers.import_log
         self.export_model = transfers.export_model
         self.import_model = transfers.import_model
-
-        keyring = Keyring(reader, clock)
-        self.keys = keyring.keys
-        self.insert_key = keyring.insert_key
-        self.take_back_key = keyring.take_back_key
-        self.revoke_key = keyring.revoke_key
 
         self._upkeep = Upkeep(
             decisions, writer, clock=clock, metrics=metrics, tell=tell, park_seconds=park_seconds
@@ -171,6 +166,26 @@ class Service:
         self._reader.close()
         self._exporter.close()
         self._writer.journal.store.close()
+
+    async def keys(self) -> list[KeyRow]:
+        """All API keys, once those that nobody was told are revoked."""
+        for key_id in list(self._untold_keys):
+            await self.revoke_key(key_id)
+            self._untold_keys.discard(key_id)
+        return await self._reader.ask(lambda store: store.keys.all())
+
+    async def insert_key(self, row: KeyRow) -> None:
+        """A new API key; the transactions of keys are their own."""
+        await self._reader.ask(lambda store: store.keys.insert(row))
+
+    def take_back_key(self, key_id: str) -> None:
+        """Revoke a key when the database can: whoever asked for it was not told its text."""
+        self._untold_keys.add(key_id)
+
+    async def revoke_key(self, key_id: str) -> bool:
+        """Revoke an API key; whether it was in force."""
+        now = self.clock.now()
+        return await self._reader.ask(lambda store: store.keys.revoke(key_id, now))
 
     @property
     def ready(self) -> str | None:

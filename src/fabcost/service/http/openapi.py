@@ -11,8 +11,8 @@ import msgspec
 
 import fabcost
 from fabcost.service.http.auth import Role
-from fabcost.service.http.operation import Bytes, NoQuery, Operation
-from fabcost.service.http.problem import ErrorAnswer
+from fabcost.service.http.exchange import ErrorAnswer
+from fabcost.service.http.routing import Bytes, NoQuery, Operation
 from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.wire.messages import LONGEST_ID, ModelName
 

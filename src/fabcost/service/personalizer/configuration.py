@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.personalizer.apprentice import latest_metrics, written
-from fabcost.service.personalizer.errors import ContractError
-from fabcost.service.personalizer.models import NEW_MODEL, OpenModels
-from fabcost.service.personalizer.requests import (
+from fabcost.service.personalizer.contract import (
     Body,
     ContractAnswer,
+    ContractError,
     ContractRequest,
     json_answer,
 )
+from fabcost.service.personalizer.events import NEW_MODEL, OpenModels
 from fabcost.service.service import Service
+from fabcost.service.store.record import record
+from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
@@ -29,6 +32,9 @@ _LEARNING_MODES: Final[dict[Mode, str]] = {
     "logging-only": "LoggingOnly",
     "off": "LoggingOnly",
 }
+#: The latest events of a model that are looked at, and how many are read at once.
+LATEST: Final = 1_000
+PAGE: Final = 100
 _SHORTEST_WAIT: Final = timedelta(seconds=5)
 _LONGEST_WAIT: Final = timedelta(days=2)
 
@@ -75,61 +81,49 @@ class ServiceConfiguration(Struct, frozen=True, rename="camel", kw_only=True):
 _CONFIGURATION: Final = Body(dict[str, Any], "InvalidServiceConfiguration")
 
 
-class Configurations:
-    """The operations on configurations, each from a request to its answer.
+async def read(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """The configuration, of a new model if there is none; reading makes none."""
+    model = models.find(request.model)
+    if model is None:
+        return json_answer(configuration_of(NEW_MODEL))
+    return await _shown(models.service, model)
 
-    Parameters
-    ----------
-    service
-        The service.
-    models
-        Its models, with those that are still to be made.
-    """
 
-    def __init__(self, service: Service, models: OpenModels) -> None:
-        self._service = service
-        self._models = models
+async def replace(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """Set all of the configuration."""
+    return await _set(models, request.model, _CONFIGURATION.read(request.body))
 
-    async def read(self, request: ContractRequest) -> ContractAnswer:
-        """The configuration, of a new model if there is none; reading makes none."""
-        model = self._models.find(request.model)
-        if model is None:
-            return json_answer(configuration_of(NEW_MODEL))
-        return await self._shown(model)
 
-    async def replace(self, request: ContractRequest) -> ContractAnswer:
-        """Set all of the configuration."""
-        given = _CONFIGURATION.read(request.body)
-        return await self._set(request.model, given)
+async def change(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """Set some of the configuration."""
+    given = _CONFIGURATION.read(request.body)
+    model = models.find(request.model)
+    settings = NEW_MODEL if model is None else model.settings
+    return await _set(models, request.model, {**configuration_of(settings), **given})
 
-    async def change(self, request: ContractRequest) -> ContractAnswer:
-        """Set some of the configuration."""
-        given = _CONFIGURATION.read(request.body)
-        model = self._models.find(request.model)
-        settings = NEW_MODEL if model is None else model.settings
-        return await self._set(request.model, {**configuration_of(settings), **given})
 
-    async def _set(self, name: str, given: dict[str, Any]) -> ContractAnswer:
-        model = self._models.find(name)
-        changed = changes(NEW_MODEL if model is None else model.settings, given)
-        try:
-            model = self._service.model(name)
-            if changed:
-                model = await self._service.change_model(name, changed)
-        except UnknownModelError:
-            settings = msgspec.structs.replace(NEW_MODEL, **changed)
-            model = await self._service.create_model(name, settings)
-        return await self._shown(model)
+async def _set(models: OpenModels, name: str, given: dict[str, Any]) -> ContractAnswer:
+    service, model = models.service, models.find(name)
+    changed = changes(NEW_MODEL if model is None else model.settings, given)
+    try:
+        model = service.model(name)
+        if changed:
+            model = await service.change_model(name, changed)
+    except UnknownModelError:
+        settings = msgspec.structs.replace(NEW_MODEL, **changed)
+        model = await service.create_model(name, settings)
+    return await _shown(service, model)
 
-    async def _shown(self, model: ModelAnswer) -> ContractAnswer:
-        """Without metrics while the database cannot be read."""
-        configuration = configuration_of(model.settings)
-        configuration["lastConfigurationEditDate"] = written(model.edited)
-        if model.settings.mode == "apprentice":
-            with contextlib.suppress(StoreAwayError):
-                if metrics := await latest_metrics(self._service, model.name):
-                    configuration["latestApprenticeModeMetrics"] = metrics
-        return json_answer(configuration)
+
+async def _shown(service: Service, model: ModelAnswer) -> ContractAnswer:
+    """Without metrics while the database cannot be read."""
+    configuration = configuration_of(model.settings)
+    configuration["lastConfigurationEditDate"] = _written(model.edited)
+    if model.settings.mode == "apprentice":
+        with contextlib.suppress(StoreAwayError):
+            if metrics := await _latest_metrics(service, model.name):
+                configuration["latestApprenticeModeMetrics"] = metrics
+    return json_answer(configuration)
 
 
 def configuration_of(settings: Changeable) -> dict[str, Any]:
@@ -260,3 +254,35 @@ def _camel(name: str) -> str:
 
 def _error(message: str) -> ContractError:
     return ContractError("InvalidServiceConfiguration", message)
+
+
+async def _latest_metrics(service: Service, model: str) -> dict[str, Any] | None:
+    """Metrics of the latest events, None if none of them was an apprentice's and is settled."""
+    first: int | None = None
+    for _ in range(LATEST // PAGE):
+        _, first = await service.decisions(model, limit=PAGE, before=first)
+        if first is None:
+            break
+    after = 0 if first is None else first - 1
+    rows = await service.export_log(model, after=after, limit=LATEST)
+    return await asyncio.to_thread(_metrics, rows)
+
+
+def _metrics(rows: Sequence[StoredDecision]) -> dict[str, Any] | None:
+    settled = [(row, record(row.record)) for row in rows if row.value is not None]
+    seen = [(row, made.would_choose) for row, made in settled if made.mode == "apprentice"]
+    if not seen:
+        return None
+    imitated = [row for row, would in seen if would == row.item]
+    return {
+        "numberOfEvents": len(seen),
+        "numberOfImitatedEvents": len(imitated),
+        "sumOfRewards": sum(row.value or 0.0 for row, _ in seen),
+        "sumOfImitatedRewards": sum(row.value or 0.0 for row in imitated),
+        "startTime": _written(seen[0][0].made),
+        "lastProcessedEventTime": _written(seen[-1][0].made),
+    }
+
+
+def _written(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")

@@ -3,8 +3,8 @@
 A handler's docstring is the description of its operation in the OpenAPI document.
 """
 
-from fabcost.service.http.operation import Operation
-from fabcost.service.http.routes import decisions, items, keys, models, server, transfers
+from fabcost.service.http.routes import decisions, models, server, transfers
+from fabcost.service.http.routing import Operation
 from fabcost.service.settings import Settings
 
 
@@ -17,10 +17,8 @@ def operations(settings: Settings) -> list[Operation]:
     ['/healthz', '/metrics', '/openapi.json']
     """
     return [
-        *models.operations(),
-        *items.operations(settings),
+        *models.operations(settings),
         *decisions.operations(settings),
         *transfers.operations(),
-        *keys.operations(),
         *server.operations(),
     ]

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fabcost.service.http.answer import HttpAnswer, answer
-from fabcost.service.http.operation import MODEL, ApiCall, Finish, Operation
+from fabcost.service.http.exchange import HttpAnswer, answer
 from fabcost.service.http.routes.limits import narrowed, record_type
+from fabcost.service.http.routing import MODEL, ApiCall, Finish, Operation
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
@@ -125,9 +125,8 @@ async def give_bulk_feedback(call: ApiCall) -> HttpAnswer:
 
 def _checked(call: ApiCall) -> DecisionRequest:
     request: DecisionRequest = call.body
-    if call.may_hold_control_characters:
-        named = (request.candidates or (), request.items or (), request.exclude)
-        call.check_ids([request.decision_id or ""], *named)
+    given = (request.candidates or (), request.items or (), request.exclude)
+    call.check_ids((request.decision_id or "",), *given)
     return request
 
 
