@@ -30,26 +30,9 @@ class Service:
     """Models that decide and learn; make one with `start`.
 
     Its parts do the work; what they offer to callers is offered here by the same names, as the
-    constructor lists it.  Everything belongs to the event loop in which it was started.
-
-    Parameters
-    ----------
-    models
-        By name.
-    writer
-        Writes and learns; started.
-    reader, exporter
-        More connections, for looking and for whole logs, which keep nobody else waiting.
-    clock, metrics
-        Time, and what is counted.
-    tell
-        Told in words of what an operator should know; never fails.
-    cache_bytes
-        Of candidates and scenes that are remembered, over all models.
-    park_seconds
-        How long feedback waits for a decision that is not there yet.
-    durable_within
-        Seconds that the database has to keep a decision; then it is answered from memory.
+    constructor lists it.  Everything belongs to the event loop in which it was started.  Looking
+    and whole logs have connections of their own, ``reader`` and ``exporter``, and keep nobody else
+    waiting.
     """
 
     def __init__(
@@ -129,7 +112,25 @@ class Service:
         progress: Progress | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Service:
-        """Take over a database and go on where its last server stopped."""
+        """Take over a database and go on where its last server stopped.
+
+        Parameters
+        ----------
+        open_store
+            A new connection.
+        clock, metrics, progress
+            Time, what is counted, and how far loading is.
+        tell
+            Told in words of what an operator should know.
+        backlog
+            Decisions that may wait in memory for the database.
+        park_seconds
+            How long feedback waits for a decision that is not there yet.
+        durable_within
+            Seconds that the database has to keep a decision; then it is answered from memory.
+        cache_bytes
+            Of candidates and scenes that are remembered, over all models.
+        """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:

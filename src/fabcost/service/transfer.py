@@ -86,17 +86,7 @@ async def load(
 
     All lines are checked before the first is written; an error changes nothing.  The same body
     again changes nothing either.
-
-    Parameters
-    ----------
-    service, model
-        Who learns.
-    form, body
-        The log, or a part of it.
-    after
-        What names the lines before the body; see `fabcost.wire.log.line.Names`.
-    limits
-        Of each line.
+    ``after`` is what names the lines before the body; see `fabcost.wire.log.line.Names`.
     """
     service.model(model)
 
@@ -133,27 +123,7 @@ def _lookup(service: Service, model: str) -> Lookup:
 
 
 def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
-    """A stored decision with the features of its candidates, given the catalogue as it is now.
-
-    Examples
-    --------
-    >>> from fabcost.wire.messages import DecisionAnswer
-    >>> from fabcost.service.store.record import encoded
-    >>> answer = DecisionAnswer(
-    ...     decision_id="d-1", item="a", ranking=["a"], scores=[0.5], propensities=[0.9],
-    ...     arm="bandit", posterior_version="3", deadline=600.0
-    ... )
-    >>> made = DecisionRecord(
-    ...     context={}, candidates=["a", "b"], answer=answer, mode="online", catalogue_version=1
-    ... )
-    >>> stored = StoredDecision(
-    ...     "news", "d-1", 0.0, 600.0, "bandit", "a", True, True, "[[0],[1.0]]", encoded(made),
-    ...     1, None, None, None, None, None
-    ... )
-    >>> line = line_of(stored, 2, {"a": {"make": "kia"}}.get)
-    >>> line.candidates, line.missing, line.changed
-    ({'a': {'make': 'kia'}, 'b': {}}, ('b',), True)
-    """
+    """A stored decision with the features of its candidates, given the catalogue as it is now."""
     made = record(stored.record)
     candidates, missing = _candidates(made, lookup)
     return LogLine(

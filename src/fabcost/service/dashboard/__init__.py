@@ -23,13 +23,7 @@ class Asset(NamedTuple):
 
 
 def read_assets() -> dict[str, Asset]:
-    """All files of the page by name.
-
-    Examples
-    --------
-    >>> read_assets()["index.html"].media_type
-    b'text/html; charset=utf-8'
-    """
+    """All files of the page by name."""
     found: dict[str, Asset] = {}
     for file in files(__name__).joinpath("static").iterdir():
         if kind := _TYPES.get(file.name.rpartition(".")[2]):

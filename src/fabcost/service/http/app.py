@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from time import perf_counter
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from fabcost.service.http.fastpath import FastPath
 from fabcost.service.http.openapi import document
 from fabcost.service.http.routes import operations
 from fabcost.service.http.routes.server import State
-from fabcost.service.http.routing import Endpoint, Operation, Site, Templates
+from fabcost.service.http.routing import Endpoint, Site, Templates
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 
@@ -45,28 +45,27 @@ _SECONDS_FOR_A_CHUNK = 60.0
 _LOOK_EVERY_SECONDS = 0.25
 
 
-def application(
-    service: Service, settings: Settings, log: FilteringBoundLogger, *, asks_for_keys: bool
-) -> Application:
-    """The ASGI application of a service.
-
-    Keys are read by ``site.access.reread_keys`` of the result, which whoever serves it must call.
-    """
-    declared = operations(settings)
-    written = msgspec.json.encode(document(declared))
-    site = Site(service, settings, log, asks_for_keys=asks_for_keys, document=written)
-    return Application(site, declared)
-
-
 class Application:
-    """The ASGI application: the native API, the Personalizer contract and the dashboard."""
+    """The ASGI application of a service: its own API, the Personalizer contract, the dashboard.
 
-    def __init__(self, site: Site, declared: Iterable[Operation]) -> None:
-        create = site.settings.create_personalizer_models
+    Keys are read by ``site.access.reread_keys``, which whoever serves it must call.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        settings: Settings,
+        log: FilteringBoundLogger,
+        *,
+        asks_for_keys: bool,
+    ) -> None:
+        declared, create = operations(settings), settings.create_personalizer_models
+        written = msgspec.json.encode(document(declared))
+        site = Site(service, settings, log, asks_for_keys=asks_for_keys, document=written)
         endpoints = (Endpoint(each, site) for each in declared)
         self.site = site
         self._endpoints = Templates((each.method, each.route, each) for each in endpoints)
-        self._contract = personalizer.Personalizer(site.service, create_models=create)
+        self._contract = personalizer.Personalizer(service, create_models=create)
         self._assets = dashboard.read_assets()
         self._deadlines = Deadlines()
         self.fast_path = FastPath(site, self._endpoints)

@@ -123,12 +123,7 @@ def request_id(given: bytes | None) -> bytes:
 
 
 def check_media_type(headers: Mapping[bytes, bytes], expected: tuple[str, ...]) -> None:
-    """An error if the body is said to be something else, or nothing is said.
-
-    Examples
-    --------
-    >>> check_media_type({b"content-type": b"text/csv; charset=utf-8"}, ("text/csv",))
-    """
+    """An error if the body is said to be something else, or nothing is said."""
     header = headers.get(b"content-type", b"").decode("latin-1")
     if header in expected:
         return
@@ -194,25 +189,12 @@ NOTHING = HttpAnswer(204, b"")
 
 
 def answer(value: Any, status: int = 200) -> HttpAnswer:
-    """``value`` as JSON.
-
-    Examples
-    --------
-    >>> answer({"models": []}).body
-    b'{"models":[]}'
-    """
+    """``value`` as JSON."""
     return HttpAnswer(status, encode(value))
 
 
 def headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
-    """All headers of an answer; one that says nothing of caching is not to be cached.
-
-    Examples
-    --------
-    >>> headers = dict(headers_of(HttpAnswer(200, b"{}"), b"trace-17"))
-    >>> headers[b"content-length"], headers[b"cache-control"], headers[b"x-request-id"]
-    (b'2', b'no-store', b'trace-17')
-    """
+    """All headers of an answer; one that says nothing of caching is not to be cached."""
     headers = [*_SECURITY, (b"x-request-id", identity), *answer.headers]
     if not any(name == b"cache-control" for name, _ in answer.headers):
         headers.append(_NO_STORE)
@@ -238,13 +220,7 @@ class ErrorAnswer(Struct, frozen=True):
 
 
 class RefusedError(Exception):
-    """A request that is not answered as asked: a status, a code for programs, a message for people.
-
-    Examples
-    --------
-    >>> RefusedError(413, "body_too_large", "the body is larger than 10 bytes").status
-    413
-    """
+    """Why a request is refused: a status, a code for programs and a message for people."""
 
     def __init__(self, status: int, code: str, message: str, *headers: Header) -> None:
         super().__init__(message)

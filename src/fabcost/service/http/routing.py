@@ -41,16 +41,7 @@ _LONGEST_REMEMBERED = 256
 class Site:
     """What routes work with: a running service, its settings, who is let in, what is under way.
 
-    Parameters
-    ----------
-    service, settings
-        Running; of the server.
-    log
-        Where requests are logged.
-    asks_for_keys
-        Whether callers must show a key.
-    document
-        The OpenAPI document.
+    ``document`` is the OpenAPI document.
     """
 
     def __init__(
@@ -108,12 +99,7 @@ class ApiCall(NamedTuple):
     content: bytes
 
     def check_ids(self, *ids: Iterable[str]) -> None:
-        """An error if one has a control character; most bodies need no look at each.
-
-        Examples
-        --------
-        >>> ApiCall(None, None, {}, None, None, b'["ad-1"]').check_ids(["ad-1"])
-        """
+        """An error if one has a control character; most bodies need no look at each."""
         if may_hold_control_characters(self.content):
             check_ids(chain.from_iterable(ids))
 
@@ -140,44 +126,30 @@ Finish = Callable[[Any], object]
 class Operation(NamedTuple):
     """A method on a path, what goes in and what comes out.
 
-    Parameters
-    ----------
-    method, path
-        ``{model}`` is one segment of a path, ``{item:path}`` all the rest of it.
-    handler
-        Its docstring is the description.
-    role
-        What a key needs; None if none is asked for.
-    answer
-        The type of the body, or `Bytes`, or None for none.
-    status
-        Of success.
-    query
-        Its fields are the parameters after the question mark.
-    body
-        The type of the body, or `Bytes`, or None for none.
-    errors
-        Statuses of errors that not every route has.
-    of_any_model
-        Whether a key of one model is let in though the path names no model.
-    transfer
-        Whether bodies may be as large, and answers as slow, as those of whole models and logs.
-    begin
-        Does what the handler does without waiting: it is given who to tell the value that is to be
-        answered with status 200, or an error.
+    ``{model}`` in a path is one segment of it, ``{item:path}`` all the rest.  Types of bodies are
+    those of JSON, or `Bytes`, or None for none.
     """
 
     method: str
     path: str
+    #: Its docstring is the description.
     handler: Handler
+    #: What a key needs; None if none is asked for.
     role: Role | None
     answer: Any
+    #: Of success.
     status: int = 200
+    #: Its fields are the parameters after the question mark.
     query: Any = NoQuery
     body: Any = None
+    #: Statuses of errors that not every route has.
     errors: tuple[int, ...] = ()
+    #: Whether a key of one model is let in though the path names no model.
     of_any_model: bool = False
+    #: Whether bodies may be as large, and answers as slow, as those of whole models and logs.
     transfer: bool = False
+    #: Does what the handler does without waiting: it is given who to tell the value that is to be
+    #: answered with status 200, or an error.
     begin: Callable[[ApiCall, Finish], None] | None = None
 
 

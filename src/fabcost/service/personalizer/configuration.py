@@ -55,13 +55,7 @@ _FIXED: Final[dict[str, tuple[Any, str]]] = {
 
 
 class ServiceConfiguration(Struct, frozen=True, rename="camel", kw_only=True):
-    """The configuration; dates, and metrics of the apprentice, are taken but not kept.
-
-    Examples
-    --------
-    >>> msgspec.convert(configuration_of(Changeable()), ServiceConfiguration).reward_wait_time
-    datetime.timedelta(seconds=600)
-    """
+    """The configuration; dates, and metrics of the apprentice, are taken but not kept."""
 
     reward_wait_time: timedelta
     default_reward: float
@@ -127,14 +121,7 @@ async def _shown(service: Service, model: ModelAnswer) -> ContractAnswer:
 
 
 def configuration_of(settings: Changeable) -> dict[str, Any]:
-    """The configuration that settings stand for, as plain values.
-
-    Examples
-    --------
-    >>> configuration = configuration_of(Changeable(floor=0.1))
-    >>> configuration["rewardWaitTime"], configuration["explorationPercentage"]
-    ('PT10M', 0.1)
-    """
+    """The configuration that settings stand for, as plain values."""
     own = {
         "reward_wait_time": timedelta(seconds=settings.reward_wait_seconds),
         "default_reward": settings.default_reward,
@@ -147,15 +134,7 @@ def configuration_of(settings: Changeable) -> dict[str, Any]:
 
 
 def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a model that a configuration changes, or a `ContractError`.
-
-    Examples
-    --------
-    >>> required = {"modelExportFrequency": "PT5M", "logRetentionDays": -1, "modelRetrainDays": 0}
-    >>> rewards = {"rewardWaitTime": "PT1H", "defaultReward": 0, "rewardAggregation": "sum"}
-    >>> changes(Changeable(), {**required, **rewards, "explorationPercentage": 0})
-    {'reward_wait_seconds': 3600.0, 'aggregation': 'sum'}
-    """
+    """The settings of a model that a configuration changes, or a `ContractError`."""
     try:
         asked = msgspec.convert(given, ServiceConfiguration)
     except msgspec.ValidationError as error:
@@ -173,13 +152,7 @@ def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def duration(seconds: float) -> str:
-    """An ISO 8601 duration, in the largest units.
-
-    Examples
-    --------
-    >>> duration(600), duration(90_000), duration(0.5), duration(0)
-    ('PT10M', 'P1DT1H', 'PT0.5S', 'PT0S')
-    """
+    """An ISO 8601 duration, in the largest units."""
     microseconds = round(seconds * 1e6)
     sign = "-" if microseconds < 0 else ""
     minutes, rest = divmod(abs(microseconds), 60_000_000)
@@ -194,33 +167,22 @@ def duration(seconds: float) -> str:
 def _rewards(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
     """Only what changes is checked: the native API may have set more than the contract allows."""
     changed: dict[str, Any] = {}
-    if asked.reward_wait_time != timedelta(seconds=settings.reward_wait_seconds):
-        changed["reward_wait_seconds"] = _checked_wait(asked.reward_wait_time)
-    if asked.default_reward != settings.default_reward:
-        changed["default_reward"] = _checked_default(asked.default_reward)
-    if asked.reward_aggregation.lower() != settings.aggregation:
-        changed["aggregation"] = _checked_aggregation(asked.reward_aggregation.lower())
+    wait, default = asked.reward_wait_time, asked.default_reward
+    aggregation, known = asked.reward_aggregation.lower(), get_args(Aggregation)
+    if wait != timedelta(seconds=settings.reward_wait_seconds):
+        if not _SHORTEST_WAIT <= wait <= _LONGEST_WAIT:
+            raise _error(f"rewardWaitTime is {_plain(wait)} but must be from PT5S to P2D")
+        changed["reward_wait_seconds"] = wait.total_seconds()
+    if default != settings.default_reward:
+        if not -1.0 <= default <= 1.0:
+            raise _error(f"defaultReward is {default} but must be from -1 to 1")
+        changed["default_reward"] = default
+    if aggregation != settings.aggregation:
+        if aggregation not in known:
+            said = f"rewardAggregation is {aggregation!r} but must be one of {', '.join(known)}"
+            raise _error(said)
+        changed["aggregation"] = aggregation
     return changed
-
-
-def _checked_wait(given: timedelta) -> float:
-    if not _SHORTEST_WAIT <= given <= _LONGEST_WAIT:
-        shown = duration(given.total_seconds())
-        raise _error(f"rewardWaitTime is {shown} but must be from PT5S to P2D")
-    return given.total_seconds()
-
-
-def _checked_default(given: float) -> float:
-    if not -1.0 <= given <= 1.0:
-        raise _error(f"defaultReward is {given} but must be from -1 to 1")
-    return given
-
-
-def _checked_aggregation(given: str) -> str:
-    known = get_args(Aggregation)
-    if given not in known:
-        raise _error(f"rewardAggregation is {given!r} but must be one of {', '.join(known)}")
-    return given
 
 
 def _mode(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:

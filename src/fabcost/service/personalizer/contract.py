@@ -82,15 +82,7 @@ class ContractPath(NamedTuple):
     event: str | None = None
 
     def role(self, method: str) -> Role:
-        """What a key must be allowed to do for such a request.
-
-        Examples
-        --------
-        >>> parse("/personalizer/events/e/reward").role("POST")
-        'feedback'
-        >>> parse("/personalizer/model").role("GET"), parse("/personalizer/model").role("PUT")
-        ('read', 'admin')
-        """
+        """What a key must be allowed to do for such a request."""
         operation = self.operation.removeprefix("multislot/")
         if operation == "rank":
             return "decide"
@@ -153,14 +145,7 @@ class ContractRequest(NamedTuple):
 
 
 class Body(Generic[T]):
-    """Reads bodies of one kind; ``blame`` is the code of the error of any other.
-
-    Examples
-    --------
-    >>> Body(dict[str, float], "InvalidRewardRequest").read(b'{"value": "1"}')
-    Traceback (most recent call last):
-    fabcost.service.personalizer.contract.ContractError: Expected `float`, got `str` - at `$[...]`
-    """
+    """Reads bodies of one kind; ``blame`` is the code of the error of any other."""
 
     def __init__(self, kind: type[T], blame: str) -> None:
         self._blame = blame
@@ -180,13 +165,7 @@ class Body(Generic[T]):
 
 
 def checked_id(code: str, kind: str, given: str) -> str:
-    """The id, or a `ContractError` with that code if it cannot be one.
-
-    Examples
-    --------
-    >>> checked_id("InvalidRankRequest", "EventId", "ev/1 x")
-    'ev/1 x'
-    """
+    """The id, or a `ContractError` with that code if it cannot be one."""
     if not given:
         raise ContractError(code, f"{kind} should be non-empty or null")
     if len(given) > LONGEST_ID:
@@ -225,13 +204,7 @@ class ContractError(Exception):
         self.headers = headers
 
     def answer(self) -> ContractAnswer:
-        """A body with a code, and the code again as a header.
-
-        Examples
-        --------
-        >>> ContractError("BadRequest", "no").answer().body
-        b'{"error":{"code":"BadRequest","message":"no"}}'
-        """
+        """A body with a code, and the code again as a header."""
         headers = ((b"x-ms-error-code", self.code.encode()), *self.headers)
         return ContractAnswer(self.status, _error_body(self.code, str(self)), headers)
 
@@ -244,11 +217,6 @@ def error_of(error: ServiceError, blame: str) -> ContractError:
     """What the service could not do, in the terms of the contract.
 
     ``blame`` is the code of a request that is wrong.
-
-    Examples
-    --------
-    >>> error_of(UnknownModelError("news"), "InvalidRankRequest").code
-    'ResourceNotFound'
     """
     if isinstance(error, StoreAwayError | TakenOverError | DatabaseUnusableError):
         return ContractError("OperationNotAllowed", str(error), headers=((b"retry-after", b"1"),))
@@ -259,13 +227,7 @@ def error_of(error: ServiceError, blame: str) -> ContractError:
 
 
 def refused(code: str, message: str, headers: Headers) -> ContractAnswer:
-    """What the server refused before the contract was asked, by the server's own code.
-
-    Examples
-    --------
-    >>> refused("too_slow", "the body did not come within 10 s", ()).status
-    408
-    """
+    """What the server refused before the contract was asked, by the server's own code."""
     if code == "not_authenticated":
         return ContractAnswer(401, _error_body("401", _WITHOUT_A_KEY), headers)
     status, name = _TERMS.get(code, _BUG)

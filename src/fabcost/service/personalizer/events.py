@@ -86,12 +86,7 @@ _REWARD: Final = Body(RewardRequest, "InvalidRewardRequest")
 class OpenModels:
     """The models of a service, and those that are made when there is something to keep for them.
 
-    Parameters
-    ----------
-    service
-        The service.
-    create
-        Whether any name means a model, which is new; otherwise only those do that were made.
+    With ``create`` any name means a model, which is new; otherwise only those do that were made.
     """
 
     def __init__(self, service: Service, *, create: bool) -> None:
@@ -210,16 +205,6 @@ def rank_response(candidates: Collection[str], answer: DecisionAnswer) -> RankRe
 
     Those are the excluded ones, and all but the baseline where nothing else was ranked.
     ``candidates`` are the actions among which it was decided, as they were given.
-
-    Examples
-    --------
-    >>> answer = DecisionAnswer(
-    ...     decision_id="e", item="culture", ranking=["culture", "news"], scores=[0.3, 0.1],
-    ...     propensities=[0.8, 0.2], arm="bandit", posterior_version="0", deadline=600.0
-    ... )
-    >>> response = rank_response(["news", "sports", "culture"], answer)
-    >>> [(each.id, each.probability) for each in response.ranking]
-    [('culture', 0.8), ('sports', 0.0), ('news', 0.2)]
     """
     pairs = zip(answer.ranking, _probabilities(answer), strict=True)
     ranking = [RankedAction(name, probability) for name, probability in pairs]

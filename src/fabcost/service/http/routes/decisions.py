@@ -134,7 +134,8 @@ def operations(settings: Settings) -> list[Operation]:
     """Deciding, looking back, and saying what became of it."""
     path, feedback = MODEL + "/decisions", MODEL + "/feedback"
     one, why = path + "/{decision:path}", MODEL + "/explanations/{decision:path}"
-    activations, asked, many = MODEL + "/activations", _request(settings), _bulk(settings)
+    activations, bulk = MODEL + "/activations", feedback + "/bulk"
+    asked, many = _request(settings), _bulk(settings)
     return [
         Operation(
             "POST", path, decide, "decide", DecisionAnswer, body=asked, begin=begin_to_decide
@@ -146,14 +147,7 @@ def operations(settings: Settings) -> list[Operation]:
         Operation(
             "POST", feedback, give_feedback, "feedback", FeedbackAnswer, body=FeedbackRequest
         ),
-        Operation(
-            "POST",
-            feedback + "/bulk",
-            give_bulk_feedback,
-            "feedback",
-            BulkFeedbackAnswer,
-            body=many,
-        ),
+        Operation("POST", bulk, give_bulk_feedback, "feedback", BulkFeedbackAnswer, body=many),
     ]
 
 
