@@ -114,22 +114,9 @@ class Service:
     ) -> Service:
         """Take over a database and go on where its last server stopped.
 
-        Parameters
-        ----------
-        open_store
-            A new connection.
-        clock, metrics, progress
-            Time, what is counted, and how far loading is.
-        tell
-            Told in words of what an operator should know.
-        backlog
-            Decisions that may wait in memory for the database.
-        park_seconds
-            How long feedback waits for a decision that is not there yet.
-        durable_within
-            Seconds that the database has to keep a decision; then it is answered from memory.
-        cache_bytes
-            Of candidates and scenes that are remembered, over all models.
+        ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
+        for a decision that is not there yet; one that the database does not keep in the seconds
+        ``durable_within`` is answered from memory.
         """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)

@@ -92,13 +92,7 @@ def load(
 
 
 def show(loaded: Loaded) -> str:
-    """Settings as TOML, with the source of each; a password is not shown.
-
-    Examples
-    --------
-    >>> print(show(load({"host": "::1"}, {})).splitlines()[0])
-    host = "::1"  # flag
-    """
+    """Settings as TOML, with the source of each; a password is not shown."""
     values = msgspec.structs.asdict(loaded.settings)
     values["database"] = without_password(loaded.settings.database)
     lines = (

@@ -45,16 +45,7 @@ _SECURITY = {
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
-    """An OpenAPI 3.1 document.
-
-    Examples
-    --------
-    >>> async def greet(call):
-    ...     '''Say hello.'''
-    >>> made = document([Operation("GET", "/hello/{name}", greet, None, dict[str, str])])
-    >>> made["paths"]["/hello/{name}"]["get"]["summary"]
-    'Say hello.'
-    """
+    """An OpenAPI 3.1 document."""
     types = _types(operations)
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     schema_of = dict(zip(map(repr, types), schemas, strict=True))

@@ -7,10 +7,10 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.auth import ANYONE, Access, Principal, Role, check_allowed
@@ -28,7 +28,7 @@ from fabcost.service.http.exchange import (
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_ids, may_hold_control_characters
-from fabcost.wire.messages import TRANSFER_SECONDS
+from fabcost.wire.messages import LONGEST_ID, TRANSFER_SECONDS
 
 T = TypeVar("T")
 #: Where the routes of one model are.
@@ -151,6 +151,30 @@ class Operation(NamedTuple):
     #: Does what the handler does without waiting: it is given who to tell the value that is to be
     #: answered with status 200, or an error.
     begin: Callable[[ApiCall, Finish], None] | None = None
+
+
+def record_type(settings: Settings) -> Any:
+    """The type of a record of features."""
+    text = Annotated[str, Meta(max_length=settings.text_length)]
+    name = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+    return Annotated[
+        dict[name, text | bool | int | float | None],
+        Meta(max_length=settings.features),
+    ]
+
+
+def narrowed(kind: Any, *fields: Any) -> Any:
+    """The same type with some fields of narrower types, which its JSON Schema tells too."""
+    return msgspec.defstruct(
+        kind.__name__,
+        fields,
+        bases=(kind,),
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        namespace={"__doc__": kind.__doc__},
+        module=kind.__module__,
+    )
 
 
 class Endpoint:

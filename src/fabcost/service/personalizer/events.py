@@ -180,15 +180,7 @@ async def status(models: OpenModels, _: ContractRequest) -> ContractAnswer:
 
 
 def decision_request(request: RankRequest) -> DecisionRequest:
-    """The decision that a Rank asks for, or a `ContractError`.
-
-    Examples
-    --------
-    >>> actions = [RankableAction("tea", [{"hot": True}]), RankableAction("cola", [{"hot": False}])]
-    >>> asked = decision_request(RankRequest(actions=actions, excluded_actions=["cola", "milk"]))
-    >>> asked.candidates, asked.exclude
-    ({'tea': {'action:hot': True}, 'cola': {'action:hot': False}}, ['cola'])
-    """
+    """The decision that a Rank asks for, or a `ContractError`."""
     candidates = _candidates(request.actions)
     return DecisionRequest(
         decision_id=_checked_event(request.event_id),
@@ -238,17 +230,11 @@ def _candidates(actions: Sequence[RankableAction]) -> dict[str, Record]:
         name = checked_id("InvalidRankRequest", "The id of an action", action.id)
         if name in candidates:
             raise _error(f"Action ids should be distinct: {name!r} is given twice")
-        candidates[name] = _record(action)
+        candidates[name] = _flat("action", action.features)
+        if not candidates[name]:
+            said = "Every action should have at least one non-null action feature"
+            raise _error(f"{said}: {name!r} has none")
     return candidates
-
-
-def _record(action: RankableAction) -> Record:
-    record = _flat("action", action.features)
-    if not record:
-        raise _error(
-            f"Every action should have at least one non-null action feature: {action.id!r} has none"
-        )
-    return record
 
 
 def _excluded(candidates: Collection[str], given: Sequence[str]) -> list[str]:
