@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.log import limits_of
+from fabcost.service.transfer import limits_of
 from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.parquet_sizes import sizes
 from fabcost.wire.messages import LogFormat

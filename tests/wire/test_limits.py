@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.log import limits_of
+from fabcost.service.transfer import limits_of
 from fabcost.wire.log import dsjson
 from fabcost.wire.log.formats import read_impressions
 from fabcost.wire.log.line import LogLine

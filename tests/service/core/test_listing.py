@@ -10,7 +10,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.store.record import MANY, record
-from fabcost.service.transfer.log import export
+from fabcost.service.transfer import export
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving
 from tests.service.faults.ledger import reading

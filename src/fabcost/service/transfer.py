@@ -1,19 +1,24 @@
-"""A model's log out of the service and into it, page by page."""
+"""A model's log out of the service and into it, page by page.
+
+JSON Lines, Parquet, and what Vowpal Wabbit reads.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
+from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
-from fabcost.service.transfer.line import Lookup, line_of
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.log.formats import WRITERS, LogWriter, read_impressions
-from fabcost.wire.log.line import UNLIMITED, Limits, Names
+from fabcost.wire.log.line import UNLIMITED, Limits, LogLine, Names
 from fabcost.wire.messages import LogFormat, LoggedImpression, Record
 
+#: The features of an item of the catalogue, None if it is there no more.
+Lookup = Callable[[str], Record | None]
 #: Decisions that are read and written at once; few, so that others are served in between.
 PAGE = 100
 PAGE_BYTES = 1024 * 1024
@@ -43,25 +48,6 @@ async def export(service: Service, model: str, form: LogFormat) -> AsyncGenerato
     Features of candidates are those of the request.  Of the catalogue, the chosen item has those
     with which it was chosen, and the others have those of now; a line says if the catalogue has
     changed since, and which features are unknown because an item has left it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from fabcost.wire.messages import DecisionRequest
-    >>> from fabcost.wire.settings import ModelSettings
-    >>> from fabcost.service.store.address import store_at
-    >>> async def moved(path: str) -> int:
-    ...     service = await Service.start(lambda: store_at(path))
-    ...     for name in ("news", "copy"):
-    ...         await service.create_model(name, ModelSettings())
-    ...     await service.decide("news", DecisionRequest(candidates={"a": {"age": 3}}))
-    ...     body = b"".join([piece async for piece in export(service, "news", "jsonl")])
-    ...     many = await load(service, "copy", "jsonl", body)
-    ...     await service.stop()
-    ...     return many
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     asyncio.run(moved(f"{folder}/fabcost.db"))
-    1
     """
     service.model(model)
     with service.exporting():
@@ -100,17 +86,7 @@ async def load(
 
     All lines are checked before the first is written; an error changes nothing.  The same body
     again changes nothing either.
-
-    Parameters
-    ----------
-    service, model
-        Who learns.
-    form, body
-        The log, or a part of it.
-    after
-        What names the lines before the body; see `fabcost.wire.log.line.Names`.
-    limits
-        Of each line.
+    ``after`` is what names the lines before the body; see `fabcost.wire.log.line.Names`.
     """
     service.model(model)
 
@@ -144,3 +120,44 @@ def _lookup(service: Service, model: str) -> Lookup:
             return None
 
     return features
+
+
+def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
+    """A stored decision with the features of its candidates, given the catalogue as it is now."""
+    made = record(stored.record)
+    candidates, missing = _candidates(made, lookup)
+    return LogLine(
+        decision_id=stored.decision,
+        time=stored.made,
+        context=made.context,
+        candidates=candidates,
+        item=stored.item,
+        propensities=made.all_propensities,
+        value=stored.value,
+        excluded=tuple(made.excluded),
+        missing=tuple(missing),
+        changed=made.features is None and made.catalogue_version != version,
+        arm=stored.arm,
+        deadline=stored.deadline,
+        ranking=tuple(made.answer.ranking),
+        scores=tuple(made.answer.scores),
+        posterior_version=made.answer.posterior_version,
+        mode=made.mode,
+        would_choose=made.would_choose,
+        deferred=made.deferred,
+        active=stored.active,
+        resolved=stored.resolved,
+        outcome=stored.outcome,
+        label=stored.label,
+        lsn=stored.lsn,
+    )
+
+
+def _candidates(made: DecisionRecord, lookup: Lookup) -> tuple[dict[str, Record], list[str]]:
+    if made.features is not None:
+        return {item: made.features[item] for item in made.candidates}, []
+    found = {item: lookup(item) for item in made.candidates}
+    if made.item_features is not None:
+        found[made.answer.item] = made.item_features
+    missing = [item for item, features in found.items() if features is None]
+    return {item: features or {} for item, features in found.items()}, missing

@@ -1,11 +1,11 @@
-"""The tree of paths."""
+"""Templates of paths."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost.service.http.tree import Tree
+from fabcost.service.http.routing import Templates
 
 SEGMENTS = st.text("ab{}:%.ü ", min_size=0, max_size=4)
 
@@ -14,7 +14,7 @@ SEGMENTS = st.text("ab{}:%.ü ", min_size=0, max_size=4)
 @settings(max_examples=200, deadline=None)
 def test_any_path_finds_what_the_templates_say(segments: list[str]) -> None:
     templates = ["/a", "/a/{x}", "/a/{x}/b", "/a/{x}/b/{y:path}"]
-    tree = Tree([("GET", each, each) for each in templates])
+    known = Templates([("GET", each, each) for each in templates])
     path = "/" + "/".join(segments)
     rest = path.removeprefix("/a/")
     expected = None
@@ -28,5 +28,5 @@ def test_any_path_finds_what_the_templates_say(segments: list[str]) -> None:
             expected = "/a/{x}/b"
         elif tail.startswith("b/"):
             expected = "/a/{x}/b/{y:path}"
-    found = tree.find(path)
+    found = known.find(path)
     assert (None if found is None else found.values["GET"]) == expected
