@@ -18,7 +18,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from fabcost.wire.commands import explained
 
 if TYPE_CHECKING:
-    from fabcost.client.client import Client
+    from fabcost.client.clients import Client
     from fabcost.wire.messages import LogFormat
 
 HERE = "http://127.0.0.1:8000"
@@ -40,7 +40,7 @@ def export_log(
 ) -> None:
     """Write the decisions of a model, with what became of them, to a file."""
     with explained():
-        from fabcost.client.client import Client  # noqa: PLC0415
+        from fabcost.client.clients import Client  # noqa: PLC0415
 
         chosen = _format(form, out)
         if out.exists() and not force:
@@ -59,7 +59,7 @@ def import_log(
 ) -> None:
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
-        from fabcost.client.client import Client  # noqa: PLC0415
+        from fabcost.client.clients import Client  # noqa: PLC0415
         from fabcost.wire.log.formats import check  # noqa: PLC0415
 
         chosen = _format(form, log)
@@ -103,7 +103,7 @@ def _sent(
     after: list[str],
     advance: Callable[[int], object],
 ) -> Iterator[int]:
-    from fabcost.client.errors import ClientError  # noqa: PLC0415
+    from fabcost.client.exchange import ClientError  # noqa: PLC0415
     from fabcost.wire.log.formats import parts_of  # noqa: PLC0415
 
     for place, part in enumerate(parts_of(log, form)):
