@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import dsjson
-from fabcost.wire.log.line import LogLine, impression_of
+from fabcost.wire import dsjson
+from fabcost.wire.line import LogLine, impression_of
 from tests.wire.logs import PAGES, written
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import jsonl
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire import jsonl
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 from tests.wire.logs import PAGES, written
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from fabcost.service.settings import Settings
 from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log import dsjson
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire import dsjson
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 
 LIMITS = limits_of(Settings())
 GOOD: dict[str, Any] = {"item": "a", "candidates": {"a": {"m": 1}}, "value": 1}

@@ -238,7 +238,7 @@ class Calls(Connection[Transport, Http]):
         """Learn a log from elsewhere, or a part of one; how many lines told something new.
 
         A repeated body has the same ids and is learnt once.  ``after`` names the lines before a
-        part of a file: `fabcost.wire.log.formats.check`.
+        part of a file: `fabcost.wire.formats.check`.
         """
         return await self.ask(
             ClientCall(

@@ -60,7 +60,7 @@ def import_log(
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
         from fabcost.client.clients import Client  # noqa: PLC0415
-        from fabcost.wire.log.formats import check  # noqa: PLC0415
+        from fabcost.wire.formats import check  # noqa: PLC0415
 
         chosen = _format(form, log)
         size = log.stat().st_size
@@ -104,7 +104,7 @@ def _sent(
     advance: Callable[[int], object],
 ) -> Iterator[int]:
     from fabcost.client.exchange import ClientError  # noqa: PLC0415
-    from fabcost.wire.log.formats import parts_of  # noqa: PLC0415
+    from fabcost.wire.formats import parts_of  # noqa: PLC0415
 
     for place, part in enumerate(parts_of(log, form)):
         if place == len(after):
@@ -133,7 +133,7 @@ def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object])
 
 
 def _format(form: str | None, path: Path) -> LogFormat:
-    from fabcost.wire.log.formats import WRITERS  # noqa: PLC0415
+    from fabcost.wire.formats import WRITERS  # noqa: PLC0415
 
     name = path.suffix.removeprefix(".") if form is None else form
     for known in WRITERS:

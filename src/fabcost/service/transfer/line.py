@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
-from fabcost.wire.log.line import LogLine
+from fabcost.wire.line import LogLine
 from fabcost.wire.messages import Record
 
 #: The features of an item of the catalogue, None if it is there no more.

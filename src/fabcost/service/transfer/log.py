@@ -10,8 +10,8 @@ from fabcost.service.settings import Settings
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.transfer.line import Lookup, line_of
 from fabcost.wire.errors import UnknownItemError
-from fabcost.wire.log.formats import WRITERS, LogWriter, read_impressions
-from fabcost.wire.log.line import UNLIMITED, Limits, Names
+from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
+from fabcost.wire.line import UNLIMITED, Limits, Names
 from fabcost.wire.messages import LogFormat, LoggedImpression, Record
 
 #: Decisions that are read and written at once; few, so that others are served in between.
@@ -108,7 +108,7 @@ async def load(
     form, body
         The log, or a part of it.
     after
-        What names the lines before the body; see `fabcost.wire.log.line.Names`.
+        What names the lines before the body; see `fabcost.wire.line.Names`.
     limits
         Of each line.
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine
+from fabcost.wire.line import UNLIMITED, Limits, LineError, LogLine
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(LogLine)
@@ -44,7 +44,7 @@ def read(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, LogLine
     [(2, 'a')]
     >>> list(read(b'{"item": "a"}'))
     Traceback (most recent call last):
-    fabcost.wire.log.line.LineError: line 1: Object missing required field `candidates`
+    fabcost.wire.line.LineError: line 1: Object missing required field `candidates`
     """
     return read_lines(body, limits, _decoder.decode)
 

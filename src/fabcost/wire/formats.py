@@ -11,10 +11,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fabcost.wire import dsjson, jsonl, parquet
 from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.log import dsjson, jsonl, parquet
-from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine, Names, impression_of
+from fabcost.wire.line import UNLIMITED, Limits, LineError, LogLine, Names, impression_of
 from fabcost.wire.messages import LogFormat, LoggedImpression
 
 #: A part of a file has about so many bytes, or rows of Parquet; fewer if those would be larger.

@@ -20,9 +20,9 @@ from typing import Any
 
 import msgspec
 
-from fabcost.wire.log.features import Side, flatten
-from fabcost.wire.log.jsonl import JsonLines, read_lines
-from fabcost.wire.log.line import UNLIMITED, Limits, LogLine
+from fabcost.wire.features import Side, flatten
+from fabcost.wire.jsonl import JsonLines, read_lines
+from fabcost.wire.line import UNLIMITED, Limits, LogLine
 from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

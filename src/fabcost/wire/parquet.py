@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine
-from fabcost.wire.log.parquet_sizes import sizes
+from fabcost.wire.line import UNLIMITED, Limits, LineError, LogLine
+from fabcost.wire.parquet_sizes import sizes
 
 #: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000
