@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 if TYPE_CHECKING:
     from fabcost.client.clients import Client

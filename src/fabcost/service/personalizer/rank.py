@@ -9,12 +9,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from fabcost.service.personalizer.errors import ContractError
 from fabcost.service.personalizer.requests import checked_id
-from fabcost.wire.features import Side, flatten
+from fabcost.wire.dsjson import Side, flatten
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, Record
 
 MOST_ACTIONS: Final = 50
 
-#: Objects of features; what they may hold is for `fabcost.wire.features` to say.
+#: Objects of features; what they may hold is for `fabcost.wire.dsjson` to say.
 Features = list[Any]
 
 
