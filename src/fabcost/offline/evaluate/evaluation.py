@@ -229,7 +229,7 @@ def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
     for situation, item, reward, propensity in zip(
         log.situation, log.action, log.reward, log.propensity, strict=True
     ):
-        place = int(np.searchsorted(log.candidates(situation), item))
+        place = int(np.searchsorted(log.offered[situation], item))
         yield LoggedRound(log.rows(situation), place, float(reward), float(propensity))
         advance(1)
 
@@ -278,7 +278,7 @@ def outlooks_of(
         for situation, here in log.by_situation(held_out):
             rows = log.rows(situation)
             q = belief.predict(rows)
-            place = np.searchsorted(log.candidates(situation), log.action[here])
+            place = np.searchsorted(log.offered[situation], log.action[here])
             chances = None if log.chances is None else log.chances[situation]
             for target in targets:
                 if target.item is None:

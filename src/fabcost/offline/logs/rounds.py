@@ -80,12 +80,8 @@ class Log:
     chances: Sequence[FloatArray] | None = None
     notes: tuple[str, ...] = ()
 
-    def candidates(self, situation: int) -> Places:
-        """The items to choose from."""
-        return self.offered[situation]
-
     def rows(self, situation: int) -> FloatArray:
-        """The features of `candidates`: (1, context, item), and the products if asked for."""
+        """The features of the candidates: (1, context, item), and the products if asked for."""
         items = self.items.features[self.offered[situation]]
         context = self.contexts[situation]
         if self.crosses:
@@ -103,14 +99,14 @@ class Log:
         """The features of each round's logged item."""
         full = np.empty((self.reward.size, self.rows(0).shape[1]))
         for situation, here in self.by_situation(np.arange(self.reward.size)):
-            place = np.searchsorted(self.candidates(situation), self.action[here])
+            place = np.searchsorted(self.offered[situation], self.action[here])
             full[here] = self.rows(situation)[place]
         return full
 
     def is_item(self, situation: int, name: str) -> FloatArray:
         """1 for the candidate of that id, 0 for the others."""
         ids = self.items.ids
-        return np.array([float(ids[each] == name) for each in self.candidates(situation)])
+        return np.array([float(ids[each] == name) for each in self.offered[situation]])
 
 
 def schema_of(
