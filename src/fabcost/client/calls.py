@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from fabcost.client.connection import Connection, Http, Method, Transport
 from fabcost.client.encoding import answer, checked_record, encoded, nothing, path
 from fabcost.client.exchange import ClientCall, ClientError, patience
+from fabcost.client.link import Http, Link, Method, Transport
 from fabcost.wire.messages import (
     TRANSFER_SECONDS,
     DecisionAnswer,
@@ -54,7 +54,7 @@ class Decisions(msgspec.Struct, frozen=True):
     next: int | None
 
 
-class Calls(Connection[Transport, Http]):
+class Calls(Link[Transport, Http]):
     """The methods of both clients: `AsyncClient` has them as here, `Client` without ``await``."""
 
     @Method

@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar, cast
 import httpx
 
 from fabcost.client.calls import Calls, log_of
-from fabcost.client.connection import lost
 from fabcost.client.exchange import ClientError
+from fabcost.client.link import lost
 from fabcost.wire.messages import LogFormat
 
 T = TypeVar("T")

@@ -47,7 +47,7 @@ class Method(Generic[P, T]):
         return self._method if client is None else MethodType(self._method, client)
 
 
-class Connection(Generic[Transport, Http]):
+class Link(Generic[Transport, Http]):
     """Where a server is, the key that opens it, and how long to be patient with it.
 
     The key is never shown.
