@@ -14,6 +14,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference.file import load, save
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "Gaussian",
     "Greedy",
     "Numeric",
+    "Prior",
     "Recommender",
     "Refresh",
     "Schema",
