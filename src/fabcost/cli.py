@@ -15,7 +15,7 @@ from rich.console import Console
 import fabcost
 from fabcost.client import commands as transfer
 from fabcost.service import commands as service
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 application = typer.Typer(
     name="fabcost", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False

@@ -16,9 +16,9 @@ import pytest
 
 from fabcost.service.settings import Settings
 from fabcost.service.transfer import limits_of
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.parquet_sizes import sizes
+from fabcost.wire.formats import read_impressions
 from fabcost.wire.messages import LogFormat
+from fabcost.wire.parquet_sizes import sizes
 
 LIMITS = limits_of(Settings())
 MEGABYTE = 1_000_000

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings

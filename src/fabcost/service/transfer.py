@@ -13,8 +13,8 @@ from fabcost.service.settings import Settings
 from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.errors import UnknownItemError
-from fabcost.wire.log.formats import WRITERS, LogWriter, read_impressions
-from fabcost.wire.log.line import UNLIMITED, Limits, LogLine, Names
+from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
+from fabcost.wire.line import UNLIMITED, Limits, LogLine, Names
 from fabcost.wire.messages import LogFormat, LoggedImpression, Record
 
 #: The features of an item of the catalogue, None if it is there no more.
@@ -86,7 +86,7 @@ async def load(
 
     All lines are checked before the first is written; an error changes nothing.  The same body
     again changes nothing either.
-    ``after`` is what names the lines before the body; see `fabcost.wire.log.line.Names`.
+    ``after`` is what names the lines before the body; see `fabcost.wire.line.Names`.
     """
     service.model(model)
 

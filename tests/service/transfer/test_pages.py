@@ -19,8 +19,8 @@ from fabcost.service.models.transfers import check_all, logged_row
 from fabcost.service.service import Service
 from fabcost.service.transfer import PAGE
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 from fabcost.wire.messages import DecisionRequest, LogFormat, LoggedImpression, Record
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import CANDIDATES, exported, play, served

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine
-from fabcost.wire.log.parquet_sizes import sizes
+from fabcost.wire.line import UNLIMITED, Limits, LineError, LogLine
+from fabcost.wire.parquet_sizes import sizes
 
 #: Rows of a row group, and about its bytes, which stay in memory until it is full.
 GROUP = 2_000
@@ -97,28 +98,20 @@ class ParquetPieces:
         self._batches.clear()
 
 
-class _Drain(io.RawIOBase):
+class _Drain(io.BytesIO):
     """A file that is handed on while it is written: only the count of its bytes stays."""
 
-    def __init__(self) -> None:
-        self._held = bytearray()
-        self._place = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, piece: Any) -> int:
-        self._held += piece
-        self._place += len(piece)
-        return len(piece)
+    _gone = 0
 
     def tell(self) -> int:
-        return self._place
+        return self._gone + super().tell()
 
     def taken(self) -> bytes:
         """What was written since the last time."""
-        piece = bytes(self._held)
-        self._held.clear()
+        piece = self.getvalue()
+        self._gone += len(piece)
+        self.seek(0)
+        self.truncate()
         return piece
 
 
@@ -173,7 +166,11 @@ def _line(row: dict[str, Any]) -> LogLine:
 def _rows(body: bytes) -> Iterator[dict[str, Any]]:
     """The rows with the columns that are read, or a ValueError that says why they cannot be."""
     try:
-        with _opened(body) as file:
+        metadata = pq.read_metadata(pa.BufferReader(body))
+        leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        source = pa.BufferReader(body)
+        with pq.ParquetFile(source, metadata=metadata, read_dictionary=texts) as file:
             columns = _checked_columns(file.schema_arrow)
             for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
                 # What the file says is not checked before, and followed without a look.
@@ -183,13 +180,6 @@ def _rows(body: bytes) -> Iterator[dict[str, Any]]:
                     yield dict(zip(batch.schema.names, row, strict=True))
     except (pa.ArrowException, OSError, OverflowError) as error:
         raise ValueError(f"the file is not Parquet: {error}") from error
-
-
-def _opened(body: bytes) -> Any:
-    metadata = pq.read_metadata(pa.BufferReader(body))
-    leaves = [metadata.schema.column(place) for place in range(len(metadata.schema))]
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    return pq.ParquetFile(pa.BufferReader(body), metadata=metadata, read_dictionary=texts)
 
 
 def _checked_columns(schema: Any) -> list[str]:
@@ -202,48 +192,27 @@ def _checked_columns(schema: Any) -> list[str]:
         if names.count(name) > 1:
             raise ValueError(f"there are {names.count(name)} columns {name!r} but may be one")
         kind = schema.field(name).type
-        if name in _DOCUMENTS and not (pa.types.is_null(kind) or _is_text(kind)):
+        # Texts are read by their distinct values, whatever they are.
+        if name in _DOCUMENTS and not (pa.types.is_null(kind) or pa.types.is_dictionary(kind)):
             raise ValueError(f"column {name!r} is of type {kind} but must be text")
-        if not _is_simple(kind):
+        inner = kind.value_type if _is_list(kind) else kind
+        if pa.types.is_nested(inner) or pa.types.is_fixed_size_binary(inner):
             raise ValueError(
                 f"column {name!r} is of type {kind} but must be of text, numbers, or lists of them"
             )
     return used
 
 
-def _is_simple(kind: Any) -> bool:
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        kind = kind.value_type
-    return any(
-        (
-            pa.types.is_null(kind),
-            pa.types.is_primitive(kind),
-            pa.types.is_decimal(kind),
-            _is_text(kind),
-        )
-    )
-
-
-def _is_text(kind: Any) -> bool:
-    """Texts are read by their distinct values, whatever they are."""
-    return bool(pa.types.is_dictionary(kind))
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _values(column: Any) -> list[Any]:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
+    """What is in a column, equal texts as one."""
+    if pa.types.is_dictionary(column.type):
         known = column.dictionary.to_pylist()
         return [None if place is None else known[place] for place in column.indices.to_pylist()]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _lists(column)
-    found: list[Any] = column.to_pylist()
-    return found
-
-
-def _lists(column: Any) -> list[Any]:
-    values, start, lists = _values(column.flatten()), 0, []
-    for length in pc.list_value_length(column).to_pylist():
-        stop = start + (length or 0)
-        lists.append(None if length is None else values[start:stop])
-        start = stop
-    return lists
+    if _is_list(column.type):
+        values, lengths = iter(_values(column.flatten())), pc.list_value_length(column).to_pylist()
+        return [None if many is None else list(islice(values, many)) for many in lengths]
+    return list(column.to_pylist())

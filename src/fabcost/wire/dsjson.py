@@ -14,16 +14,22 @@ Personalizer's clients.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
-from fabcost.wire.log.features import Side, flatten
-from fabcost.wire.log.jsonl import JsonLines, read_lines
-from fabcost.wire.log.line import UNLIMITED, Limits, LogLine
-from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, Record
+from fabcost.features.kinds import LARGEST_NUMBER
+from fabcost.wire.line import UNLIMITED, Limits, LogLine, lines_of
+from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, LONGEST_ID, Record, Scalar
+
+#: Records of context and action have different names: an open schema asks for it.
+Side = Literal["context", "action"]
+
+MOST_FEATURES: Final = 100
+DEEPEST: Final = 8
+LONGEST_TEXT: Final = 1_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,27 +40,25 @@ _ANONYMOUS = frozenset({"FromUrl", "j"})
 _IDENTITY = "i"
 
 
-def writer() -> JsonLines:
-    """Writes pages of a log.
+def object_of(line: LogLine) -> dict[str, Any]:
+    """A line as it is written.
 
     Examples
     --------
-    >>> line = LogLine(
-    ...     decision_id="d-1", candidates={"a": {}, "b": {}}, item="b", propensities=[0.2, 0.8],
-    ...     value=1.0
-    ... )
-    >>> writer().page([line])[:62]
-    b'{"_label_cost":-1.0,"_label_probability":0.8,"_label_Action":2'
+    >>> shares = [0.2, 0.8]
+    >>> line = LogLine(candidates={"a": {}, "b": {}}, item="b", propensities=shares, value=1.0)
+    >>> found = object_of(line)
+    >>> found["_label_cost"], found["_label_probability"], found["_label_Action"], found["p"]
+    (-1.0, 0.8, 2, [0.8, 0.2])
     """
-    return JsonLines(_object_of)
-
-
-def _object_of(line: LogLine) -> dict[str, Any]:
-    ids = list(line.candidates)
+    ids, shares = list(line.candidates), line.propensities
     chosen = ids.index(line.item)
     order = [chosen, *(place for place in range(len(ids)) if place != chosen)]
     return {
-        **_label(line, chosen),
+        **({} if line.value is None else {"_label_cost": -line.value}),
+        **({} if shares is None else {"_label_probability": shares[chosen]}),
+        "_label_Action": chosen + 1,
+        "_labelIndex": chosen,
         "o": _observations(line),
         "Timestamp": _timestamp(line.time),
         "Version": "1",
@@ -66,22 +70,11 @@ def _object_of(line: LogLine) -> dict[str, Any]:
                 {"_tag": item, _ITEM: _features(record)} for item, record in line.candidates.items()
             ],
         },
-        **_shares(line, order),
+        **({} if shares is None else {"p": [shares[place] for place in order]}),
         "VWState": {"m": line.posterior_version or ""},
         **({} if line.active else {"_skipLearn": True}),
         "fabcost": {"time": line.time, "value": line.value, "missing": line.missing},
     }
-
-
-def _label(line: LogLine, chosen: int) -> dict[str, Any]:
-    cost = {} if line.value is None else {"_label_cost": -line.value}
-    share = {} if line.propensities is None else {"_label_probability": line.propensities[chosen]}
-    return {**cost, **share, "_label_Action": chosen + 1, "_labelIndex": chosen}
-
-
-def _shares(line: LogLine, order: list[int]) -> dict[str, Any]:
-    shares = line.propensities
-    return {} if shares is None else {"p": [shares[place] for place in order]}
 
 
 def _observations(line: LogLine) -> list[dict[str, Any]]:
@@ -152,7 +145,7 @@ def read(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, LogLine
     >>> found.item, found.value, found.context, found.candidates["tea"], found.propensities
     ('cola', 1.0, {'context:hour': 9}, {'action:hot': True}, [0.1, 0.9])
     """
-    return read_lines(body, limits, _decoded)
+    return lines_of(body, limits, _decoded)
 
 
 def _decoded(text: bytes) -> LogLine | None:
@@ -166,11 +159,12 @@ def _decision(line: _Line, shared: dict[str, Any]) -> LogLine:
     actions = shared.get("_multi")
     if not isinstance(actions, list) or not actions:
         raise ValueError("c._multi must be a list with an object for each action")
-    candidates = _candidates(actions, own=line.fabcost is not None)
+    own = line.fabcost is not None
+    candidates = _candidates(actions, own=own)
     given = {
         "decision_id": line.event,
         "time": _time(line),
-        "context": _context(shared, own=line.fabcost is not None),
+        "context": _object("c.context", shared.get(_CONTEXT)) if own else _flat("context", shared),
         "candidates": candidates,
         "item": list(candidates)[_chosen(line, len(candidates))],
         "propensities": _propensities(line, len(candidates)),
@@ -178,12 +172,6 @@ def _decision(line: _Line, shared: dict[str, Any]) -> LogLine:
         "missing": [] if line.fabcost is None else line.fabcost.missing,
     }
     return msgspec.convert(given, LogLine)
-
-
-def _context(shared: dict[str, Any], *, own: bool) -> Record:
-    if own:
-        return _object("c.context", shared.get(_CONTEXT))
-    return _flat("context", shared)
 
 
 def _candidates(actions: list[Any], *, own: bool) -> dict[str, Record]:
@@ -277,3 +265,82 @@ def _time(line: _Line) -> float | None:
     if line.timestamp is None:
         return None
     return datetime.fromisoformat(line.timestamp).timestamp()
+
+
+def flatten(side: Side, objects: Sequence[Any]) -> Record:
+    """One record of all objects: names joined by dots, after the side they describe.
+
+    Arrays of numbers become one feature for each place.  Names that begin with "_" are left out,
+    and so is what is null.
+
+    Examples
+    --------
+    >>> flatten("context", [{"user": {"profileType": "new", "_id": 7}}, {"hour": 9, "at": None}])
+    {'context:user.profileType': 'new', 'context:hour': 9}
+    >>> flatten("action", [{"embedding": [0.5, -1.0]}])
+    {'action:embedding.0': 0.5, 'action:embedding.1': -1.0}
+    """
+    record: Record = {}
+    for each in objects:
+        if isinstance(each, dict):
+            for name, value in _leaves(f"{side}:", each, 1):
+                _check(record, name, value)
+                record[name] = value
+        elif each is not None:
+            raise ValueError(f"Features are not in key value pair format: {_shown(each)}")
+    return record
+
+
+def _leaves(prefix: str, given: dict[str, Any], depth: int) -> Iterator[tuple[str, Scalar]]:
+    """What an object holds, with the names above it before its own."""
+    for name, value in given.items():
+        if not name:
+            raise ValueError(
+                "Context features and action features cannot use the empty string as an id"
+            )
+        if name[0] == "_" or value is None:
+            continue
+        if isinstance(value, dict):
+            if depth == DEEPEST:
+                raise ValueError(
+                    f"Features are nested in more than {DEEPEST} objects at '{prefix}'"
+                )
+            yield from _leaves(f"{prefix}{name}.", value, depth + 1)
+        elif isinstance(value, list):
+            yield from _numbers(prefix + name, value)
+        else:
+            yield prefix + name, value
+
+
+def _numbers(name: str, given: list[Any]) -> Iterator[tuple[str, Scalar]]:
+    for place, each in enumerate(given):
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            raise ValueError(
+                "Features should not contain array with non-number items: "
+                f"'{name}' has {_shown(each)}"
+            )
+        yield f"{name}.{place}", each
+
+
+def _check(record: Record, name: str, value: Scalar) -> None:
+    if name in record:
+        raise ValueError(
+            f"Feature '{name}' is given twice but has one value; several strings at once are "
+            'written as numbers, {"tag": {"red": 1, "blue": 1}}'
+        )
+    if len(record) == MOST_FEATURES:
+        raise ValueError(f"Feature '{name}' is one too many: there may be {MOST_FEATURES}")
+    if len(name) > LONGEST_ID:
+        raise ValueError(f"Feature '{name[:40]}…' has a name of more than {LONGEST_ID} characters")
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"Feature '{name}' is a text of more than {LONGEST_TEXT} characters")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
+        most = f"{LARGEST_NUMBER:g}"
+        raise ValueError(
+            f"Feature '{name}' is {_shown(value)} but must be of magnitude at most {most}"
+        )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

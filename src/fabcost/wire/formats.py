@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -11,10 +12,19 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fabcost.wire import dsjson, parquet
 from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.log import dsjson, jsonl, parquet
-from fabcost.wire.log.line import UNLIMITED, Limits, LineError, LogLine, Names, impression_of
+from fabcost.wire.line import (
+    UNLIMITED,
+    JsonLines,
+    Limits,
+    LineError,
+    LogLine,
+    Names,
+    impression_of,
+    read_lines,
+)
 from fabcost.wire.messages import LogFormat, LoggedImpression
 
 #: A part of a file has about so many bytes, or rows of Parquet; fewer if those would be larger.
@@ -36,12 +46,12 @@ class LogWriter(Protocol):
 
 
 WRITERS: dict[LogFormat, Callable[[], LogWriter]] = {
-    "jsonl": jsonl.JsonLines,
+    "jsonl": JsonLines,
     "parquet": parquet.ParquetPieces,
-    "dsjson": dsjson.writer,
+    "dsjson": partial(JsonLines, dsjson.object_of),
 }
 _READERS: dict[LogFormat, Callable[[bytes, Limits], Iterator[tuple[int, LogLine]]]] = {
-    "jsonl": jsonl.read,
+    "jsonl": read_lines,
     "parquet": parquet.read,
     "dsjson": dsjson.read,
 }

@@ -8,7 +8,7 @@ The protocol: https://github.com/apache/thrift/blob/master/doc/specs/thrift-comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 #: A structure: what its fields hold by their numbers.
@@ -29,6 +29,8 @@ _PAGE_HEADERS = (5, 8)
 _PAGE_VALUES = 1
 # Types of Thrift's compact protocol.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+#: Bytes of the values that always have as many.
+_FIXED = {_BYTE: 1, _DOUBLE: 8}
 _DEEPEST = 16
 _LONGEST_NUMBER = 10
 
@@ -113,18 +115,6 @@ class ThriftReader:
     def __init__(self, content: bytes, place: int) -> None:
         self.place = place
         self._content = content
-        self._read: dict[int, Callable[[int], Any]] = {
-            _BYTE: lambda _: self._bytes(1),
-            _I16: lambda _: self._signed(),
-            _I32: lambda _: self._signed(),
-            _I64: lambda _: self._signed(),
-            _DOUBLE: lambda _: self._bytes(8),
-            _BINARY: lambda _: self._bytes(self._number()),
-            _LIST: self._list,
-            _SET: self._list,
-            _MAP: self._map,
-            _STRUCT: self.struct,
-        }
 
     def struct(self, depth: int = 0) -> Fields:
         """The structure that begins here; a ValueError if there is none."""
@@ -139,9 +129,17 @@ class ThriftReader:
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
-        if kind not in self._read:
-            raise ValueError(f"there is a field of type {kind}, which is none")
-        return self._read[kind](depth + 1)
+        if kind in (_I16, _I32, _I64):
+            return self._signed()
+        if kind in (_BYTE, _DOUBLE, _BINARY):
+            return self._bytes(_FIXED[kind] if kind in _FIXED else self._number())
+        if kind in (_LIST, _SET):
+            return self._list(depth + 1)
+        if kind == _MAP:
+            return self._map(depth + 1)
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        raise ValueError(f"there is a field of type {kind}, which is none")
 
     def _list(self, depth: int) -> list[Any]:
         head = self._byte()

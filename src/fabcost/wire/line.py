@@ -1,10 +1,12 @@
-"""A decision as one line of a log, whatever the format: its name, its limits, what is wrong."""
+"""A decision as one line of a log: its name, its limits, what is wrong; and lines of JSON."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import sys
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -41,6 +43,9 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
     lsn: int | None = None
 
 
+_decoder = msgspec.json.Decoder(LogLine)
+
+
 class LineError(ValueError):
     """A line that cannot be read.
 
@@ -69,17 +74,9 @@ def impression_of(line: LogLine) -> LoggedImpression:
     ValueError: the item is 'b' but the candidates are 'a'
     """
     _check_item(line)
-    return LoggedImpression(
-        decision_id=line.decision_id,
-        time=line.time,
-        context=line.context,
-        candidates=line.candidates,
-        item=line.item,
-        propensities=line.propensities,
-        value=None if line.item in line.missing else line.value,
-        excluded=line.excluded,
-        missing=line.missing,
-    )
+    said = {name: getattr(line, name) for name in LoggedImpression.__struct_fields__}
+    known = line.value if line.item not in line.missing else None
+    return LoggedImpression(**said | {"value": known})
 
 
 def _check_item(line: LogLine) -> None:
@@ -190,3 +187,55 @@ class Limits(NamedTuple):
 
 #: Whoever reads a file of their own may fill their own memory.
 UNLIMITED = Limits(*[sys.maxsize] * 6)
+
+
+class JsonLines:
+    """Writes pages of a log, each line as the object that ``told`` makes of it.
+
+    Examples
+    --------
+    >>> JsonLines().page([LogLine(decision_id="d-1", candidates={"a": {}}, item="a")])[:41]
+    b'{"decision_id":"d-1","time":null,"context'
+    """
+
+    def __init__(self, told: Callable[[LogLine], Any] = lambda line: line) -> None:
+        self._told = told
+
+    def page(self, lines: Sequence[LogLine]) -> bytes:
+        """The bytes of some lines."""
+        return _encoder.encode_lines([self._told(line) for line in lines])
+
+    def end(self) -> bytes:
+        """What comes after the last."""
+        return b""
+
+
+def read_lines(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, LogLine]]:
+    r"""The lines with their numbers from 1; empty ones are passed over.
+
+    Examples
+    --------
+    >>> ((number, line),) = read_lines(b'\n{"candidates": {"a": {}}, "item": "a"}')
+    >>> number, line.item
+    (2, 'a')
+    >>> list(read_lines(b'{"item": "a"}'))
+    Traceback (most recent call last):
+    fabcost.wire.line.LineError: line 1: Object missing required field `candidates`
+    """
+    return lines_of(body, limits, _decoder.decode)
+
+
+def lines_of(
+    body: bytes, limits: Limits, decode: Callable[[bytes], LogLine | None]
+) -> Iterator[tuple[int, LogLine]]:
+    """The decisions, each from one line, with the numbers of their lines from 1."""
+    limits.check_lines(body.count(b"\n") + (not body.endswith(b"\n")))
+    for number, text in enumerate(io.BytesIO(body.removeprefix(b"\xef\xbb\xbf")), start=1):
+        stripped = text.strip()
+        try:
+            limits.check_size(len(stripped))
+            line = decode(stripped) if stripped else None
+        except (ValueError, OverflowError, RecursionError) as error:
+            raise LineError(number, error) from error
+        if line is not None:
+            yield number, line
