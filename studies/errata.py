@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fabcost.paper.errata.errata import HEADING, rows
+from fabcost.paper.report.wording import typeset
 from studies.documents import write_page
 
 TESTS = "tests/paper/test_errata.py"
@@ -24,7 +25,7 @@ This page is written by `python -m studies.errata`, numbers included. Do not edi
 
 def page() -> str:
     """The text of docs/explanation/errata.md."""
-    return "\n".join([_INTRODUCTION, *map(_section, rows())])
+    return typeset("\n".join([_INTRODUCTION, *map(_section, rows())]))
 
 
 def _section(row: tuple[str, ...]) -> str:

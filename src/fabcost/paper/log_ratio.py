@@ -20,21 +20,11 @@ _REACH = 8.5  # sds beyond which a Gaussian is zero to rounding
 
 @dataclass(frozen=True, eq=False)
 class LogRatio:
-    r"""L(z) = log p(y | X, θ) p(θ) − log q(θ), up to a constant, at θ = μ + R z of q.
+    """L(z) = log p(y | X, θ) p(θ) − log q(θ), up to a constant, at θ = μ + R z of q."""
 
-    Attributes
-    ----------
-    mean
-        :math:`\mathbb E_q[L]`.
-    slope
-        :math:`\mathbb E_q[L z] = \mathbb E_q[\nabla L]`.
-    curvature
-        :math:`\mathbb E_q[(L - \mathbb E_q L)\,z z^\top] = \mathbb E_q[\nabla\nabla^\top L]`.
-    """
-
-    mean: float
-    slope: FloatArray
-    curvature: FloatArray
+    mean: float  # E_q[L]
+    slope: FloatArray  # E_q[L z] = E_q[∇L]
+    curvature: FloatArray  # E_q[(L − E_q L) z zᵀ] = E_q[∇∇ᵀL]
     _margins: FloatArray
     _rows: FloatArray
     _prior_centre: FloatArray

@@ -12,18 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from fabcost import __version__
-from fabcost.paper.data.designs import DESIGNS, Dataset
+from fabcost.paper.designs import Dataset
 
 REWARD = "clicked"
 
 _ROWS_AT_ONCE = 65_536
-
-
-def simulate(design: str, rows: int, seed: int) -> Dataset:
-    """The impressions of a design by its name."""
-    if design not in DESIGNS:
-        raise ValueError(f"design is {design!r} but must be one of {', '.join(DESIGNS)}")
-    return DESIGNS[design](rows, seed=seed)
 
 
 def write(
