@@ -109,6 +109,6 @@ def test_the_page_names_exactly_the_tests_that_exist() -> None:
 
 
 def test_errata_are_numbered_from_one() -> None:
-    assert [each.number for each in errata.ERRATA] == list(range(1, 8))
-    for each in errata.ERRATA:
-        assert each.test.startswith(f"test_erratum_{each.number}_")
+    assert [row[0][:3] for row in errata.rows()] == [f"{number}. " for number in range(1, 8)]
+    for number, each in enumerate(errata.ERRATA, start=1):
+        assert each.test.startswith(f"test_erratum_{number}_")

@@ -10,6 +10,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
+from fabcost.inference.result import Fit
 from fabcost.inference.schedule import Refresh
 from fabcost.offline import methods
 from fabcost.tilted import Moments
@@ -31,28 +32,23 @@ class Snapshot(NamedTuple):
 Method = Callable[[Gaussian, FloatArray, FloatArray, Sequence[int]], list[Snapshot]]
 
 
-def _laplace(prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[Snapshot]:
-    """Each fit starts from the one before."""
-    found: list[Snapshot] = []
-    for size in sizes:
-        near = found[-1].posterior.mean if found else prior.mean
-        start = time.perf_counter()
-        posterior = laplace.fit(prior, X[:size], y[:size], start=near).posterior
-        found.append(Snapshot(posterior, 0, 0, time.perf_counter() - start))
-    return found
+def _refitted(fit: Callable[[Gaussian, FloatArray, FloatArray, FloatArray], Fit]) -> Method:
+    """A batch method; it is given the mean of the fit before, to start from."""
 
-
-def _ep(moments: Moments) -> Method:
-    def fit(prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[Snapshot]:
-        found = []
+    def follow(
+        prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]
+    ) -> list[Snapshot]:
+        found, near = [], prior.mean
         for size in sizes:
             start = time.perf_counter()
-            result = ep.fit(prior, X[:size], y[:size], moments=moments)
+            result = fit(prior, X[:size], y[:size], near)
             seconds = time.perf_counter() - start
-            found.append(Snapshot(result.posterior, 0, result.sweeps * size, seconds))
+            visited = result.sweeps * size if isinstance(result, ep.EPResult) else 0
+            found.append(Snapshot(result.posterior, 0, visited, seconds))
+            near = result.posterior.mean
         return found
 
-    return fit
+    return follow
 
 
 def _learner(schedule: Refresh, moments: Moments) -> Method:
@@ -80,11 +76,11 @@ def _learner(schedule: Refresh, moments: Moments) -> Method:
 
 _TWICE = Refresh.at(*methods.PAPER_REFRESH)
 METHODS: dict[str, Method] = {
-    methods.LAPLACE: _laplace,
+    methods.LAPLACE: _refitted(lambda prior, X, y, near: laplace.fit(prior, X, y, start=near)),
     methods.ADF: _learner(Refresh.never(), "exact"),
     methods.ADF_MACKAY: _learner(Refresh.never(), "mackay"),
-    methods.EP: _ep("exact"),
-    methods.EP_MACKAY: _ep("mackay"),
+    methods.EP: _refitted(lambda prior, X, y, _: ep.fit(prior, X, y)),
+    methods.EP_MACKAY: _refitted(lambda prior, X, y, _: ep.fit(prior, X, y, moments="mackay")),
     methods.FAB_COST: _learner(Refresh.geometric(), "exact"),
     methods.FAB_COST_TWICE: _learner(_TWICE, "exact"),
     methods.FAB_COST_PAPER: _learner(_TWICE, "mackay"),

@@ -151,8 +151,7 @@ def _draw_marginal(axes: Axes, point: Accuracy) -> None:
     for name in _SHOWN_MARGINALS:
         axes.plot(span, norm.pdf(span, *point.marginals[name]), label=name, **STYLES[name].line)
     axes.set_title(f"Intercept after {point.rows} impressions, {point.clicks:.0f} clicks")
-    axes.set_xlabel("weight")
-    axes.set_ylabel("posterior density")
+    axes.set(xlabel="weight", ylabel="posterior density")
     axes.legend(frameon=False)
 
 
@@ -164,7 +163,6 @@ def _draw_errors(axes: Axes, points: Sequence[Accuracy]) -> None:
     own = [point.sampler_error for point in points]
     axes.fill_between(rows, 0, own, color="#eeeeee", label="error of the reference itself")
     axes.set_title(f"Error of the mean, prior variance {points[0].prior_variance:g}")
-    axes.set_xlabel("impressions")
-    axes.set_ylabel("posterior sds (rms over weights)")
+    axes.set(xlabel="impressions", ylabel="posterior sds (rms over weights)")
     axes.set_ylim(bottom=min(own) / 2)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -12,11 +12,7 @@ from pathlib import Path
 
 from fabcost import __version__
 
-EXTRAS = {
-    "nuts": ("arviz", "nutpie"),
-    "reports": ("matplotlib", "pyarrow", "rich", "typer"),
-}
-
+EXTRAS = {"nuts": ("arviz", "nutpie"), "reports": ("matplotlib", "pyarrow", "rich", "typer")}
 _PACKAGES = ("numpy", "scipy", "numba", "nutpie", "matplotlib")
 
 
@@ -35,17 +31,12 @@ def require(extras: Mapping[str, tuple[str, ...]] = EXTRAS) -> None:
     fabcost.paper.engine.environment.MissingExtraError: no_such_package is missing: \
 pip install 'fabcost[nuts]'
     """
-    missing = {
-        extra: [name for name in names if find_spec(name) is None]
-        for extra, names in extras.items()
-    }
-    packages = [name for names in missing.values() for name in names]
-    if packages:
-        install = ",".join(extra for extra, names in missing.items() if names)
-        verb = "is" if len(packages) == 1 else "are"
-        raise MissingExtraError(
-            f"{' and '.join(packages)} {verb} missing: pip install 'fabcost[{install}]'"
-        )
+    packages = [(name, extra) for extra, names in extras.items() for name in names]
+    missing = {name: extra for name, extra in packages if find_spec(name) is None}
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        install = f"pip install 'fabcost[{','.join(dict.fromkeys(missing.values()))}]'"
+        raise MissingExtraError(f"{' and '.join(missing)} {verb} missing: {install}")
 
 
 def describe() -> dict[str, str]:

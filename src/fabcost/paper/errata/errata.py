@@ -15,7 +15,6 @@ HEADING = ("Erratum", "Printed", "Right", "How it shows", "What it changes", "Te
 class Erratum(NamedTuple):
     """One error: what is printed or programmed, what is right, and what the difference makes."""
 
-    number: int
     title: str
     printed: str
     right: str
@@ -27,7 +26,6 @@ class Erratum(NamedTuple):
 
 ERRATA = (
     Erratum(
-        number=1,
         title="The factor in B",
         printed="Equation 16 has 1/κ² in B.",
         right="κ², which the derivative of log Z gives and the notebooks use; so does "
@@ -41,7 +39,6 @@ ERRATA = (
         test="test_erratum_1_the_derivative_has_kappa_squared",
     ),
     Erratum(
-        number=2,
         title="Labels",
         printed="The outcomes are introduced as 0 and 1, which equation 3 needs.",
         right="The sites σ(yθᵀx) need −1 and +1. Here either is accepted, and −1/+1 is computed "
@@ -54,7 +51,6 @@ ERRATA = (
         test="test_erratum_2_zeros_tell_nothing",
     ),
     Erratum(
-        number=3,
         title="The prior in EP",
         printed="The notebooks' EP has no factor for the prior: every site begins as a copy of "
         "it, and what is replaced is gone.",
@@ -70,7 +66,6 @@ ERRATA = (
         test="test_erratum_3_a_prior_spread_over_the_sites_vanishes",
     ),
     Erratum(
-        number=4,
         title="The Laplace baseline",
         printed="The notebooks' Laplace bandit passes its fitted precision on as the next prior "
         "precision, and refits all rows around a mean of zero: rows are counted again at every "
@@ -89,7 +84,6 @@ ERRATA = (
         test="test_erratum_4_the_published_precision_runs_away",
     ),
     Erratum(
-        number=5,
         title="Widths in the posterior plots",
         printed="For Laplace the notebooks plot 1/√H_jj, the sd of a weight given all others.",
         right="The marginal sd √(H⁻¹)_jj, which is never smaller; fabcost.gaussian.Gaussian.sd "
@@ -102,7 +96,6 @@ ERRATA = (
         test="test_erratum_5_conditional_widths_are_too_small",
     ),
     Erratum(
-        number=6,
         title="Ties",
         printed="The notebooks' argmax over the pool takes the lowest index among equal scores.",
         right="Ties are decided at random (fabcost.bandit.pool.pool.Pool), so that the order of "
@@ -116,7 +109,6 @@ ERRATA = (
         test="test_erratum_6_ties_on_a_sorted_log_leak_the_labels",
     ),
     Erratum(
-        number=7,
         title="The newest impression",
         printed="The notebooks' Laplace fit uses rows [0:t] after writing row t: it is one "
         "impression behind.",
@@ -141,14 +133,14 @@ def rows() -> list[tuple[str, ...]]:
     """
     return [
         (
-            f"{each.number}. {each.title}",
+            f"{number}. {each.title}",
             each.printed,
             each.right,
             each.found,
             each.changes.format(**each.demonstration()),
             each.test,
         )
-        for each in ERRATA
+        for number, each in enumerate(ERRATA, start=1)
     ]
 
 

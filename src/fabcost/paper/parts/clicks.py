@@ -122,26 +122,17 @@ def _superior(part: Bandits) -> PaperClaim:
 
 def _equal_totals(part: Bandits) -> PaperClaim:
     totals = {policy: int(clicks[0, -1]) for policy, clicks in part.whole.clicks.items()}
-    verdict, reason = judged(
-        (
-            set(totals.values()) == {part.logged},
-            "reproduced",
-            "true of every policy that shows each impression once",
-        ),
-        (
-            True,
-            "not reproduced",
-            "totals differ, so some impression was not shown exactly once",
-        ),
-    )
+    equal = set(totals.values()) == {part.logged}
     return PaperClaim(
         where=_WHERE,
         claim="All algorithms finish the day with an equal cumulative reward",
         paper="equal, because the day's clicks are finite",
         measured=f"{part.logged:,} clicks in {int(part.whole.marks[-1]):,} impressions: "
         + ", ".join(f"{policy} {total:,}" for policy, total in totals.items()),
-        verdict=verdict,
-        reason=reason,
+        verdict="reproduced" if equal else "not reproduced",
+        reason="true of every policy that shows each impression once"
+        if equal
+        else "totals differ, so some impression was not shown exactly once",
         seconds=part.seconds[1],
     )
 
@@ -203,18 +194,15 @@ def draw_bandits(part: Bandits) -> Figure:
     clicks = part.replays.clicks
     for policy in _LABELS:
         _draw_band(panels[0, 0], part, average(clicks[policy]), policy)
-    panels[0, 0].set_title(f"All policies, {part.days} days")
-    panels[0, 0].set_ylabel("clicks so far")
+    panels[0, 0].set(title=f"All policies, {part.days} days", ylabel="clicks so far")
     _draw_whole_day(panels[1, 0], part)
     for (_, leads, gains), baseline in zip(panels, (PUBLISHED, CORRECT), strict=True):
-        for axes, compared in ((leads, difference), (gains, per_cent)):
+        for axes, compared, unit in ((leads, difference, "clicks"), (gains, per_cent, "per cent")):
             for policy in (OURS, PAPERS):
                 band = compared(clicks[policy], clicks[baseline])
                 _draw_band(axes, part, band, policy, edges=True)
             axes.axhline(0.0, color="black", linewidth=0.5)
-            axes.set_title(f"Beyond {_LABELS[baseline]}")
-        leads.set_ylabel("difference in clicks")
-        gains.set_ylabel("difference in per cent")
+            axes.set(title=f"Beyond {_LABELS[baseline]}", ylabel=f"difference in {unit}")
         _mark_the_papers_gain(gains)
         _limit(gains, part, baseline)
     for axes in panels.flat:
@@ -255,10 +243,8 @@ def _draw_whole_day(axes: Axes, part: Bandits) -> None:
         lead = clicks[PAPERS][0] - clicks[baseline][0]
         axes.plot(part.whole.marks, lead, **STYLES[baseline].line)
     axes.axhline(0.0, color="black", linewidth=0.5)
-    axes.set_xscale("log")
-    axes.set_xlim(min(_FIRST_SHOWN, last // 2), last)
-    axes.set_title(f"One day, all {last:,} impressions")
-    axes.set_ylabel("lead of the paper's FAB-COST")
+    axes.set(xscale="log", xlim=(min(_FIRST_SHOWN, last // 2), last))
+    axes.set(title=f"One day, all {last:,} impressions", ylabel="lead of the paper's FAB-COST")
 
 
 def _draw_band(axes: Axes, part: Bandits, band: Band, policy: str, *, edges: bool = False) -> None:

@@ -257,8 +257,7 @@ def _draw_errors(axes: Axes, curves: Curves, kind: Kind) -> None:
     slopes = [f"{method} {rate:.2f}".replace("-", "−") for method, rate in rates.items() if rate]
     text = "\n".join([f"slopes from {curves.fitted_from:,} on", *slopes])
     axes.text(0.03, 0.04, text, transform=axes.transAxes, fontsize=7)
-    axes.set_ylim(bottom=lowest)
-    axes.set_ylabel(_KINDS[kind])
+    axes.set(ylim=(lowest, None), ylabel=_KINDS[kind])
 
 
 def _draw_line(axes: Axes, at: npt.ArrayLike, errors: FloatArray, method: str) -> None:

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import costs as measure
 from fabcost.paper.measures.costs import AUTHORS_SWEEPS, FORMS, MOMENTS, TOLERANCE, Costs, Sweeps
-from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, Verdict, verdict_of
+from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, verdict_of
 from fabcost.paper.statistics import median_interval
 
 #: The paper's flops of one site over D³, and ours over D² (see `fabcost.paper.measures.costs`).
@@ -41,25 +41,20 @@ def claims(part: Costs) -> list[PaperClaim]:
     return [_speed_up(part), _flops(part), _cubic(part), _sweeps(part), _online(part)]
 
 
-def _graded(is_reproduced: bool, is_partly: bool) -> Verdict:
-    if is_reproduced:
-        return "reproduced"
-    return "partly" if is_partly else "not reproduced"
-
-
 def _speed_up(part: Costs) -> PaperClaim:
     """Reproduced within a factor of two of 75, partly if EP is at least ten times slower."""
     day, design = part.batches["day"], part.batches["authors"]
     ratio = day.ratio("matrix EP", "matrix ADF", AUTHORS_SWEEPS)
     other = design.ratio("matrix EP", "matrix ADF", AUTHORS_SWEEPS)
     ours = day.ratio("EP", "ADF", AUTHORS_SWEEPS)
+    near = 0.5 <= ratio.value / PAPERS_SPEED_UP <= 2.0
     return PaperClaim(
         where=_COST,
         claim="ADF in batch is much faster than EP",
         paper="a 75-fold speed-up recorded",
         measured=f"matrix form, {AUTHORS_SWEEPS} sweeps: {ratio} times with {day.weights} weights, "
         f"{other} with {design.weights}; rank-one form: {ours} times",
-        verdict=_graded(0.5 <= ratio.value / PAPERS_SPEED_UP <= 2.0, ratio.low >= 10.0),
+        verdict=verdict_of(near + (near or ratio.low >= 10.0), 2),
         reason="the day's ratio beside 75, to a factor of two; it belongs to the matrix form with "
         "its pseudo-inverses: in rank-one form one visit of EP costs as much as "
         f"{ours.value / AUTHORS_SWEEPS:.2f} updates of ADF, and only the sweeps remain",
@@ -81,7 +76,7 @@ def _flops(part: Costs) -> PaperClaim:
         paper=f"38/3 D³ against 4 D³ flops, a ratio of {EP_CUBIC / ADF_CUBIC:.2f}",
         measured=f"seconds for a site, EP over ADF: {matrix} in matrix form, {rank_one} in "
         "rank-one form",
-        verdict=_graded(matrix.low >= EP_CUBIC / ADF_CUBIC, matrix.low > 1.0),
+        verdict=verdict_of((matrix.low > 1.0) + (matrix.low >= EP_CUBIC / ADF_CUBIC), 2),
         reason=f"EP's site takes {matrix.value:.1f} updates of ADF in matrix form, where "
         "pseudo-inverses cost more than their flops; but a site touches one direction only, so "
         f"that 6 D² flops do for either method, {fewer[0]:.0f} and {fewer[1]:.0f} times fewer with "
@@ -105,7 +100,7 @@ def _cubic(part: Costs) -> PaperClaim:
         paper="cubic for matrix products and for inversions",
         measured=f"exponent of D between {growth.sizes[0]} and {growth.sizes[-1]}: matrix form "
         f"ADF {adf}, EP {ep}; rank-one form ADF {ours[0]}, EP {ours[1]}",
-        verdict=_graded(max(adf.low, ep.low) <= 3.0, False),
+        verdict=verdict_of(max(adf.low, ep.low) <= 3.0, 1),
         reason="an upper bound, which small matrices do not reach yet; the exponents of the "
         f"rank-one form, {max(each.value for each in ours):.2f} at most, are to be compared with "
         "2, because the cube is the matrices' and not the methods'",
@@ -123,8 +118,8 @@ def _sweeps(part: Costs) -> PaperClaim:
     shares = {
         case: float(np.mean((each > 0) & (each <= _ENOUGH_SWEEPS))) for case, each in needed.items()
     }
-    usual = {case: share >= _USUALLY for case, share in shares.items()}
-    papers = [usual[design, "mackay"] for design in part.sweeps]
+    usual = [share >= _USUALLY for share in shares.values()]
+    papers = [shares[design, "mackay"] >= _USUALLY for design in part.sweeps]
     restless = sum(int((needed[design, "mackay"] == 0).sum()) for design in part.sweeps)
     texts = [
         " and ".join(
@@ -138,7 +133,7 @@ def _sweeps(part: Costs) -> PaperClaim:
         claim="EP usually converges after 3 to 4 sweeps",
         paper="3–4 sweeps, in the literature and in the authors' experiments",
         measured=f"{_ENOUGH_SWEEPS} sweeps do in this share of cases: {'; '.join(texts)}",
-        verdict=_graded(all(papers), any(usual.values())),
+        verdict=verdict_of(any(usual) + all(papers), 2),
         reason=f"converged means within {TOLERANCE:g} posterior sds of where EP ends, 'usually' in "
         f"three of four cases; exact moments take most sweeps on {_slowest(part)}, and MacKay's "
         f"moments never come to rest in {restless} cases",
@@ -232,10 +227,8 @@ def _draw_forms(axes: Axes, part: Costs) -> None:
             label=f"{_TITLES[design]}, {batch.weights} weights",
             **_POINTS[design],
         )
-    axes.set_xscale("log")
     axes.set_yticks(places, FORMS)
-    axes.set_title("One update or visit")
-    axes.set_xlabel("microseconds")
+    axes.set(title="One update or visit", xlabel="microseconds", xscale="log")
     axes.legend(frameon=False, fontsize=7)
 
 
@@ -249,25 +242,20 @@ def _draw_sweeps(axes: Axes, sweeps: Sweeps) -> None:
         shown = np.where(line > _LEAST_ERROR, line, np.nan)
         axes.semilogy(count, shown, color=grey, marker=marker, markersize=3, label=f"{size:,}")
     axes.axhline(TOLERANCE, color="black", linewidth=0.8, linestyle=(0, (1, 2)))
-    axes.set_title("EP on the day, exact moments")
-    axes.set_xlabel("sweeps")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(title="EP on the day, exact moments", xlabel="sweeps")
     axes.set_ylabel("distance from its end, posterior sds")
     axes.legend(title="impressions", loc="lower left", fontsize=6, title_fontsize=6, frameon=False)
 
 
 def _draw_online(axes: Axes, part: Costs) -> None:
     for form, rounds in part.online.seconds.items():
-        milliseconds = 1e3 * np.median(rounds, axis=0)
-        axes.loglog(
-            part.online.sizes, milliseconds, label=form, markersize=4, **STYLES[form].points
-        )
+        style, milliseconds = STYLES[form].points, 1e3 * np.median(rounds, axis=0)
+        axes.loglog(part.online.sizes, milliseconds, label=form, markersize=4, **style)
     ends = part.online.sizes[0], part.online.sizes[-1]
     axes.set_xticks(ends, [f"{size:,}" for size in ends])
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_title("One online update")
-    axes.set_xlabel("impressions in all, τ + m")
-    axes.set_ylabel("milliseconds")
+    axes.set(title="One online update", xlabel="impressions in all, τ + m", ylabel="milliseconds")
     axes.legend(frameon=False, fontsize=7)
 
 

@@ -191,11 +191,9 @@ def _draw_panel(
     for name, marginal in marginals.items():
         style = _THIN if name == _CONDITIONAL else {**STYLES[name].line, "linewidth": 1.4}
         axes.plot(at, norm.pdf(at, *marginal), label=name, **style)
-    axes.set_xlim(low, high)
-    axes.set_ylim(0.0, 1.55 * float(norm.pdf(0.0, scale=truth.sd[0])))
-    axes.set_title(f"{truth.rows:,} impressions, {truth.clicks:,} clicks")
-    axes.set_xlabel("intercept")
-    axes.set_yticks([])
+    axes.set(title=f"{truth.rows:,} impressions, {truth.clicks:,} clicks", xlabel="intercept")
+    highest = 1.55 * norm.pdf(0.0, scale=truth.sd[0])
+    axes.set(xlim=(low, high), ylim=(0.0, highest), yticks=[])
     outside = [
         f"{name}: {mean:.1f} ± {sd:.1f}"
         for name, (mean, sd) in marginals.items()
