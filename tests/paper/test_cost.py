@@ -28,7 +28,7 @@ from fabcost.paper.measures.costs import (
 )
 from fabcost.paper.parts.costs import claims, draw_cost
 from fabcost.paper.parts.part import PaperClaim, Picture, Plot
-from fabcost.paper.statistics import exponent, median_interval
+from fabcost.paper.statistics import median_interval
 
 TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
 SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}
@@ -135,9 +135,9 @@ def test_interval_of_the_median_covers_it() -> None:
 
 
 def test_slope_is_the_exponent() -> None:
-    sizes = (2.0, 6.0, 20.0)
+    sizes = (2, 6, 20)
     rounds = np.array([[0.3 * size**1.7 for size in sizes]] * 3)
-    assert exponent(sizes, rounds).value == pytest.approx(1.7)
+    assert Growth(sizes, {"EP": rounds}, 1.0).exponent("EP").value == pytest.approx(1.7)
 
 
 def costs(

@@ -72,11 +72,6 @@ def median_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     )
 
 
-def exponent(sizes: Sequence[float], rounds: FloatArray) -> Interval:
-    """The p of seconds ∝ sizeᵖ: least squares on the logarithms of each round, their median."""
-    return median_interval(np.polyfit(np.log(sizes), np.log(rounds).T, 1)[0])
-
-
 def rate(
     sizes: Sequence[int], errors: FloatArray, noise: FloatArray, *, fitted_from: int
 ) -> Interval | None:

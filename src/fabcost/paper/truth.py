@@ -26,7 +26,6 @@ class Truth:
     mean_error: FloatArray  # standard errors, in the units of the weights
     variance_error: FloatArray
     ess: float  # of the importance weights; control variates make the errors smaller than it says
-    draws: int
 
 
 def sample(
@@ -162,5 +161,4 @@ def _moments(q: Gaussian, ratio: LogRatio, z: FloatArray) -> Truth:
         mean_error=q.sd * mean_error,
         variance_error=q.sd**2 * (second_error.diagonal() + 2.0 * np.abs(mean) * mean_error),
         ess=ess,
-        draws=2 * z.shape[0],
     )

@@ -9,8 +9,6 @@ from fabcost.paper.engine.units import Result
 from fabcost.paper.errata import demonstrations
 from fabcost.paper.errata.demonstrations import Shown
 
-HEADING = ("Erratum", "Printed", "Right", "How it shows", "What it changes", "Test")
-
 
 class Erratum(NamedTuple):
     """One error: what is printed or programmed, what is right, and what the difference makes."""
@@ -21,7 +19,6 @@ class Erratum(NamedTuple):
     found: str  # by which check, so that it can be found again
     demonstration: Callable[[], Shown]
     changes: str  # what it showed, with a place for each of its numbers
-    test: str  # that demonstrates it
 
 
 ERRATA = (
@@ -36,7 +33,6 @@ ERRATA = (
         "by κ², {numerical:.4f} by finite differences and {printed:.4f} as printed. The variance "
         "after the click would be {variance_printed:.2f} instead of {variance_right:.2f}: as "
         "printed, the update can make a variance negative.",
-        test="test_erratum_1_the_derivative_has_kappa_squared",
     ),
     Erratum(
         title="Labels",
@@ -48,7 +44,6 @@ ERRATA = (
         changes="Where {clicked:.1%} of 2,000 simulated impressions are clicked, the paper's "
         "filtering predicts {predicted:.1%} with labels −1 and +1, and {predicted_from_zeros:.1%} "
         "with 0 and 1: a non-click tells it nothing.",
-        test="test_erratum_2_zeros_tell_nothing",
     ),
     Erratum(
         title="The prior in EP",
@@ -63,7 +58,6 @@ ERRATA = (
         "100 and 0.1 lead to posterior means that are {kept:.1f} sds apart when the prior is kept, "
         "and {spread:.1f} sds apart when it is spread over the sites: the posterior does not "
         "depend on the prior. This matters most when data are few.",
-        test="test_erratum_3_a_prior_spread_over_the_sites_vanishes",
     ),
     Erratum(
         title="The Laplace baseline",
@@ -81,7 +75,6 @@ ERRATA = (
         "{growth_correct:.2f}. At 400 it is {excess:.0f} times too high, and the weights have "
         "{weights_left:.1%} of their length. The paper's gain in clicks is measured against this "
         "baseline; the reproduction measures it against both.",
-        test="test_erratum_4_the_published_precision_runs_away",
     ),
     Erratum(
         title="Widths in the posterior plots",
@@ -93,7 +86,6 @@ ERRATA = (
         changes="On 2,000 impressions of the simulated day of car adverts the conditional width is "
         "{smallest:.1%} to {largest:.1%} of the marginal one, depending on the weight. Part of the "
         "width that Laplace seems to miss is this difference.",
-        test="test_erratum_5_conditional_widths_are_too_small",
     ),
     Erratum(
         title="Ties",
@@ -106,7 +98,6 @@ ERRATA = (
         changes="On a log of 1,000 impressions, clicks first, whose features tell nothing, "
         "Thompson sampling has {lowest} clicks in 100 rounds with ties to the lowest index, and "
         "{at_random} with ties at random; {expected:.0f} are expected of any policy.",
-        test="test_erratum_6_ties_on_a_sorted_log_leak_the_labels",
     ),
     Erratum(
         title="The newest impression",
@@ -118,13 +109,12 @@ ERRATA = (
         demonstration=demonstrations.newest,
         changes="Turning the newest of 20 outcomes round moves the published fit by "
         "{published:.1f} sds and the correct one by {correct:.1f}.",
-        test="test_erratum_7_the_newest_outcome_is_left_out",
     ),
 )
 
 
 def rows() -> list[tuple[str, ...]]:
-    """The errata as rows under `HEADING`, for the report; runs the demonstrations.
+    """The errata as rows of texts; runs the demonstrations.
 
     Examples
     --------
@@ -138,7 +128,6 @@ def rows() -> list[tuple[str, ...]]:
             each.right,
             each.found,
             each.changes.format(**each.demonstration()),
-            each.test,
         )
         for number, each in enumerate(ERRATA, start=1)
     ]

@@ -32,7 +32,7 @@ from fabcost.paper.designs import DESIGNS, Dataset
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import printed
-from fabcost.paper.statistics import Interval, exponent, median_interval
+from fabcost.paper.statistics import Interval, median_interval
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.
@@ -72,8 +72,9 @@ class Growth:
     took: float
 
     def exponent(self, form: str) -> Interval:
-        """The p of seconds ∝ sizeᵖ."""
-        return exponent(self.sizes, self.seconds[form])
+        """The p of seconds ∝ sizeᵖ: least squares on the logarithms of each round, their median."""
+        slopes, _ = np.polyfit(np.log(self.sizes), np.log(self.seconds[form]).T, 1)
+        return median_interval(slopes)
 
 
 @dataclass(frozen=True, eq=False)

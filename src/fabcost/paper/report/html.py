@@ -17,7 +17,7 @@ from fabcost.paper.report.wording import duration, typeset
 _LARGEST_SVG = 600_000  # bytes; beyond it a PNG is the smaller one
 # Columns of the tables and their widths in per cent.
 _CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
-_ERRATA = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
+ERRATUM = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
 _CHANGES = {"Subject": 16, "Here": 38, "Measured": 46}
 
 
@@ -67,7 +67,7 @@ def render(report: ReproductionReport) -> str:
         settings=_list(report.settings.items()),
         claims=_claims(report.sections),
         sections="\n".join(map(_section, report.sections)),
-        errata=_table(errata, _ERRATA, report.errata),
+        errata=_table(errata, ERRATUM, report.errata),
         changes=_table("Changes, and what they give in this run", _CHANGES, report.changes),
     )
 
