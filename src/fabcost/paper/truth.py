@@ -59,16 +59,11 @@ def sample(
     rows, labels = as_impressions(X, y, prior.dimension)
     q = ep.fit(prior, rows, labels).posterior
     ratio = LogRatio.of(prior, rows, labels, q)
-    z = _proposals(draws // 2, prior.dimension, rng)
-    return _moments(q, ratio, z)
-
-
-def _proposals(pairs: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """One member of each pair, in the coordinates z of θ = μ + R z."""
-    z = rng.standard_normal((pairs, dimension))
-    tails = round(_TAIL_SHARE * pairs)
+    # One member of each pair, in the coordinates z of θ = μ + R z.
+    z = rng.standard_normal((draws // 2, prior.dimension))
+    tails = round(_TAIL_SHARE * len(z))
     z[:tails] *= np.sqrt(_TAIL_FREEDOM / rng.chisquare(_TAIL_FREEDOM, tails))[:, None]
-    return z
+    return _moments(q, ratio, z)
 
 
 def _gaussian_share(z: FloatArray) -> FloatArray:

@@ -106,11 +106,6 @@ class Bandits:
         """How many days were replayed."""
         return int(self.replays.clicks[CORRECT].shape[0])
 
-    @property
-    def is_whole_day(self) -> bool:
-        """Whether the day that was played to its end is longer than the replays."""
-        return int(self.whole.marks[-1]) > self.rounds
-
     def final(self, policy: str) -> FloatArray:
         """Clicks at the last round, days × 1."""
         return self.replays.clicks[policy][:, -1:]

@@ -139,9 +139,9 @@ def _equal_totals(part: Bandits) -> PaperClaim:
 
 def _growing(part: Bandits) -> PaperClaim:
     lead = part.whole.clicks[PAPERS][0] - part.whole.clicks[CORRECT][0]
-    top = int(np.argmax(lead))
+    top, end = int(np.argmax(lead)), int(part.whole.marks[-1])
     reason = "a replay of finitely many impressions must end in equal totals"
-    if not part.is_whole_day:
+    if end <= part.rounds:
         reason += (
             f"; at this scale the day is cut to {part.rounds:,} impressions, so that the lead is "
             "trivial and says nothing about the claim"
@@ -151,8 +151,8 @@ def _growing(part: Bandits) -> PaperClaim:
         claim="Online the difference in clicks would grow, not vanish as at the end of the replay",
         paper="expected to increase over time",
         measured=f"in the replay the lead over a correct Laplace is at most {lead[top]:+,.0f} "
-        f"clicks, after {int(part.whole.marks[top]):,} of {int(part.whole.marks[-1]):,} "
-        f"impressions, and {lead[-1]:+,.0f} at the end",
+        f"clicks, after {int(part.whole.marks[top]):,} of {end:,} impressions, and "
+        f"{lead[-1]:+,.0f} at the end",
         verdict="not testable",
         reason=reason,
         seconds=part.seconds[1],

@@ -52,6 +52,7 @@ class ReproductionReport:
 
 def render(report: ReproductionReport) -> str:
     """The page as text."""
+    claims = "The paper’s claims beside what this run measured"
     errata = "What is printed, what is right, and what it changes"
     return Template(_file("page.html")).substitute(
         style=_file("style.css").strip(),
@@ -65,7 +66,7 @@ def render(report: ReproductionReport) -> str:
             for each in report.sections
         ),
         settings=_list(report.settings.items()),
-        claims=_claims(report.sections),
+        claims=_framed(claims, _CLAIMS, "\n".join(map(_claims_of, report.sections))),
         sections="\n".join(map(_section, report.sections)),
         errata=_table(errata, ERRATUM, report.errata),
         changes=_table("Changes, and what they give in this run", _CHANGES, report.changes),
@@ -92,11 +93,6 @@ def _tally(claims: Iterable[PaperClaim]) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     return f'<span class="verdict {verdict.replace(" ", "-")}">{escape(verdict)}</span>'
-
-
-def _claims(sections: Iterable[Section]) -> str:
-    bodies = "\n".join(map(_claims_of, sections))
-    return _framed("The paper’s claims beside what this run measured", _CLAIMS, bodies)
 
 
 def _claims_of(section: Section) -> str:
