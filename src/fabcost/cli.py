@@ -208,14 +208,14 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay`."""
     from rich.progress import Progress
 
-    from fabcost.paper.data import file
+    from fabcost.paper import designs, parquet
 
     try:
-        file.check_new(out, force=force)
-        impressions = file.simulate(design, rows, seed)
+        parquet.check_new(out, force=force)
+        impressions = designs.simulate(design, rows, seed)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
-            file.write(
+            parquet.write(
                 impressions,
                 out,
                 design=design,

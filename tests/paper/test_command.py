@@ -27,7 +27,7 @@ from fabcost.cli import application
 from fabcost.paper import contents, reproduction
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report.parts import Change, PaperClaim, Part, Plot, Verdict
+from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, Verdict
 from tests.paper import pieces
 
 TINY = Scale(

@@ -16,19 +16,23 @@ weights:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.inference.sites import Carried, Sites
 from fabcost.offline.methods import PRIOR_VARIANCE
-from fabcost.paper.data.designs import DESIGNS, Dataset
-from fabcost.paper.engine.units import Result
+from fabcost.paper.designs import DESIGNS, Dataset
+from fabcost.paper.engine.scales import Scale
+from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.errata import printed
+from fabcost.paper.statistics import Interval, median_interval
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.
@@ -36,11 +40,102 @@ FORMS = ("matrix ADF", "matrix EP", "ADF, MacKay", "EP, MacKay", "ADF", "EP")
 MOMENTS: tuple[Moments, ...] = ("exact", "mackay")
 #: Sweeps of EP as the authors ran it.
 AUTHORS_SWEEPS = 4
-MOST_SWEEPS = 30
+#: Distance in posterior sds from where EP ends, within which it counts as converged.
+TOLERANCE = 0.01
 
+_MOST_SWEEPS = 30
+_REPEATS = 9
 _SHORTEST = 0.01  # seconds of work below which one reading of the clock is too coarse
 
 Action = Callable[[], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Seconds of one update or visit, for each form, in rounds; ``weights`` is D."""
+
+    weights: int
+    seconds: Mapping[str, FloatArray]
+    took: float
+
+    def ratio(self, over: str, under: str, times: float = 1.0) -> Interval:
+        """How many times longer the first takes, its seconds taken ``times``, in each round."""
+        return median_interval(times * self.seconds[over] / self.seconds[under])
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Seconds (rounds × sizes) of some forms as something grows."""
+
+    sizes: Sequence[int]
+    seconds: Mapping[str, FloatArray]
+    took: float
+
+    def exponent(self, form: str) -> Interval:
+        """The p of seconds ∝ sizeᵖ: least squares on the logarithms of each round, their median."""
+        slopes, _ = np.polyfit(np.log(self.sizes), np.log(self.seconds[form]).T, 1)
+        return median_interval(slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """Distance from where EP ends (streams × sizes × sweeps), for each kind of moments.
+
+    Examples
+    --------
+    >>> Sweeps((9,), {"exact": np.array([[[1.0, 0.1, 0.001, 0.0, 0.0, 0.0]]])}, 0.1).needed("exact")
+    array([[3]])
+    """
+
+    sizes: Sequence[int]
+    errors: Mapping[str, FloatArray]
+    took: float
+
+    def needed(self, moments: str) -> npt.NDArray[np.intp]:
+        """Sweeps after which the distance stays within `TOLERANCE`; 0 where none does.
+
+        Where only the second half of the sweeps is near the last, that is not a place of rest.
+        """
+        errors = self.errors[moments]
+        moving = ~(errors <= TOLERANCE)
+        last_move = np.where(moving.any(-1), errors.shape[-1] - moving[..., ::-1].argmax(-1), 0)
+        return np.where(last_move < errors.shape[-1] // 2, last_move + 1, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Everything that the figures and claims of the costs are made of."""
+
+    batches: Mapping[str, Batch]
+    sweeps: Mapping[str, Sweeps]
+    online: Growth
+    weights: Growth
+
+
+def units(scale: Scale, seed: int) -> list[Unit]:
+    """One for each data set, kind of growth, and stream of EP's sweeps."""
+    settings = {"repeats": _REPEATS, "seed": seed}
+    rows = {**settings, "rows": scale.timed_rows}
+    online = {**rows, "arriving": min(1_000, scale.timed_rows // 10), "sizes": 5}
+    weights = {**settings, "widths": [48, 96, 192], "few": 1}
+    long = 4.0 + 2e-5 * scale.timed_rows
+    timed = [
+        Unit(f"cost-batch-{each}", measure_batch, {**rows, "design": each, "few": 80}, long, True)
+        for each in DESIGNS
+    ]
+    timed.append(Unit("cost-online", measure_online, online, 0.5 * long, alone=True))
+    timed.append(Unit("cost-weights", measure_weights, weights, 4.0, alone=True))
+    sizes = [*scale.convergence_sizes]
+    return timed + [
+        Unit(
+            f"cost-sweeps-{design}-{stream}",
+            measure_sweeps,
+            {"design": design, "sizes": sizes, "seed": 1_000 * seed + stream},
+            weight=2 * _MOST_SWEEPS * sum(sizes) * 5e-7,
+        )
+        for design in DESIGNS
+        for stream in range(scale.streams)
+    ]
 
 
 def in_turn(actions: Sequence[Action], *, repeats: int) -> FloatArray:
@@ -161,23 +256,46 @@ def measure_sweeps(design: str, sizes: list[int], seed: int) -> Result:
     The largest over weights, of the error of the mean and of the relative error of the sd.
     """
     data = DESIGNS[design](max(sizes), seed=seed)
-    errors = [[_errors(data, size, moments) for size in sizes] for moments in MOMENTS]
+    errors = [[_distances(data, size, moments) for size in sizes] for moments in MOMENTS]
     return {"errors": np.array(errors)}
 
 
-def _errors(data: Dataset, size: int, moments: Moments) -> FloatArray:
+def _distances(data: Dataset, size: int, moments: Moments) -> FloatArray:
     X, signed = data.X[:size], _signed(data.y[:size])
     belief = Carried.of(Gaussian.isotropic(data.theta.size, variance=PRIOR_VARIANCE))
     sites = Sites.flat(size)
-    means, sds = [], []
-    for _ in range(MOST_SWEEPS):
+    means, sds = np.empty((2, _MOST_SWEEPS, data.theta.size))
+    for sweep in range(_MOST_SWEEPS):
         _sweep_once(belief, X, signed, sites, moments)
-        means.append(belief.mean.copy())
-        sds.append(np.sqrt((belief.root**2).sum(axis=1)))
-    return _distances(np.array(means), np.array(sds))
-
-
-def _distances(means: FloatArray, sds: FloatArray) -> FloatArray:
-    shifts = np.abs(means - means[-1]) / sds[-1]
-    widths = np.abs(sds / sds[-1] - 1.0)
+        means[sweep], sds[sweep] = belief.mean, np.sqrt((belief.root**2).sum(axis=1))
+    shifts, widths = np.abs(means - means[-1]) / sds[-1], np.abs(sds / sds[-1] - 1.0)
     return np.asarray(np.maximum(shifts, widths).max(axis=1))
+
+
+def gather(scale: Scale, results: Mapping[str, Result]) -> Costs:
+    """The costs from the results of their `units`."""
+    online, weights = results["cost-online"], results["cost-weights"]
+    batches = {design: results[f"cost-batch-{design}"] for design in DESIGNS}
+    return Costs(
+        {
+            name: Batch(each["weights"], _timed(each), each["seconds"])
+            for name, each in batches.items()
+        },
+        {design: _sweeps(scale, design, results) for design in DESIGNS},
+        Growth(online["total"].tolist(), _timed(online, ("ADF", "EP")), online["seconds"]),
+        Growth(weights["widths"], _timed(weights), weights["seconds"]),
+    )
+
+
+def _timed(result: Result, forms: Sequence[str] = FORMS) -> dict[str, FloatArray]:
+    return {form: result["rounds"][:, place] for place, form in enumerate(forms)}
+
+
+def _sweeps(scale: Scale, design: str, results: Mapping[str, Result]) -> Sweeps:
+    streams = [results[f"cost-sweeps-{design}-{stream}"] for stream in range(scale.streams)]
+    errors = np.array([stream["errors"] for stream in streams])
+    return Sweeps(
+        scale.convergence_sizes,
+        {moments: errors[:, place] for place, moments in enumerate(MOMENTS)},
+        sum(stream["seconds"] for stream in streams),
+    )

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference import ep
-from fabcost.paper.truth.ratio import LogRatio
+from fabcost.paper.log_ratio import LogRatio
 
 _TAIL_SHARE = 0.3
 _TAIL_FREEDOM = 6.0
@@ -19,27 +19,13 @@ _FEWEST = 200
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Moments of the posterior and how well they are known.
+    """Moments of the posterior and how well they are known."""
 
-    Attributes
-    ----------
-    mean, covariance
-        Of the weights.
-    mean_error, variance_error
-        Standard error of each weight's mean and variance, in the units of the weights.
-    ess
-        Effective sample size of the importance weights; with the control variates the errors
-        are smaller than those of so many independent draws.
-    draws
-        How many there were.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # of each weight
     covariance: FloatArray
-    mean_error: FloatArray
+    mean_error: FloatArray  # standard errors, in the units of the weights
     variance_error: FloatArray
-    ess: float
-    draws: int
+    ess: float  # of the importance weights; control variates make the errors smaller than it says
 
 
 def sample(
@@ -54,16 +40,7 @@ def sample(
     left to chance is about :math:`e^L - 1 - L`: the noise falls with the data as fast as the
     error of EP itself.
 
-    Parameters
-    ----------
-    prior
-        The belief before the data.
-    X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans.
-    draws
-        Rounded down to a whole number of pairs.
-    rng
-        The same state gives the same truth.
+    Outcomes are 0/1, −1/+1 or booleans; ``draws`` is rounded down to a whole number of pairs.
 
     References
     ----------
@@ -82,16 +59,11 @@ def sample(
     rows, labels = as_impressions(X, y, prior.dimension)
     q = ep.fit(prior, rows, labels).posterior
     ratio = LogRatio.of(prior, rows, labels, q)
-    z = _proposals(draws // 2, prior.dimension, rng)
-    return _moments(q, ratio, z)
-
-
-def _proposals(pairs: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """One member of each pair, in the coordinates z of θ = μ + R z."""
-    z = rng.standard_normal((pairs, dimension))
-    tails = round(_TAIL_SHARE * pairs)
+    # One member of each pair, in the coordinates z of θ = μ + R z.
+    z = rng.standard_normal((draws // 2, prior.dimension))
+    tails = round(_TAIL_SHARE * len(z))
     z[:tails] *= np.sqrt(_TAIL_FREEDOM / rng.chisquare(_TAIL_FREEDOM, tails))[:, None]
-    return z
+    return _moments(q, ratio, z)
 
 
 def _gaussian_share(z: FloatArray) -> FloatArray:
@@ -184,5 +156,4 @@ def _moments(q: Gaussian, ratio: LogRatio, z: FloatArray) -> Truth:
         mean_error=q.sd * mean_error,
         variance_error=q.sd**2 * (second_error.diagonal() + 2.0 * np.abs(mean) * mean_error),
         ess=ess,
-        draws=2 * z.shape[0],
     )

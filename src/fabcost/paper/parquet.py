@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from fabcost import __version__
-from fabcost.paper.data.designs import DESIGNS, Dataset
+from fabcost.paper.designs import Dataset
 
 REWARD = "clicked"
 
 _ROWS_AT_ONCE = 65_536
-
-
-def simulate(design: str, rows: int, seed: int) -> Dataset:
-    """The impressions of a design by its name."""
-    if design not in DESIGNS:
-        raise ValueError(f"design is {design!r} but must be one of {', '.join(DESIGNS)}")
-    return DESIGNS[design](rows, seed=seed)
 
 
 def write(
@@ -49,7 +41,10 @@ def write(
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with pyarrow.parquet.ParquetWriter(unfinished, schema) as file:
-            for table in _tables(impressions, schema):
+            for start in range(0, impressions.y.size, _ROWS_AT_ONCE):
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                columns = [*impressions.X[rows, 1:].T, impressions.y[rows] == 1.0]
+                table = pa.table([pa.array(each) for each in columns], schema=schema)
                 file.write_table(table)
                 if advance is not None:
                     advance(table.num_rows)
@@ -64,10 +59,3 @@ def check_new(path: Path, *, force: bool = False) -> None:
         raise ValueError(f"{path} must end in .parquet")
     if path.exists() and not force:
         raise ValueError(f"{path} exists but is only overwritten with --force")
-
-
-def _tables(impressions: Dataset, schema: Any) -> Iterator[Any]:
-    for start in range(0, impressions.y.size, _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        columns = [*impressions.X[rows, 1:].T, impressions.y[rows] == 1.0]
-        yield pa.table([pa.array(each) for each in columns], schema=schema)

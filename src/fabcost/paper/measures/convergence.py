@@ -11,12 +11,12 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.offline.methods import EP, EP_MACKAY, LAPLACE, PRIOR_VARIANCE
-from fabcost.paper.data.designs import Dataset, authors_design, day
+from fabcost.paper.designs import Dataset, authors_design, day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.snapshots import BATCH_METHODS, METHODS, Snapshot, take
+from fabcost.paper.snapshots import BATCH_METHODS, METHODS, take
 from fabcost.paper.statistics import Interval, rate, rms
-from fabcost.paper.truth.posterior import Truth, sample
+from fabcost.paper.truth import Truth, sample
 
 #: The error of the mean and of the variance, in the units of the weights and of the posterior.
 Kind = Literal["mean", "variance", "mean_in_sds", "variance_relative"]
@@ -102,40 +102,33 @@ class Convergence:
 
 def units(scale: Scale, seed: int) -> list[Unit]:
     """One for each stream of each data set, and one that measures seconds."""
-    return [
-        unit for name in DATA for unit in (*_streams(scale, name, seed), _clock(scale, name, seed))
-    ]
+    return [unit for name in DATA for unit in _units(name, scale, seed)]
 
 
-def _streams(scale: Scale, name: str, seed: int) -> list[Unit]:
-    sizes = list(scale.convergence_sizes)
+def _units(name: str, scale: Scale, seed: int) -> list[Unit]:
+    sizes, place = list(scale.convergence_sizes), list(DATA).index(name)
     draws = scale.truth_draws if name == "day" else scale.truth_draws // 4
-    cost = 3.0 + sizes[-1] * draws * 6e-9
-    return [
+    seeds = [
+        int(np.random.SeedSequence([seed, place, stream]).generate_state(1)[0])
+        for stream in range(scale.streams)
+    ]
+    streams = [
         Unit(
             f"convergence-{name}-{stream}",
             measure_errors,
-            {"name": name, "sizes": sizes, "draws": draws}
-            | {"seed": _stream_seed(seed, name, stream)},
-            cost,
+            {"name": name, "sizes": sizes, "draws": draws, "seed": own},
+            3.0 + sizes[-1] * draws * 6e-9,
         )
-        for stream in range(scale.streams)
+        for stream, own in enumerate(seeds)
     ]
-
-
-def _clock(scale: Scale, name: str, seed: int) -> Unit:
-    sizes = list(scale.convergence_sizes)
-    arguments = {"name": name, "sizes": sizes, "batch": scale.ep_batch}
-    runs = sizes[-1] ** 2 / (2.0 * scale.ep_batch)
-    arguments["seed"] = _stream_seed(seed, name, 0)
-    return Unit(
-        f"convergence-{name}-seconds", measure_seconds, arguments, 0.5 + 5e-6 * runs, alone=True
+    clock = Unit(
+        f"convergence-{name}-seconds",
+        measure_seconds,
+        {"name": name, "sizes": sizes, "batch": scale.ep_batch, "seed": seeds[0]},
+        0.5 + 2.5e-6 * sizes[-1] ** 2 / scale.ep_batch,
+        alone=True,
     )
-
-
-def _stream_seed(seed: int, name: str, stream: int) -> int:
-    kind = list(DATA).index(name)
-    return int(np.random.SeedSequence([seed, kind, stream]).generate_state(1)[0])
+    return [*streams, clock]
 
 
 def measure_errors(name: str, sizes: list[int], draws: int, seed: int) -> Result:
@@ -143,8 +136,9 @@ def measure_errors(name: str, sizes: list[int], draws: int, seed: int) -> Result
     data = DATA[name](sizes[-1], seed=seed)
     truths = [_truth(data, size, draws, seed) for size in sizes]
     found = {method: take(method, data.X, data.y, sizes) for method in METHODS}
-    errors = np.array([[*map(_errors, each, truths)] for each in found.values()])
-    noise = np.array([_noise(truth) for truth in truths])
+    pairs = [zip(each, truths, strict=True) for each in found.values()]
+    errors = np.array([[_errors(each.posterior, truth) for each, truth in row] for row in pairs])
+    noise = np.array([_sizes(each.mean_error, each.variance_error, each) for each in truths])
     return {
         "dimension": data.X.shape[1],
         "methods": list(found),
@@ -163,17 +157,16 @@ def _truth(data: Dataset, size: int, draws: int, seed: int) -> Truth:
     return sample(prior, data.X[:size], data.y[:size], draws=max(draws, few), rng=rng)
 
 
-def _errors(snapshot: Snapshot, truth: Truth) -> list[float]:
-    variance = truth.covariance.diagonal()
-    away = snapshot.posterior.mean - truth.mean
-    excess = snapshot.posterior.sd**2 - variance
-    return [rms(away), rms(excess), rms(away / np.sqrt(variance)), rms(excess / variance)]
+def _errors(belief: Gaussian, truth: Truth) -> list[float]:
+    excess = belief.sd**2 - truth.covariance.diagonal()
+    return _sizes(belief.mean - truth.mean, excess, truth)
 
 
-def _noise(truth: Truth) -> list[float]:
+def _sizes(of_mean: FloatArray, of_variance: FloatArray, truth: Truth) -> list[float]:
+    """The `KINDS` of errors of these, rms over the weights."""
     variance = truth.covariance.diagonal()
-    relative = truth.mean_error / np.sqrt(variance), truth.variance_error / variance
-    return [rms(each) for each in (truth.mean_error, truth.variance_error, *relative)]
+    relative = of_mean / np.sqrt(variance), of_variance / variance
+    return [rms(each) for each in (of_mean, of_variance, *relative)]
 
 
 def measure_seconds(name: str, sizes: list[int], batch: int, seed: int) -> Result:
@@ -185,21 +178,13 @@ def measure_seconds(name: str, sizes: list[int], batch: int, seed: int) -> Resul
     elapsed = []
     for method in METHODS:
         take(method, data.X, data.y, sizes[:1])  # compiles what it needs
-        if method in BATCH_METHODS:
-            elapsed.append(_again_and_again(method, data, sizes, batch))
-        else:
-            elapsed.append([each.seconds for each in take(method, data.X, data.y, sizes)])
+        again = set(range(batch, sizes[-1] + 1, batch)) if method in BATCH_METHODS else set()
+        points = sorted({*again, *sizes})
+        found = zip(points, take(method, data.X, data.y, points), strict=True)
+        seconds = {point: each.seconds for point, each in found}
+        before = [sum(seconds[point] for point in again if point < size) for size in sizes]
+        elapsed.append([seconds[size] + so_far for size, so_far in zip(sizes, before, strict=True)])
     return {"elapsed": np.array(elapsed)}
-
-
-def _again_and_again(method: str, data: Dataset, sizes: list[int], batch: int) -> list[float]:
-    """A run at every multiple of the batch, and one at the size itself."""
-    regular = range(batch, sizes[-1] + 1, batch)
-    points = sorted({*regular, *sizes})
-    runs = take(method, data.X, data.y, points)
-    seconds = {point: each.seconds for point, each in zip(points, runs, strict=True)}
-    chosen = [{size, *(point for point in regular if point < size)} for size in sizes]
-    return [sum(seconds[point] for point in runs_so_far) for runs_so_far in chosen]
 
 
 def gather(scale: Scale, results: Mapping[str, Result]) -> Convergence:
@@ -214,16 +199,20 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Convergence:
 
 def _curves(scale: Scale, name: str, results: Mapping[str, Result]) -> Curves:
     streams = [results[f"convergence-{name}-{stream}"] for stream in range(scale.streams)]
+
+    def stacked(quantity: str) -> FloatArray:
+        return np.array([each[quantity] for each in streams])
+
     return Curves(
         name=name,
         sizes=scale.convergence_sizes,
         fitted_from=scale.fitted_from,
         dimension=streams[0]["dimension"],
         methods=tuple(streams[0]["methods"]),
-        errors={kind: np.array([each[kind] for each in streams]) for kind in KINDS},
-        noise={kind: np.array([each[f"noise_{kind}"] for each in streams]) for kind in KINDS},
-        filtered=np.mean([each["filtered"] for each in streams], axis=0),
-        visited=np.mean([each["visited"] for each in streams], axis=0),
+        errors={kind: stacked(kind) for kind in KINDS},
+        noise={kind: stacked(f"noise_{kind}") for kind in KINDS},
+        filtered=stacked("filtered").mean(axis=0),
+        visited=stacked("visited").mean(axis=0),
         elapsed=results[f"convergence-{name}-seconds"]["elapsed"],
-        ess=np.array([each["ess"] for each in streams]),
+        ess=stacked("ess"),
     )

@@ -11,15 +11,13 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import nuts
 from fabcost.offline.methods import LAPLACE, PRIOR_VARIANCE
-from fabcost.paper.data.designs import day
+from fabcost.paper.designs import day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rms
 
-RUNS = 2
-_CHAINS = 2
-_TUNE = 200
+_RUNS, _CHAINS, _TUNE = 2, 2, 200  # of NUTS
 _BINS = 40
 
 
@@ -80,7 +78,7 @@ def units(scale: Scale, seed: int) -> list[Unit]:
     sizes = list(scale.posterior_sizes)
     data = {"rows": sizes[-1], "seed": seed}
     fits = Unit("posteriors-methods", fit_methods, {**data, "sizes": sizes}, sizes[-1] * 4e-5)
-    draws = scale.draws // (RUNS * _CHAINS)
+    draws = scale.draws // (_RUNS * _CHAINS)
     runs = [
         Unit(
             f"posteriors-nuts-{size}-{run}",
@@ -89,7 +87,7 @@ def units(scale: Scale, seed: int) -> list[Unit]:
             1.0 + size * (draws + _TUNE) * 6e-7,
         )
         for size in sizes
-        for run in range(RUNS)
+        for run in range(_RUNS)
     ]
     return [fits, *runs]
 
@@ -131,7 +129,7 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Marginals:
     """The units' results as one."""
     fits = results["posteriors-methods"]
     runs = {
-        size: [results[f"posteriors-nuts-{size}-{run}"] for run in range(RUNS)]
+        size: [results[f"posteriors-nuts-{size}-{run}"] for run in range(_RUNS)]
         for size in scale.posterior_sizes
     }
     seconds = [fits["seconds"], *(each["seconds"] for pair in runs.values() for each in pair)]
@@ -148,16 +146,15 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Marginals:
 def _joined(rows: int, runs: list[Result]) -> NutsMoments:
     """Runs as one sample; between them the means may differ."""
     means = np.array([each["mean"] for each in runs])
-    mean = means.mean(axis=0)
     variance = np.mean([each["variance"] for each in runs], axis=0)
-    sd = np.sqrt(variance + ((means - mean) ** 2).mean(axis=0))
+    sd = np.sqrt(variance + means.var(axis=0))
     ess = np.sum([each["ess"] for each in runs], axis=0)
     draws = np.concatenate([each["intercept"] for each in runs])
     counts, edges = np.histogram(draws, bins=_BINS)
     return NutsMoments(
         rows=rows,
         clicks=runs[0]["clicks"],
-        mean=mean,
+        mean=means.mean(axis=0),
         sd=sd,
         mean_error=sd / np.sqrt(ess),
         sd_error=sd / np.sqrt(2.0 * ess),

@@ -30,7 +30,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
@@ -62,8 +61,6 @@ CLICK_RATE = 0.03
 ADVERTS = 4_000
 
 _TASTES_SD = 0.1
-_LARGEST_STANDARDISED = 4.0
-_CALIBRATION_ROWS = 20_000
 _LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
 _MOBILE = 0.55
 _LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
@@ -79,13 +76,6 @@ class Dataset(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Stock(NamedTuple):
-    """Encoded adverts, one per row, and the cumulated shares of impressions that they get."""
-
-    features: FloatArray
-    shares: FloatArray
-
-
 @lru_cache(maxsize=2)
 def authors_design(rows: int, *, seed: int) -> Dataset:
     """An intercept, five uniform covariates and the weights 1.0, 0.2, 1.5, −1.0, −0.7, −0.2.
@@ -96,9 +86,8 @@ def authors_design(rows: int, *, seed: int) -> Dataset:
     >>> design.X.shape, design.theta.tolist()
     ((1000, 6), [1.0, 0.2, 1.5, -1.0, -0.7, -0.2])
     """
-    _check(rows)
     theta = np.array(AUTHORS_WEIGHTS)
-    uniform = np.random.default_rng(seed).random((rows, theta.size))
+    uniform = np.random.default_rng(seed).random((_positive(rows), theta.size))
     X = np.column_stack([np.ones(rows), uniform[:, 1:]])
     names = ("constant", *(f"x{k}" for k in range(1, theta.size)))
     return _read_only(X, uniform[:, 0], theta, names)
@@ -118,18 +107,22 @@ def day(rows: int, *, seed: int) -> Dataset:
     >>> bool((day(10, seed=0).X == impressions.X[:10]).all())
     True
     """
-    _check(rows)
     world, calibration, shown = np.random.default_rng(seed).spawn(3)
-    stock = _stock(world)
-    X = _covariates(stock, calibration.random((_CALIBRATION_ROWS, 3)))
-    theta = _weights(X, world)
-    uniform = shown.random((rows, 4))  # row by row, hence the first rows do not depend on the last
-    return _read_only(_covariates(stock, uniform[:, 1:]), uniform[:, 0], theta, DAY_COLUMNS)
+    # Row by row, hence the first rows do not depend on the last.
+    uniform = shown.random((_positive(rows), 4))
+    adverts = _encoded(synthetic(ADVERTS, rng=world))
+    # A lognormal popularity: the best tenth gets four tenths of the impressions.
+    shares = np.cumsum(world.lognormal(0.0, 1.0, ADVERTS))
+    shares /= shares[-1]
+    theta = _weights(_covariates(adverts, shares, calibration.random((20_000, 3))), world)
+    X = _covariates(adverts, shares, uniform[:, 1:])
+    return _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
 
 
-def _check(rows: int) -> None:
+def _positive(rows: int) -> int:
     if rows < 1:
         raise ValueError(f"rows is {rows} but must be at least 1")
+    return rows
 
 
 def _read_only(
@@ -141,42 +134,34 @@ def _read_only(
     return Dataset(X, y, theta, columns)
 
 
-def _stock(rng: np.random.Generator) -> Stock:
-    """Adverts with a lognormal popularity: the best tenth gets four tenths of the impressions."""
-    features = _encoded(synthetic(ADVERTS, rng=rng))
-    shares = np.cumsum(rng.lognormal(0.0, 1.0, ADVERTS))
-    return Stock(features, shares / shares[-1])
-
-
 def _encoded(adverts: Adverts) -> FloatArray:
-    cars = adverts.rows
-    numbers = np.array([(car.price, car.year, car.mileage, car.mpg) for car in cars])
-    price, year, mileage, mpg = numbers.T
-    rest = np.array([(car.engineSize, car.tax) for car in cars])
-    numbers = np.column_stack([np.log(price), year.max() - year, mileage, _LITRES / mpg, rest])
-    indicators = [(car.transmission != "Manual", car.fuelType == "Diesel") for car in cars]
+    """A row for each advert: the columns from `log_price` to `diesel`."""
+    numbers = np.array(
+        [
+            (car.price, car.year, car.mileage, car.mpg, car.engineSize, car.tax)
+            for car in adverts.rows
+        ]
+    )
+    price, year, mileage, mpg = numbers.T[:4]
+    numbers[:, :4] = np.transpose([np.log(price), year.max() - year, mileage, _LITRES / mpg])
     standardised = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
-    limited = np.clip(standardised, -_LARGEST_STANDARDISED, _LARGEST_STANDARDISED)
-    return np.column_stack([limited, np.array(indicators, dtype=float)])
+    indicators = [(car.transmission != "Manual", car.fuelType == "Diesel") for car in adverts.rows]
+    return np.column_stack([np.clip(standardised, -4.0, 4.0), np.array(indicators, dtype=float)])
 
 
-def _covariates(stock: Stock, uniform: FloatArray) -> FloatArray:
-    """Rows from three uniform numbers each: the advert, the visitor's device and wealth."""
-    advert = np.searchsorted(stock.shares, uniform[:, 0], side="right")
-    X = np.empty((len(uniform), len(DAY_COLUMNS)))
-    X[:, 0] = 1.0
-    X[:, 1:9] = stock.features[advert]
-    price = X[:, 1]
-    X[:, 9:12] = _visitors(price, uniform[:, 1], uniform[:, 2])
-    X[:, 12], X[:, 13], X[:, 14] = X[:, 10] * price, X[:, 11] * price, X[:, 9] * price
-    return X
+def _covariates(adverts: FloatArray, shares: FloatArray, uniform: FloatArray) -> FloatArray:
+    """Rows from three uniform numbers each: the advert, the visitor's device and wealth.
 
-
-def _visitors(price: FloatArray, device: FloatArray, wealth: FloatArray) -> FloatArray:
-    """Mobile, low budget, high budget; searches bring dear cars to the wealthy."""
-    rank: npt.NDArray[np.float64] = _SEARCH * price + np.sqrt(1.0 - _SEARCH**2) * ndtri(wealth)
-    columns = (device < _MOBILE, rank < _LOW_BUDGET, rank > _HIGH_BUDGET)
-    return np.column_stack(columns).astype(float)
+    ``shares`` of the impressions that adverts get are cumulated.  Searches bring dear cars to the
+    wealthy.
+    """
+    shown = adverts[np.searchsorted(shares, uniform[:, 0], side="right")]
+    price = shown[:, 0]
+    wealth = _SEARCH * price + np.sqrt(1.0 - _SEARCH**2) * ndtri(uniform[:, 2])
+    visitor = (uniform[:, 1] < _MOBILE, wealth < _LOW_BUDGET, wealth > _HIGH_BUDGET)
+    mobile, low, high = np.array(visitor, dtype=float)
+    crosses = (low * price, high * price, mobile * price)
+    return np.column_stack([np.ones(len(uniform)), shown, mobile, low, high, *crosses])
 
 
 def _weights(X: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -192,3 +177,10 @@ def _weights(X: FloatArray, rng: np.random.Generator) -> FloatArray:
 
 #: Each data set by its name on the command line.
 DESIGNS: dict[str, Callable[..., Dataset]] = {"day": day, "authors": authors_design}
+
+
+def simulate(design: str, rows: int, seed: int) -> Dataset:
+    """The impressions of a design by its name."""
+    if design not in DESIGNS:
+        raise ValueError(f"design is {design!r} but must be one of {', '.join(DESIGNS)}")
+    return DESIGNS[design](rows, seed=seed)

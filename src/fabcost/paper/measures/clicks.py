@@ -11,36 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished
 from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.schedule import Refresh
+from fabcost.offline import methods
 from fabcost.offline.comparisons import Band, difference, per_cent
-from fabcost.offline.methods import (
-    ADF,
-    FAB_COST,
-    FAB_COST_PAPER,
-    LAPLACE,
-    LAPLACE_PUBLISHED,
-    LEARNERS,
-    PRIOR_VARIANCE,
-    UNIFORM,
-    MakeLearner,
-)
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import Replays, marks
-from fabcost.paper.data.designs import day
+from fabcost.paper.designs import day
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
 
-PAPERS, OURS = FAB_COST_PAPER, FAB_COST
-CORRECT, PUBLISHED, RANDOM = LAPLACE, LAPLACE_PUBLISHED, UNIFORM
+PAPERS, OURS = methods.FAB_COST_PAPER, methods.FAB_COST
+CORRECT, PUBLISHED, RANDOM = methods.LAPLACE, methods.LAPLACE_PUBLISHED, methods.UNIFORM
 EVERY_ROUND = "Laplace, every round"
-COMPARED = (PAPERS, OURS, CORRECT, PUBLISHED, RANDOM)
 PLAYED_OUT = (PAPERS, OURS, CORRECT, PUBLISHED)
+COMPARED = (*PLAYED_OUT, RANDOM)
 
 #: No |xᵀθ| above this: there σ(η) = ½ + η/4 to η²/12 of the second term, below 1e-5 of it.
 STRAIGHT = 0.01
@@ -70,12 +59,12 @@ def _growths(seen: int) -> int:
     return math.floor(math.log(seen / REFITTED_EACH) / math.log(REFIT_GROWTH) + 1e-9)
 
 
-PLAYERS: dict[str, tuple[MakeLearner, Policy]] = {
-    PAPERS: (LEARNERS[PAPERS], Thompson()),
-    OURS: (LEARNERS[OURS], Thompson()),
+PLAYERS: dict[str, tuple[methods.MakeLearner, Policy]] = {
+    PAPERS: (methods.LEARNERS[PAPERS], Thompson()),
+    OURS: (methods.LEARNERS[OURS], Thompson()),
     CORRECT: (lambda prior: BatchLaplace(prior, refit=Refresh.when(is_refit)), Thompson()),
     PUBLISHED: (lambda prior: LaplaceAsPublished(prior, straight=STRAIGHT), Thompson()),
-    RANDOM: (LEARNERS[ADF], Uniform()),
+    RANDOM: (methods.LEARNERS[methods.ADF], Uniform()),
     EVERY_ROUND: (BatchLaplace, Thompson()),
 }
 
@@ -85,15 +74,13 @@ def play(policy: str, rows: int, rounds: int, seed: int) -> Result:
 
     Under the same seed every policy breaks ties alike and sees the same random numbers.
     """
-    impressions = day(rows, seed=seed)
+    X, y, *_ = day(rows, seed=seed)
     make, choice = PLAYERS[policy]
-    learner = make(Gaussian.isotropic(impressions.X.shape[1], variance=PRIOR_VARIANCE))
+    learner = make(Gaussian.isotropic(X.shape[1], variance=methods.PRIOR_VARIANCE))
     rng = np.random.default_rng(seed)
-    X, y = impressions.X, impressions.y
     shown = replay(X, y, learner, policy=choice, rng=rng, rounds=rounds)
     counted = marks(rounds, [CHECKED_ROUNDS] if rounds > CHECKED_ROUNDS else [])
-    clicks = shown.clicks[counted - 1]
-    return {"marks": counted, "clicks": clicks, "logged": int(y.sum())}
+    return {"marks": counted, "clicks": shown.clicks[counted - 1], "logged": int(y.sum())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +105,6 @@ class Bandits:
     def days(self) -> int:
         """How many days were replayed."""
         return int(self.replays.clicks[CORRECT].shape[0])
-
-    @property
-    def is_whole_day(self) -> bool:
-        """Whether the day that was played to its end is longer than the replays."""
-        return int(self.whole.marks[-1]) > self.rounds
 
     def final(self, policy: str) -> FloatArray:
         """Clicks at the last round, days × 1."""
@@ -161,14 +143,15 @@ def share(ours: FloatArray, published: FloatArray, correct: FloatArray) -> Band:
 
 def units(scale: Scale, seed: int) -> list[Unit]:
     """One replay for each policy and day, the check of the refits, and one day to its end."""
-    first, rows, rounds = _SEEDS_APART * seed, scale.day_rows, scale.bandit_rounds
-    days = range(scale.bandit_seeds)
-    replayed = [_unit(policy, k, rows, rounds, first + k) for k in days for policy in COMPARED]
-    checked = [_unit(EVERY_ROUND, k, rows, _checked(scale), first + k) for k in days]
+    rows, rounds, checked = scale.day_rows, scale.bandit_rounds, _checked(scale)
     # Where the whole day is too long, its first impressions make a short one.
     end = rows if scale.whole_day else rounds
-    played_out = [_unit(policy, _WHOLE, end, end, first) for policy in PLAYED_OUT]
-    return [*replayed, *checked, *played_out]
+    days = [(k, _SEEDS_APART * seed + k) for k in range(scale.bandit_seeds)]
+    return [
+        *(_unit(policy, k, rows, rounds, own) for k, own in days for policy in COMPARED),
+        *(_unit(EVERY_ROUND, k, rows, checked, own) for k, own in days),
+        *(_unit(policy, _WHOLE, end, end, _SEEDS_APART * seed) for policy in PLAYED_OUT),
+    ]
 
 
 def _checked(scale: Scale) -> int:
@@ -186,35 +169,30 @@ def _named(policy: str, which: int | str) -> str:
 
 def gather(scale: Scale, results: Mapping[str, Result]) -> Bandits:
     """The clicks of all policies from the results of `units`."""
-    days = scale.bandit_seeds
-    replays = _replays(results, COMPARED, range(days))
+    days = range(scale.bandit_seeds)
+    replays, took = _replays(results, COMPARED, days)
+    whole, took_whole = _replays(results, PLAYED_OUT, [_WHOLE])
+    checks, took_checks = _replays(results, [EVERY_ROUND], days)
     at = _checked(scale)
-    always = [results[_named(EVERY_ROUND, k)] for k in range(days)]
     return Bandits(
         replays=replays,
-        whole=_replays(results, PLAYED_OUT, [_WHOLE]),
+        whole=whole,
         logged=results[_named(PAPERS, _WHOLE)]["logged"],
         checked_at=at,
-        refits=difference(replays.at([at]).clicks[CORRECT], _curves(always)[:, -1:]),
-        seconds=(
-            _seconds(results, [_named(policy, k) for policy in COMPARED for k in range(days)]),
-            _seconds(results, [_named(policy, _WHOLE) for policy in PLAYED_OUT]),
-            _seconds(results, [_named(EVERY_ROUND, k) for k in range(days)]),
-        ),
+        refits=difference(replays.at([at]).clicks[CORRECT], checks.clicks[EVERY_ROUND][:, -1:]),
+        seconds=(took, took_whole, took_checks),
     )
 
 
 def _replays(
-    results: Mapping[str, Result], policies: tuple[str, ...], which: Sequence[int | str]
-) -> Replays:
+    results: Mapping[str, Result], policies: Sequence[str], which: Sequence[int | str]
+) -> tuple[Replays, float]:
+    """The clicks of these policies, and the seconds that they took."""
     found = {policy: [results[_named(policy, each)] for each in which] for policy in policies}
-    counted: npt.NDArray[np.intp] = np.asarray(found[PAPERS][0]["marks"], dtype=np.intp)
-    return Replays(counted, {policy: _curves(each) for policy, each in found.items()}, CORRECT)
-
-
-def _curves(results: list[Result]) -> FloatArray:
-    return np.array([each["clicks"] for each in results], dtype=np.float64)
-
-
-def _seconds(results: Mapping[str, Result], names: list[str]) -> float:
-    return float(sum(results[name]["seconds"] for name in names))
+    clicks = {
+        policy: np.array([each["clicks"] for each in runs], dtype=np.float64)
+        for policy, runs in found.items()
+    }
+    runs = [each for several in found.values() for each in several]
+    seconds = float(sum(each["seconds"] for each in runs))
+    return Replays(np.asarray(runs[0]["marks"], dtype=np.intp), clicks, CORRECT), seconds
