@@ -140,9 +140,10 @@ class Watch:
             setattr(watch, name, whole(state, name))
         for name in ("predicted", "variance", "furthest"):
             setattr(watch, name, real(state, name))
-        arrays = {name: np.array(state[name], dtype=np.float64) for name in ("smallest", "largest")}
-        watch._smallest = numbers(arrays, "smallest")
-        watch._largest = numbers(arrays, "largest")
+        bounds = {name: np.array(state[name], dtype=np.float64) for name in ("smallest", "largest")}
+        width = bounds["smallest"].size
+        watch._smallest = numbers(bounds, "smallest", width)
+        watch._largest = numbers(bounds, "largest", width)
         return watch
 
     def _reach(self, row: FloatArray) -> None:
