@@ -12,6 +12,7 @@ References
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
@@ -21,7 +22,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow.parquet as pq
 from bayesianbandits import BayesianGLM
-from rich.console import Console
 from rich.progress import track
 from scipy import stats
 
@@ -34,7 +34,7 @@ ROUNDS, FILMS, SEEDS = 5_000, 20, 20
 CHECKPOINTS = (300, 1_000, 2_500, 5_000)
 #: Variances of an item's effect are compared on seeds that the figures do not use.
 VARIANCES, CHOOSING = (0.1, 0.25, 0.5, 1.0, 2.0), 1_000
-#: A constant, the year and 18 genres; age and gender of the person; both times all but the constant.
+#: A constant, the year and 18 genres; age and gender of the person; both times year and genres.
 WIDTH = 20 + 2 + 2 * 19
 PRECISIONS = (0.1, 1.0, 10.0)
 COUNTS = ((1.0, 1.0), (1.0, 4.0), (2.0, 8.0))
@@ -115,7 +115,10 @@ class Peer:
 
     def learn(self, given: Round, chosen: int, clicked: bool) -> None:
         """One impression."""
-        self.model.partial_fit(given.rows[chosen : chosen + 1], np.array([float(clicked)]))
+        with warnings.catch_warnings():
+            # It says at nearly every impression that its approximation did not converge.
+            warnings.simplefilter("ignore")
+            self.model.partial_fit(given.rows[chosen : chosen + 1], np.array([float(clicked)]))
 
 
 class AtRandom:
@@ -199,7 +202,9 @@ def play(folder: Path, group: str, name: str, seed: int) -> FloatArray:
     return np.asarray(won.cumsum()[np.array(CHECKPOINTS) - 1])
 
 
-def played(folder: Path, jobs: Sequence[tuple[str, str, int]]) -> dict[tuple[str, str, int], FloatArray]:
+def played(
+    folder: Path, jobs: Sequence[tuple[str, str, int]]
+) -> dict[tuple[str, str, int], FloatArray]:
     """All jobs, in two processes."""
     with ProcessPoolExecutor(2) as pool:
         waiting = [pool.submit(play, folder, *job) for job in jobs]
@@ -265,13 +270,13 @@ def main() -> None:
         for group, name in names.items()
     }
     text = page(names, clicks, "python -m studies.movielens --data DIR --docs")
-    Console().print(text, markup=False)
+    print(text)
     if asked.docs:
         write_page("movielens.md", text)
 
 
 def _cells(values: FloatArray, *, signed: bool = False) -> list[str]:
-    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values, axis=0)
+    half = stats.t.ppf(0.975, len(values) - 1) * np.asarray(stats.sem(values, axis=0))
     shown = "{:+,.1f} ± {:.1f}" if signed else "{:,.1f} ± {:.1f}"
     return [shown.format(*each) for each in zip(values.mean(axis=0), half, strict=True)]
 
