@@ -20,12 +20,12 @@ from fabcost import Recommender, Schema
 from fabcost.__main__ import main
 from fabcost.cli import application
 from fabcost.service import server
-from fabcost.service.http.app import application as web_application
+from fabcost.service.http.app import Application
 from fabcost.service.logs import logger
 from fabcost.service.settings import Settings
 
 READY = "ready"
-_IMPORTED = (application, server, web_application)
+_IMPORTED = (application, server, Application)
 
 
 def warm_up() -> None:

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import PRIOR_VARIANCE, Contender, contender, contenders
+from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
-from fabcost.offline.replay.protocol import play
+from fabcost.offline.replay.protocol import replay
 
 Advance = Callable[[int], None]
 IntArray = npt.NDArray[np.intp]
@@ -218,17 +219,18 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
-    clicks = play(
+    prior = Gaussian.isotropic(shared.X.shape[1], variance=task.prior_variance)
+    shown = replay(
         shared.X,
         shared.y,
-        task.contender,
-        seed=task.seed,
+        LEARNERS[task.contender.learner](prior),
+        policy=task.contender.policy,
+        rng=np.random.default_rng(task.seed),
         rounds=task.rounds,
-        prior_variance=task.prior_variance,
         progress=progress,
     )
     progress(task.rounds)
-    return clicks[shared.marks - 1]
+    return shown.clicks[shared.marks - 1]
 
 
 def _played_side_by_side(
