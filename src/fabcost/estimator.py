@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
@@ -14,18 +15,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fabcost import units
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Swept
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 
 _BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 _SMALLEST_PREDICTIVE_VARIANCE = 1e-300
+_PRIOR = Prior()
 
 
 class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,7 +40,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     :math:`w_j \sim \mathcal{N}(0, v)`, :math:`b \sim \mathcal{N}(0, v_b)`, and a prediction
     integrates what is not known of the weights,
     :math:`p(y \mid x) = \int \sigma(y\,(w^\top x + b))\,q(w, b)\,dw\,db`.
-    The prior has one scale for all weights: put a ``StandardScaler`` before it.
+    The prior has one scale for all weights: put a ``StandardScaler`` before it.  A warning names
+    columns that are out of scale; they are taken as they are.
 
     Parameters
     ----------
@@ -45,11 +50,11 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         "fab-cost": that pass, refined by EP on a schedule.  "ep": expectation propagation to
         convergence.  "laplace": the mode and its curvature.
     prior_variance
-        v.  The default, a standard deviation of 10, says little about standardised features.
+        v.  That of `fabcost.Prior` says that one sd of a column moves the log-odds by about 1.
     fit_intercept
         Whether the model has the intercept b.
     intercept_prior_variance
-        :math:`v_b`; None for the same as ``prior_variance``.
+        :math:`v_b`, wide since rates differ by orders of magnitude; None for ``prior_variance``.
     moments
         How "adf", "fab-cost" and "ep" match moments: "exact" or the paper's "mackay".
         Predictions use the exact integral in any case.
@@ -77,8 +82,13 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         Posterior covariance, the intercept in the LAST row and column; n_features × n_features
         without one.
     converged_ : bool
-        Whether EP, wherever it was to sweep until nothing moves, did so; if not, there was a
-        warning.
+        Whether EP, wherever it was to sweep until nothing moves, did so, and Newton's steps for
+        "laplace"; if not, there was a warning.
+    n_iter_ : int
+        Of the last call: sweeps of "ep", steps of "laplace", else the one pass over its rows.
+    log_evidence_ : float
+        The estimate of log p(y | X) of `fit` with "ep" or "laplace".  NaN for the others, after
+        `partial_fit`, and where EP skipped visits in its last sweep, whose factors it then lacks.
     skipped_ : int
         Steps and visits left out because they would have left the cone of positive definite
         covariances (only "mackay" has any on ordinary data).
@@ -96,17 +106,17 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], ["skip", "skip", "click", "skip"]
     >>> model = BayesianLogisticRegression(inference="ep", prior_variance=4.0).fit(X, y)
     >>> model.classes_, model.predict_proba([[-1.5], [30.0]]).round(3)
-    (array(['click', 'skip'], dtype='<U5'), array([[0.194, 0.806],
-           [0.768, 0.232]]))
+    (array(['click', 'skip'], dtype='<U5'), array([[0.139, 0.861],
+           [0.796, 0.204]]))
     """
 
     def __init__(
         self,
         *,
         inference: Inference = "fab-cost",
-        prior_variance: float = 100.0,
+        prior_variance: float = _PRIOR.numbers,
         fit_intercept: bool = True,
-        intercept_prior_variance: float | None = None,
+        intercept_prior_variance: float | None = _PRIOR.constant,
         moments: Moments = "exact",
         refresh: Refresh | Callable[[int], bool] | None = None,
         window: int | None = None,
@@ -127,8 +137,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Learn from these rows alone, in their order; what was learnt before is forgotten."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self._begin(_two_classes(labels, "y"))
-        return self._learn(rows, labels)
+        self._begin(_two_classes(labels, "y"), rows)
+        return self._learn(rows, labels, is_all=True)
 
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
@@ -150,8 +160,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         _check_known(labels, both)
         if first:
-            self._begin(both)
-        return self._learn(rows, labels)
+            self._begin(both, rows)
+        return self._learn(rows, labels, is_all=False)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
@@ -180,9 +190,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     @property
     def converged_(self) -> bool:
         """Whether EP ended where it was to, as far as it was to sweep until nothing moves."""
-        if self._learner is None:
-            return True
-        if self._begun_as == "ep":
+        if self._learner is None or self._begun_as == "ep":
             return self._last_converged
         return self._learner.unconverged == 0
 
@@ -222,38 +230,57 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
         return both
 
-    def _begin(self, classes: npt.NDArray[Any]) -> None:
+    def _begin(self, classes: npt.NDArray[Any], rows: FloatArray) -> None:
         """Back to the prior, with the parameters as they are now."""
         prior = self._prior()
         self._check_inference()
+        names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
+        for complaint in units.complaints(rows, names, self.prior_variance):
+            warnings.warn(complaint, UserWarning, stacklevel=3)
         # Laplace needs no more than its last posterior.
         self._learner = None if self.inference == "laplace" else self._new_learner(prior)
         self._begun_as = self.inference
         self.classes_ = classes
         self.posterior_ = prior
 
-    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any]) -> Self:
+    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any], *, is_all: bool) -> Self:
         design = self._design(rows)
         second = labels == self.classes_[1]
+        self.n_iter_, self.log_evidence_ = 1, math.nan
         if self._learner is None:
-            self.posterior_ = laplace.update(self.posterior_, design, second)
+            self._learn_mode(design, second, is_all=is_all)
             return self
         self._learner.observe_many(design, second)
         if self._begun_as == "ep":
-            self._refine(self._learner)
+            swept = self._refine(self._learner)
+            if is_all:
+                self.log_evidence_ = _log_evidence(self._learner, swept, design)
         self.posterior_ = self._learner.posterior
         return self
 
-    def _refine(self, learner: FabCost) -> None:
+    def _learn_mode(self, design: FloatArray, second: npt.NDArray[Any], *, is_all: bool) -> None:
+        if second.size == 1:  # a root in one dimension, which always converges
+            self.posterior_ = laplace.update(self.posterior_, design, second)
+            self._last_converged = True
+            return
+        found = laplace.fit(self.posterior_, design, second)
+        self.posterior_, self.n_iter_ = found.posterior, found.iterations
+        self._last_converged = found.converged
+        if is_all:
+            self.log_evidence_ = found.log_evidence
+        if not found.converged:
+            _warn_of_no_end(f"Newton's method still moves after {found.iterations} steps")
+
+    def _refine(self, learner: FabCost) -> Swept:
         swept = learner.refresh()
+        lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
         if not swept.converged:
-            warnings.warn(
+            _warn_of_no_end(
                 f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
-                f"skipped: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"skipped{lost}: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}"
             )
-        self._last_converged = swept.converged
+        self.n_iter_, self._last_converged = swept.sweeps, swept.converged
+        return swept
 
     def _prior(self) -> Gaussian:
         variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)
@@ -292,6 +319,19 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             window=self.window,
             tolerance=self.tolerance,
         )
+
+
+def _warn_of_no_end(text: str) -> None:
+    warnings.warn(text, ConvergenceWarning, stacklevel=5)
+
+
+def _log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
+    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean."""
+    sites, posterior = learner.sites, learner.posterior
+    eta = rows @ posterior.mean
+    at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
+    ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
+    return swept.log_factors + at_mean + float(ratio)
 
 
 def _two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
