@@ -95,7 +95,7 @@ def test_without_intercept_the_design_is_x_itself(
 def test_settings_reach_the_learner(X: FloatArray, y: Any) -> None:
     model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", window=60)
     learner = FabCost(
-        Prior().belief(["numbers"] * 3 + ["constant"]),
+        Prior().belief(["numbers", "numbers", "numbers", "constant"]),
         refresh=Refresh.at(50, 140),
         moments="mackay",
         window=60,
@@ -299,7 +299,7 @@ def test_evidence_and_iterations_are_those_of_the_function(
 ) -> None:
     model = BayesianLogisticRegression(inference=inference).fit(X, y)
     fit = ep.fit if inference == "ep" else laplace.fit
-    result = fit(Prior().belief(["numbers"] * 3 + ["constant"]), with_ones(X), y)
+    result = fit(Prior().belief(["numbers", "numbers", "numbers", "constant"]), with_ones(X), y)
     np.testing.assert_allclose(model.log_evidence_, result.log_evidence, rtol=1e-9)
     assert model.converged_
     assert 2 <= model.n_iter_ <= result.iterations

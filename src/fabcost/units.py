@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
 _MOST_NAMED = 5
 
 
-def complaints(rows: FloatArray, names: Sequence[Any], variance: float) -> Iterator[str]:
+def complaints(rows: FloatArray, names: Iterable[Any], variance: float) -> Iterator[str]:
     """Sentences that name the columns for which weights of this variance are out of scale.
 
     Examples

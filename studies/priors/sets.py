@@ -89,7 +89,7 @@ def _dear_cars(data: Path) -> Rows:
 
 
 def _is(column: pd.Series[Any], value: object) -> FloatArray:
-    return (column == value).to_numpy(dtype=np.float64)
+    return np.asarray(column == value, dtype=np.float64)
 
 
 def _equals(value: int) -> Callable[[FloatArray], Any]:

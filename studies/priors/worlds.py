@@ -148,7 +148,7 @@ def clicks_of(world: str, prior: Prior, seed: int) -> FloatArray:
             index = bandit.choose(visitor.rows).index
             bandit.learn(visitor.rows[index], visitor.clicked(index))
             expected[t] = visitor.probability[index]
-    return expected.cumsum()[np.array(CHECKPOINTS) - 1]
+    return np.asarray(expected.cumsum()[np.array(CHECKPOINTS) - 1])
 
 
 def measured(

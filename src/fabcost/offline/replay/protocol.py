@@ -11,9 +11,10 @@ import numpy.typing as npt
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
-from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender
+from fabcost.offline.logs.encoding import groups_of
+from fabcost.offline.methods import LEARNERS, Contender
+from fabcost.prior import Prior
 
 _REPORT_EVERY = 1000
 
@@ -100,7 +101,7 @@ def play(
     *,
     seed: int,
     rounds: int,
-    prior_variance: float = PRIOR_VARIANCE,
+    prior: Prior = Prior(),  # noqa: B008 - a frozen value
     progress: Callable[[int], None] | None = None,
 ) -> npt.NDArray[np.intp]:
     """Clicks so far after each round of one replay.
@@ -113,7 +114,7 @@ def play(
     >>> bool(clicks[-1] == y.sum())
     True
     """
-    learner = LEARNERS[contender.learner](Gaussian.isotropic(X.shape[1], variance=prior_variance))
+    learner = LEARNERS[contender.learner](prior.belief(groups_of(X)))
     shown = replay(
         X,
         y,
