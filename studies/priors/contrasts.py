@@ -9,6 +9,7 @@ import numpy as np
 
 from fabcost import FabCost, Prior
 from fabcost.impressions import FloatArray
+from fabcost.prior import Group
 from studies.priors.worlds import WORLDS, World
 
 WORLD = "20 candidates with makes"
@@ -29,7 +30,8 @@ def known(prior: Prior, seed: int) -> Known:
     drawn, visitors = np.random.default_rng(seed).spawn(2)
     world = WORLDS[WORLD](drawn)
     X, y = _shown(world, visitors)
-    learner = FabCost(prior.belief(["constant", *(["categories"] * (X.shape[1] - 1))]))
+    categories: list[Group] = ["categories"] * (X.shape[1] - 1)
+    learner = FabCost(prior.belief(["constant", *categories]))
     learner.observe_many(X, y)
     belief, makes = learner.posterior, np.arange(1, 13)
     # A make against the mean of all makes.
