@@ -7,6 +7,9 @@ LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes
   --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
 FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
+# Tests start some hundreds of processes, and to read sources anew doubles what each start costs.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check suite lint types layers docs studies benchmarks lock format clean

@@ -275,10 +275,25 @@ def test_says_when_it_did_not_converge() -> None:
     assert not hurried.converged_
     assert BayesianLogisticRegression(inference="ep").fit(X, y).converged_
     paper = Refresh.at(150, max_sweeps=2)
-    with pytest.warns(UserWarning, match="impression 150 still moves"):
+    with pytest.warns(ConvergenceWarning, match="impression 150 still moves"):
         scheduled = BayesianLogisticRegression(refresh=paper).fit(X, y)
     assert not scheduled.converged_
     assert BayesianLogisticRegression(inference="laplace").fit(X, y).converged_
+
+
+def test_says_how_many_passes_it_took() -> None:
+    X, y = cold_start(200, 4)
+    prior = Prior().belief(["numbers", "numbers", "numbers", "numbers", "constant"])
+    design = np.column_stack([X, np.ones(200)])
+    found = BayesianLogisticRegression(inference="ep").fit(X, y)
+    assert 2 < found.n_iter_ <= ep.fit(prior, design, y).sweeps
+    found = BayesianLogisticRegression(inference="laplace").fit(X, y)
+    assert found.n_iter_ == laplace.fit(prior, design, y).iterations > 2
+    assert found.posterior_ == laplace.update(prior, design, y)
+    assert found.partial_fit(X[:1], y[:1]).n_iter_ == 1
+    assert BayesianLogisticRegression(inference="adf").fit(X, y).n_iter_ == 1
+    scheduled = BayesianLogisticRegression(refresh=Refresh.at(150)).fit(X, y)
+    assert scheduled.n_iter_ > 2
 
 
 def test_says_what_was_skipped_and_has_no_evidence_then() -> None:

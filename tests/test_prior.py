@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from fabcost import BayesianLogisticRegression, Prior, cli
-from fabcost.offline.evaluate.outlook import prior_of
+from fabcost.offline.evaluate.evaluation import prior_of
 from fabcost.offline.evaluate.settings import EvaluationSettings
 from fabcost.offline.logs.rounds import Log, LoggedItems
-from fabcost.offline.replay.protocol import play
 from fabcost.offline.replay.runs import ReplaySettings, measure
 
 LIKELY, OTHERS, MAKES = 0.2, 0.05, 5
@@ -24,7 +23,7 @@ def default_of(function: Any, name: str) -> Any:
 def test_every_entry_point_starts_from_the_same_prior() -> None:
     assert default_of(BayesianLogisticRegression, "prior_variance") == Prior().numbers
     assert default_of(BayesianLogisticRegression, "intercept_prior_variance") == Prior().constant
-    assert ReplaySettings().prior == EvaluationSettings().prior == default_of(play, "prior")
+    assert ReplaySettings().prior == EvaluationSettings().prior
     assert ReplaySettings().prior == Prior()
     for command in (cli.replay, cli.evaluate):
         assert default_of(command, "prior_variance") is None

@@ -15,7 +15,7 @@ from rich.console import Console
 import fabcost
 from fabcost.client import commands as transfer
 from fabcost.service import commands as service
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 application = typer.Typer(
     name="fabcost", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -224,14 +224,14 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay`."""
     from rich.progress import Progress
 
-    from fabcost.paper.data import file
+    from fabcost.paper import designs, parquet
 
     try:
-        file.check_new(out, force=force)
-        impressions = file.simulate(design, rows, seed)
+        parquet.check_new(out, force=force)
+        impressions = designs.simulate(design, rows, seed)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
-            file.write(
+            parquet.write(
                 impressions,
                 out,
                 design=design,

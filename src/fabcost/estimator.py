@@ -16,9 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fabcost import units
+from fabcost.classes import check_known, two_classes
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
-from fabcost.inference import laplace
+from fabcost.inference import laplace, result
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Swept
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
@@ -82,10 +83,11 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         Posterior covariance, the intercept in the LAST row and column; n_features × n_features
         without one.
     converged_ : bool
-        Whether EP, wherever it was to sweep until nothing moves, did so, and Newton's steps for
-        "laplace"; if not, there was a warning.
+        Whether EP, wherever it was to sweep until nothing moves, did so; if not, there was a
+        warning.
     n_iter_ : int
-        Of the last call: sweeps of "ep", steps of "laplace", else the one pass over its rows.
+        Passes over the rows: of "ep" and "fab-cost" the sweeps of the last refinement, of
+        "laplace" the Newton steps of the last call; 1 where there were none.
     log_evidence_ : float
         The estimate of log p(y | X) of `fit` with "ep" or "laplace".  NaN for the others, after
         `partial_fit`, and where EP skipped visits in its last sweep, whose factors it then lacks.
@@ -137,7 +139,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Learn from these rows alone, in their order; what was learnt before is forgotten."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self._begin(_two_classes(labels, "y"), rows)
+        self._begin(two_classes(labels, "y"), rows)
         return self._learn(rows, labels, is_all=True)
 
     def partial_fit(
@@ -158,7 +160,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         first = not hasattr(self, "posterior_")
         both = self._checked_classes(classes, first)
         rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        _check_known(labels, both)
+        check_known(labels, both)
         if first:
             self._begin(both, rows)
         return self._learn(rows, labels, is_all=False)
@@ -190,9 +192,19 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     @property
     def converged_(self) -> bool:
         """Whether EP ended where it was to, as far as it was to sweep until nothing moves."""
-        if self._learner is None or self._begun_as == "ep":
+        if self._learner is None:
+            return True
+        if self._begun_as == "ep":
             return self._last_converged
         return self._learner.unconverged == 0
+
+    @property
+    def n_iter_(self) -> int:
+        """Sweeps or Newton steps that the posterior took last."""
+        if self._learner is None:
+            return self._newton_steps
+        swept = self._learner.last_refresh
+        return 1 if swept is None else swept.sweeps
 
     @property
     def skipped_(self) -> int:
@@ -225,7 +237,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             if first:
                 raise ValueError("classes is None but the first partial_fit needs both labels")
             return np.asarray(self.classes_)
-        both = _two_classes(np.asarray(classes), "classes")
+        both = two_classes(np.asarray(classes), "classes")
         if not first and not np.array_equal(both, self.classes_):
             raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
         return both
@@ -239,6 +251,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             warnings.warn(complaint, UserWarning, stacklevel=3)
         # Laplace needs no more than its last posterior.
         self._learner = None if self.inference == "laplace" else self._new_learner(prior)
+        self._newton_steps = 1
         self._begun_as = self.inference
         self.classes_ = classes
         self.posterior_ = prior
@@ -246,40 +259,47 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _learn(self, rows: FloatArray, labels: npt.NDArray[Any], *, is_all: bool) -> Self:
         design = self._design(rows)
         second = labels == self.classes_[1]
-        self.n_iter_, self.log_evidence_ = 1, math.nan
+        evidence = math.nan
         if self._learner is None:
-            self._learn_mode(design, second, is_all=is_all)
-            return self
-        self._learner.observe_many(design, second)
-        if self._begun_as == "ep":
-            swept = self._refine(self._learner)
-            if is_all:
-                self.log_evidence_ = _log_evidence(self._learner, swept, design)
-        self.posterior_ = self._learner.posterior
+            evidence = self._step(design, second)
+        else:
+            self._observe(self._learner, design, second)
+            if self._begun_as == "ep":
+                swept = self._refine(self._learner)
+                evidence = _log_evidence(self._learner, swept, design) if is_all else evidence
+            self.posterior_ = self._learner.posterior
+        self.log_evidence_ = evidence if is_all else math.nan
         return self
 
-    def _learn_mode(self, design: FloatArray, second: npt.NDArray[Any], *, is_all: bool) -> None:
-        if second.size == 1:  # a root in one dimension, which always converges
-            self.posterior_ = laplace.update(self.posterior_, design, second)
-            self._last_converged = True
-            return
-        found = laplace.fit(self.posterior_, design, second)
-        self.posterior_, self.n_iter_ = found.posterior, found.iterations
-        self._last_converged = found.converged
-        if is_all:
-            self.log_evidence_ = found.log_evidence
-        if not found.converged:
-            _warn_of_no_end(f"Newton's method still moves after {found.iterations} steps")
+    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_]) -> float:
+        if len(design) == 1:
+            self.posterior_, self._newton_steps = laplace.update(self.posterior_, design, second), 1
+            return math.nan
+        fit = laplace.fit(self.posterior_, design, second)
+        self.posterior_, self._newton_steps = fit.posterior, fit.iterations
+        return fit.log_evidence
+
+    def _observe(self, learner: FabCost, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
+        """Learn, with scikit-learn's warning in place of ours."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            learner.observe_many(design, second)
+        for each in told:
+            ours = issubclass(each.category, result.ConvergenceWarning)
+            category = ConvergenceWarning if ours else each.category
+            warnings.warn(str(each.message), category, stacklevel=5)
 
     def _refine(self, learner: FabCost) -> Swept:
         swept = learner.refresh()
         lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
         if not swept.converged:
-            _warn_of_no_end(
+            warnings.warn(
                 f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
-                f"skipped{lost}: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}"
+                f"skipped{lost}: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
+                ConvergenceWarning,
+                stacklevel=4,
             )
-        self.n_iter_, self._last_converged = swept.sweeps, swept.converged
+        self._last_converged = swept.converged
         return swept
 
     def _prior(self) -> Gaussian:
@@ -321,10 +341,6 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
 
-def _warn_of_no_end(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
-
-
 def _log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
     """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean."""
     sites, posterior = learner.sites, learner.posterior
@@ -332,19 +348,3 @@ def _log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
     at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
     ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
     return swept.log_factors + at_mean + float(ratio)
-
-
-def _two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    classes = np.unique(labels)
-    if classes.size != 2:
-        raise ValueError(
-            f"Only binary classification is supported. {name} has {classes.size} "
-            f"class{'' if classes.size == 1 else 'es'}, {classes}, but must have exactly two"
-        )
-    return classes
-
-
-def _check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
-    unknown = labels[(labels != classes[0]) & (labels != classes[1])]
-    if unknown.size:
-        raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")

@@ -13,11 +13,10 @@ from fabcost import Gaussian
 from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import Thompson
 from fabcost.offline.comparisons import difference
-from fabcost.offline.logs.impressions import read_log
+from fabcost.offline.logs.impressions import chosen, read_log
 from fabcost.offline.methods import THOMPSON, contender, contenders
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import ReplaySettings, checkpoints, marks, measure
-from fabcost.offline.replay.selection import chosen
 from fabcost.prior import Prior
 from tests.offline.replay_logs import simulated, written
 

@@ -16,8 +16,10 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
+    own_law,
 )
 from fabcost.kernels.choosing import (
+    add_own_scores,
     all_within,
     count_drawn_wins,
     count_wins,
@@ -48,6 +50,7 @@ from fabcost.kernels.products import (
 __all__ = [
     "ARITHMETIC",
     "absorb",
+    "add_own_scores",
     "adf_pass",
     "all_within",
     "cholesky",
@@ -71,6 +74,7 @@ __all__ = [
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "own_law",
     "place_of",
     "predictions",
     "sites_over_rows",

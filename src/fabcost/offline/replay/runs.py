@@ -14,9 +14,10 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import Contender, contender, contenders
+from fabcost.offline.logs.rounds import groups_of
+from fabcost.offline.methods import LEARNERS, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
-from fabcost.offline.replay.protocol import play
+from fabcost.offline.replay.protocol import replay
 from fabcost.prior import Prior
 
 Advance = Callable[[int], None]
@@ -214,17 +215,17 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
-    clicks = play(
+    shown = replay(
         shared.X,
         shared.y,
-        task.contender,
-        seed=task.seed,
+        LEARNERS[task.contender.learner](task.prior.belief(groups_of(shared.X))),
+        policy=task.contender.policy,
+        rng=np.random.default_rng(task.seed),
         rounds=task.rounds,
-        prior=task.prior,
         progress=progress,
     )
     progress(task.rounds)
-    return clicks[shared.marks - 1]
+    return shown.clicks[shared.marks - 1]
 
 
 def _played_side_by_side(
