@@ -11,16 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fabcost.features.encoding import terms_of
-from fabcost.features.kinds import (
-    Boolean,
-    Categorical,
-    Feature,
-    Missing,
-    Numeric,
-    Role,
-    Text,
-    is_missing,
-)
+from fabcost.features.feature import Feature, Missing, Role, is_missing
+from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
 from fabcost.features.tables.columns import Column
 from fabcost.features.tables.table import Table
 

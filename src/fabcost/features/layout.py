@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.kinds import Feature, Role, Size, Text
+from fabcost.features.feature import Feature, Role, Size
+from fabcost.features.kinds import Text
 
 Places = npt.NDArray[np.intp]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from fabcost.features.feature import Term
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
-from fabcost.features.kinds import Term
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.models.catalogue import Catalogue, Selected

@@ -141,7 +141,7 @@ def make(
 def schema_of(settings: ModelSettings) -> Schema:
     """The schema of a new model."""
     if settings.schema is None:
-        return Schema.open()
+        return Schema.open(scaled=False)
     schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
     if schema.width == 0:
         raise ValueError("the schema has no columns yet: give it a bias or a declared feature")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
-from fabcost.features.kinds import LARGEST_NUMBER
+from fabcost.features.feature import LARGEST_NUMBER
 from fabcost.wire.messages import LONGEST_ID, Record, Scalar
 
 #: Records of context and action have different names: an open schema asks for it.
