@@ -128,7 +128,8 @@ def _of_numbers(feature: Numeric, column: Column, given: FloatArray) -> Terms:
     missing = np.isnan(given)
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = (given - feature.mean) / feature.scale
-        sound = np.maximum(np.abs(given), np.abs(numbers)) <= LARGEST_NUMBER
+        large = given if feature.bound is not None else numbers
+        sound = np.maximum(np.abs(given), np.abs(large)) <= LARGEST_NUMBER
     if feature.missing != "error":
         sound |= missing
     if not sound.all():

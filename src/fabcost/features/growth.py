@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fabcost.features import document
 from fabcost.features.assembly import Placed
@@ -26,6 +27,7 @@ class Growth:
 
     def __init__(self, openness: Openness | None, *, bias: bool) -> None:
         self.layout = Layout(bias=bias)
+        self.layout.fair = openness is not None and openness.scaled
         self.scales = Scales(centred=bias)
         self.declared: list[Feature] = []
         self.crosses: list[tuple[str, str]] = []
@@ -95,3 +97,9 @@ class Growth:
         self.layout.meet(feature, crossed=self._crosses_all)
         if isinstance(feature, Numeric) and feature.bound is not None:
             self.scales.know(feature.name)
+
+    def written(self, openness: Openness | None) -> dict[str, Any]:
+        """The document of the schema."""
+        grown, seen = self.layout.grown, self.scales.state()
+        bias = self.layout.bias
+        return document.write(self.declared, self.crosses, bias, openness, grown, seen)

@@ -63,14 +63,11 @@ class Numeric(Feature):
             raise self._refusal(value, self._expected())
         if abs(value) <= LARGEST_NUMBER:
             number = (float(value) - self.mean) / self.scale
+            if self.bound is not None:
+                return Term(self.name, float(self.bound * kernels.asinh(number / self.bound)))
             if abs(number) <= LARGEST_NUMBER:
-                return Term(self.name, self._shaped(number))
+                return Term(self.name, number)
         raise self._refusal(value, f"finite, of magnitude at most {LARGEST_NUMBER:g} standardised")
-
-    def _shaped(self, number: float) -> float:
-        if self.bound is None:
-            return number
-        return float(self.bound * kernels.asinh(number / self.bound))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import Growth
 from fabcost.features.items import EncodedItems, place
 from fabcost.features.kinds import Text
-from fabcost.features.layout import MOST_COLUMNS, Step
+from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
 from fabcost.features.scales.prior import prior_of
 from fabcost.features.tables.table import Table, is_table
@@ -99,8 +99,7 @@ class Schema:
         >>> schema.columns
         ('bias', 'make=kia', 'device=tv', 'device=tv × make=kia')
         """
-        openness = document.checked_openness(limit, buckets, crosses, scaled)
-        return cls(bias=bias, openness=openness)
+        return cls(bias=bias, openness=document.checked_openness(limit, buckets, crosses, scaled))
 
     @classmethod
     def from_dict(
@@ -166,15 +165,13 @@ class Schema:
     def fitted(self, source: Any) -> Schema:
         """The declared schema again, with mean and scale of each number learnt from data."""
         table = Table.of(source)
-        features = [inference.standardised(feature, table) for feature in self._growth.declared]
-        crosses, bias = self._growth.crosses, self._layout.bias
-        return Schema(features, crosses=crosses, bias=bias, openness=self.openness)
+        growth, bias = self._growth, self._layout.bias
+        features = [inference.standardised(feature, table) for feature in growth.declared]
+        return Schema(features, crosses=growth.crosses, bias=bias, openness=self.openness)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values from which `from_dict` makes this schema, grown columns included."""
-        features, crosses = self._growth.declared, self._growth.crosses
-        grown, seen = self._layout.grown, self._growth.scales.state()
-        return document.write(features, crosses, self._layout.bias, self.openness, grown, seen)
+        return self._growth.written(self.openness)
 
     def copy(self) -> Schema:
         """The same schema, to grow on its own."""
@@ -242,6 +239,11 @@ class Schema:
                [1., 0.]])
         """
         self._layout.most = most
+
+    @property
+    def squeezed(self) -> dict[str, Squeezed]:
+        """Features whose new values share weights, or are left out, for want of columns."""
+        return self._layout.squeezed.copy()
 
     def prior(self, prior: Prior, *, start: int = 0) -> Gaussian:
         """The belief about the weights of the columns from ``start`` on, before any impression.
