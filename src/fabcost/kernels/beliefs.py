@@ -32,13 +32,14 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log
-from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store, total
+from fabcost.kernels.lanes import fetch, hold, load, pointer, skip, spread, store, total
 from fabcost.kernels.moments import site
 from fabcost.kernels.products import dot
 
 SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
+AHEAD = 4  # visits before which the row of an item is asked for
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -97,10 +98,14 @@ def _aim(slots, table, i, x, weights, tilted):
     """Where θ and η meet, u; and what the item adds to centre and variance of η, hᵢ/dᵢ and 1/dᵢ."""
     if slots is None:
         return x, 0.0, 0.0
+    own = pointer(table)
+    if i + AHEAD < slots.size and slots[i + AHEAD] >= 0:
+        coming = slots[i + AHEAD] * table.shape[1]
+        for j in range(0, weights + 2, 8):
+            fetch(own, coming + j)
     if slots[i] < 0:
         return x, 0.0, 0.0
     row = slots[i] * table.shape[1]
-    own = pointer(table)
     spare = 1.0 / own[row]
     cross = skip(own, row + 2)
     j = 0
@@ -317,3 +322,18 @@ def drawn(mean, root, normals):
     hold(root)
     hold(normals)
     return draws
+
+
+@njit(cache=True, nogil=True)
+def own_law(table, slots, weights, variance):
+    """c/d, h/d and 1/√d of each item's row in the table; 0, 0 and the prior's sd below slot 0."""
+    tilt = np.zeros((slots.size, weights))
+    offset, noise = np.zeros(slots.size), np.full(slots.size, math.sqrt(variance))
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            own = table[slots[i]]
+            spare = 1.0 / own[0]
+            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
+            for j in range(weights):
+                tilt[i, j] = spare * own[j + 2]
+    return tilt, offset, noise
