@@ -72,8 +72,8 @@ def test_any_truncation_is_noticed(length: int) -> None:
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "learner"
-    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 2 ", 1))
-    with pytest.raises(ValueError, match=r"version 2 but this fabcost reads up to 1: upgrade"):
+    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 3 ", 1))
+    with pytest.raises(ValueError, match=r"version 3 but this fabcost reads up to 2: upgrade"):
         fabcost.load(path)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, read_only
+from fabcost.inference.own.directory import as_keys
+from fabcost.inference.own.effects import NOT_OWNED, Owned, OwnEffects, effects_of
 from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, is_exact
@@ -32,9 +36,12 @@ class EPResult(Fit):
     ----------
     sites
         Precision and shift of each impression's site.
+    own
+        The effects that items have of their own, if they have any.
     """
 
     sites: Sites = field(kw_only=True)
+    own: OwnEffects | None = field(default=None, kw_only=True)
 
     @property
     def sweeps(self) -> int:
@@ -62,6 +69,8 @@ def fit(
     moments: Moments = "exact",
     tolerance: float = TOLERANCE,
     max_sweeps: int = MAX_SWEEPS,
+    items: Iterable[Any] | None = None,
+    own_variance: float = 0.0,
 ) -> EPResult:
     r"""Refine every site against its cavity until nothing moves (Algorithms 2 and 3).
 
@@ -82,6 +91,10 @@ def fit(
         Stop when what is still to come is below this many posterior sds.
     max_sweeps
         Stop in any case after this many passes.
+    items
+        The item of each row, a string or an integer, or None.
+    own_variance
+        τ², of the effect that each item has beside its features; 0 for none.
 
     References
     ----------
@@ -97,6 +110,8 @@ def fit(
     rows, labels = as_impressions(X, y, prior.dimension)
     sites = Sites.flat(labels.size)
     belief = Carried.of(prior)
+    own = effects_of(prior.dimension, own_variance)
+    owned = NOT_OWNED if own is None else own.written(own.enter(as_keys(items, labels.size)))
     swept = sweep(
         belief,
         rows,
@@ -105,11 +120,12 @@ def fit(
         exact=is_exact(moments),
         tolerance=tolerance,
         max_sweeps=max_sweeps,
+        owned=owned,
     )
     posterior = belief.gaussian(keep=True)
-    evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites)
+    evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites, own, owned)
     how = (swept.converged, swept.sweeps, evidence, swept.skipped)
-    return EPResult(posterior, *how, sites=sites)
+    return EPResult(posterior, *how, sites=sites, own=own)
 
 
 def sweep(
@@ -121,6 +137,7 @@ def sweep(
     exact: bool,
     tolerance: float,
     max_sweeps: int,
+    owned: Owned | tuple[()] = NOT_OWNED,
 ) -> Swept:
     """Refine ``sites``, and the belief that contains them, in place until nothing moves.
 
@@ -138,7 +155,7 @@ def sweep(
     previous, skipped = math.inf, 0
     rows = read_only(X)
     for sweeps in range(1, max_sweeps + 1):
-        left_out, log_factors, change = kernels.ep_sweep(*belief, rows, y, *sites, exact)
+        left_out, log_factors, change = kernels.ep_sweep(*belief, rows, y, *sites, exact, *owned)
         skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
         if remaining <= tolerance or sweeps == max_sweeps:
@@ -164,10 +181,21 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
         raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
 
 
-def _log_mass(prior: Gaussian, posterior: Gaussian, X: FloatArray, sites: Sites) -> float:
+def _log_mass(
+    prior: Gaussian,
+    posterior: Gaussian,
+    X: FloatArray,
+    sites: Sites,
+    own: OwnEffects | None,
+    owned: Owned | tuple[()],
+) -> float:
     """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean."""
     eta = kernels.times(X, posterior.mean)
+    if own is not None and owned:
+        effects = np.append(own.means(posterior.mean), 0.0)  # the last is that of slot −1
+        eta += effects[owned.slots]
     at_mean = kernels.inner(sites.shift - 0.5 * sites.precision * eta, eta)
     away = kernels.solve_lower(prior.triangle, posterior.mean - prior.mean)
     volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
-    return float(at_mean + volume - 0.5 * kernels.inner(away, away))
+    mass = float(at_mean + volume - 0.5 * kernels.inner(away, away))
+    return mass if own is None else mass + own.log_mass(posterior.mean)

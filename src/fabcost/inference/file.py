@@ -8,7 +8,8 @@ from pathlib import Path
 from fabcost.inference.online import FabCost
 from fabcost.storage import archive
 
-LEARNER = archive.Format("fabcost-learner", 1, "learner")
+LEARNER = archive.Format("fabcost-learner", 2, "learner")
+_WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)
 
 
 def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
@@ -49,7 +50,8 @@ def to_bytes(learner: FabCost) -> bytes:
     >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
     b'fabcost-learner 1'
     """
-    return archive.pack(LEARNER, *learner.state())
+    kind = _WITHOUT_OWN_EFFECTS if learner.own is None else LEARNER
+    return archive.pack(kind, *learner.state())
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from fabcost.impressions import FloatArray
+from fabcost.inference.own.directory import NOBODY, Slots
 from fabcost.inference.sites import Sites
 
 _FIRST_CAPACITY = 64
@@ -15,7 +20,8 @@ class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
-    in the belief, only it is no longer refined.  Memory O(window · D).
+    in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
+    of their own, `items` has the slot of each impression's item among these.
 
     Examples
     --------
@@ -26,7 +32,7 @@ class History:
     array([3., 2.])
     """
 
-    def __init__(self, weights: int, window: int | None) -> None:
+    def __init__(self, weights: int, window: int | None, *, owned: bool = False) -> None:
         self.window = window
         self.weights = weights
         self.count = 0
@@ -35,6 +41,7 @@ class History:
         self.X = np.zeros((capacity, weights))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
+        self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -45,12 +52,20 @@ class History:
                 self._grow()
         return self.y.size - self.slot
 
-    def append(self, X: FloatArray, y: FloatArray | float, many: int) -> tuple[int, int]:
+    def append(
+        self,
+        X: FloatArray,
+        y: FloatArray | float,
+        many: int,
+        items: Slots | int = NOBODY,
+    ) -> tuple[int, int]:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
         stop = start + many
         self.X[start:stop, : self.weights] = X
         self.y[start:stop] = y
+        if self.items is not None:
+            self.items[start:stop] = items
         self.slot = stop
         self.count = max(self.count, stop)
         return start, stop
@@ -69,6 +84,23 @@ class History:
         rows = np.ascontiguousarray(self.X[start:stop, : self.weights])
         return rows, self.y[start:stop], Sites(*(each[start:stop] for each in self.sites))
 
+    def items_between(self, start: int, stop: int) -> Slots | None:
+        """The slots of these impressions' items; None if items have no effects of their own."""
+        return None if self.items is None else self.items[start:stop]
+
+    def drop(self, items: Slots) -> None:
+        """Take out the impressions of some items; the others close up, the oldest first."""
+        if self.items is None:
+            return
+        wrapped = self.slot if self.count == self.window else 0
+        order = np.roll(np.arange(self.count), -wrapped)
+        left = order[~np.isin(self.items[order], items)]
+        if left.size == self.count:
+            return
+        for array in (self.X, self.y, self.items, *self.sites):
+            array[: left.size] = array[left]
+        self.count = self.slot = left.size
+
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
         self.weights += count
@@ -85,16 +117,22 @@ class History:
         self.X = _grown(self.X, capacity)
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
+        if self.items is not None:
+            self.items = _grown(self.items, capacity)
 
-    def state(self) -> dict[str, FloatArray]:
+    def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
-        return {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
+        state = {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
+        return state if self.items is None else {**state, "items": self.items[: self.count]}
 
     @classmethod
-    def restored(cls, window: int | None, slot: int, state: dict[str, FloatArray]) -> History:
+    def restored(
+        cls, window: int | None, slot: int, state: Mapping[str, npt.NDArray[Any]]
+    ) -> History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
         history = cls(state["X"].shape[1], window)
+        history.items = np.array(state["items"]) if "items" in state else None
         history.X = np.array(state["X"], order="C")
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
@@ -103,7 +141,7 @@ class History:
         return history
 
 
-def _grown(array: FloatArray, capacity: int) -> FloatArray:
-    larger = np.zeros((max(capacity, 1), *array.shape[1:]))
+def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
+    larger = np.zeros((max(capacity, 1), *array.shape[1:]), dtype=array.dtype)
     larger[: array.shape[0]] = array
     return larger

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, re
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
+from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
+from fabcost.inference.own.effects import NOT_OWNED, Owned, effects_of
 from fabcost.inference.result import ConvergenceWarning
 from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites
@@ -43,6 +45,8 @@ class FabCost:
         rows are dropped.  None keeps all.
     tolerance
         A refresh stops when what is still to come is below this many posterior sds.
+    own_variance
+        τ², of the effect that each item has beside its features; 0 for none.
 
     Attributes
     ----------
@@ -57,6 +61,10 @@ class FabCost:
         Refreshes of several sweeps after which the belief still moved.  Where the schedule is
         not `geometric`, whose sweeps need not converge, each is also a
         `fabcost.inference.result.ConvergenceWarning`.
+    last_refresh : Swept | None
+        How the last refresh went, if there was one since the learner was made or loaded.
+    own : OwnEffects | None
+        What is known of the items' own effects, if they have any.
 
     Examples
     --------
@@ -75,6 +83,7 @@ class FabCost:
         moments: Moments = "exact",
         window: int | None = None,
         tolerance: float = TOLERANCE,
+        own_variance: float = 0.0,
     ) -> None:
         if window is not None and window < 1:
             raise ValueError(f"window is {window} but must be at least 1, or None for all")
@@ -89,9 +98,11 @@ class FabCost:
         self.refreshes = 0
         self.skipped = 0
         self.unconverged = 0
+        self.last_refresh: Swept | None = None
+        self.own = effects_of(prior.dimension, own_variance)
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
-        self._history = History(prior.dimension, window)
+        self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
         self._posterior: Gaussian | None = prior
 
@@ -112,24 +123,30 @@ class FabCost:
         """The sites of the impressions that a refresh can still refine, as a copy."""
         return Sites(*(each.copy() for each in self._history.kept()[2]))
 
-    def observe(self, x: npt.ArrayLike, y: Any) -> None:
-        """Learn from one impression: its row and whether it was clicked."""
+    def observe(self, x: npt.ArrayLike, y: Any, item: Key | None = None) -> None:
+        """Learn from one impression: its row, whether it was clicked, and what was shown."""
         row = as_row(x, self.prior.dimension)
         label = as_label(y)
+        slot = NOBODY if self.own is None else self.own.enter_one(item)
         if self._next is None:
-            self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1)
+            slots = None if self.own is None else np.array([slot])
+            self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
         else:
-            self._keep(row, label, 1)
+            self._keep(row, label, 1, slot)
 
-    def observe_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
+    def observe_many(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, items: Iterable[Any] | None = None
+    ) -> None:
         """Learn from a batch as if its impressions came one after another."""
         rows, labels = as_impressions(X, y, self.prior.dimension)
+        slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
-            self._keep(rows[done : done + many], labels[done : done + many], many)
+            part = slice(done, done + many)
+            self._keep(rows[part], labels[part], many, NOBODY if slots is None else slots[part])
             done += many
-        self._filter(rows, labels, _UNKEPT, done, labels.size)
+        self._filter(rows, labels, _UNKEPT, done, labels.size, slots)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
@@ -144,45 +161,88 @@ class FabCost:
             exact=self._exact,
             tolerance=self.tolerance,
             max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
+            owned=self._written(0, self._history.count),
         )
+        self.last_refresh = swept
         self.skipped += swept.skipped
         self.refreshes += 1
         self.unconverged += not swept.converged and swept.sweeps > 1
         self._posterior = None
         return swept
 
-    def grow(self, variance: float, count: int = 1) -> None:
+    def grow(self, variance: float | Gaussian, count: int = 1) -> None:
         """Add ``count`` weights, independent of the others, of mean zero and ``variance``.
 
-        Earlier impressions did not have their features: from here on the learner is the one
-        that had these weights from the start and saw zeros for them.
+        Or as many as a Gaussian has, which then is what is believed of them.  Earlier impressions
+        did not have their features: from here on the learner is the one that had these weights
+        from the start and saw zeros for them.
         """
         if count < 0:
             raise ValueError(f"count is {count} but must be at least 0")
-        fresh = Gaussian.isotropic(max(count, 1), variance=variance)
+        if isinstance(variance, Gaussian):
+            fresh = variance
+        else:
+            fresh = Gaussian.isotropic(max(count, 1), variance=variance)
         if count == 0:
             return
         self.prior = _joined(self.prior, fresh)
         self._belief = Carried.of(_joined(self._belief.gaussian(), fresh))
-        self._history.widen(count)
+        self._history.widen(fresh.dimension)
+        if self.own is not None:
+            self.own.widen(fresh.dimension)
         self._posterior = None
 
-    def _keep(self, X: FloatArray, y: FloatArray | float, many: int) -> None:
+    def replace_prior(self, prior: Gaussian) -> bool:
+        """Put another prior below the same sites; whether that was done.
+
+        It needs all impressions: if some are no longer kept, nothing changes.  The sites are those
+        of the old prior until the next refresh.
+        """
+        if prior.dimension != self.prior.dimension:
+            raise ValueError(
+                f"the prior has {prior.dimension} weights but the learner {self.prior.dimension}"
+            )
+        if self._history.count != self.seen:
+            return False
+        before, rows = self._belief, None if self.own is None else self.own.rows.copy()
+        self._belief = Carried.of(prior)
+        if self.own is not None:
+            self.own.clear()
+        X, _, sites = self._history.kept()
+        absorbed = (*self._belief, read_only(X), *sites, 0, self.seen)
+        if kernels.absorb(*absorbed, *self._written(0, self.seen)):
+            # MacKay's sites may have negative precisions, which not every prior can bear.
+            self._belief = before
+            if self.own is not None:
+                self.own.rows[:] = rows
+            return False
+        self.prior, self._posterior = prior, None
+        return True
+
+    def forget(self, items: Iterable[Key]) -> None:
+        """Integrate items out that will not be shown again: their rows and effects are dropped.
+
+        What they taught about the weights stays.  An item that comes back begins anew.
+        """
+        if self.own is not None:
+            self._history.drop(self.own.forget(items))
+
+    def _keep(self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
         past.room()
-        start, stop = past.append(X, y, many)
+        start, stop = past.append(X, y, many, items)
         if past.is_compact:
-            self._filter(past.X, past.y, past.sites, start, stop)
+            self._filter(past.X, past.y, past.sites, start, stop, past.items)
         else:
-            self._filter(*past.between(start, stop), 0, many)
+            self._filter(*past.between(start, stop), 0, many, past.items_between(start, stop))
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
             self._refresh_on_schedule()
         self._next = self.refresh_schedule.next_after(self.seen)
         if self._next is None:
-            self._history = History(self.prior.dimension, self.window)
+            self._history = self._no_history()
 
     def _refresh_on_schedule(self) -> None:
         before = self.unconverged
@@ -196,30 +256,36 @@ class FabCost:
                 stacklevel=4,
             )
 
-    def _filter(self, X: FloatArray, y: FloatArray, sites: Sites, start: int, stop: int) -> None:
-        rows, exact = read_only(X), self._exact
-        self.skipped += kernels.adf_pass(*self._belief, rows, y, *sites, start, stop, exact)
+    def _filter(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        sites: Sites,
+        start: int,
+        stop: int,
+        items: Slots | None,
+    ) -> None:
+        own, rows, exact = self.own, read_only(X), self._exact
+        owned = NOT_OWNED if own is None or items is None else own.written(items, start, stop)
+        self.skipped += kernels.adf_pass(*self._belief, rows, y, *sites, start, stop, exact, *owned)
         self.seen += stop - start
         self._posterior = None
 
-    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+    def _written(self, start: int, stop: int) -> Owned | tuple[()]:
+        """The effects that a pass over these impressions of the history changes."""
+        items = self._history.items_between(start, stop)
+        return NOT_OWNED if self.own is None or items is None else self.own.written(items)
+
+    def _no_history(self) -> History:
+        return History(self.prior.dimension, self.window, owned=self.own is not None)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""
-        schedule = self.refresh_schedule
-        if schedule.predicate is not None:
-            raise ValueError(
-                "a learner whose refresh schedule is a function cannot be saved: "
-                "give it one of Refresh.geometric, at, never or always"
-            )
-        settings = {
+        settings: dict[str, Any] = {
             "moments": self.moments,
             "window": self.window,
             "tolerance": self.tolerance,
-            "refresh": {
-                "kind": schedule.kind,
-                "points": list(schedule.points),
-                "growth": schedule.growth if schedule.kind == "geometric" else None,
-                "max_sweeps": schedule.max_sweeps,
-            },
+            "refresh": saved.refresh_to_dict(self.refresh_schedule),
             "seen": self.seen,
             "refreshes": self.refreshes,
             "skipped": self.skipped,
@@ -235,10 +301,13 @@ class FabCost:
             "root": self._belief.root,
             **self._history.state(),
         }
+        if self.own is not None:
+            settings["own"] = saved.own_to_dict(self.own)
+            arrays["own"] = self.own.rows
         return settings, arrays
 
     @classmethod
-    def restored(cls, settings: dict[str, Any], arrays: dict[str, FloatArray]) -> FabCost:
+    def restored(cls, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> FabCost:
         """The learner whose `state` this is; a ValueError if it is that of none."""
         window, schedule = saved.window_of(settings), saved.refresh_of(settings)
         prior, counts = saved.prior_of(arrays), saved.counts_of(settings, schedule)
@@ -252,7 +321,8 @@ class FabCost:
         learner.seen, learner.refreshes, learner.skipped, learner.unconverged = counts[:4]
         learner._next = counts.next
         learner._belief = saved.belief_of(arrays, prior.dimension)
-        kept = saved.kept_of(arrays, counts, window, prior.dimension)
+        learner.own = saved.own_of(settings, arrays, prior.dimension)
+        kept = saved.kept_of(arrays, counts, window, prior.dimension, learner.own)
         learner._history = History.restored(window, counts.slot, kept)
         learner._posterior = None
         return learner

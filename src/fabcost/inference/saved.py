@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import LANE, Gaussian
-from fabcost.impressions import LARGEST_FEATURE, FloatArray, as_rows
+from fabcost.impressions import LARGEST_FEATURE, as_rows
+from fabcost.inference.own.directory import NOBODY, Slots
+from fabcost.inference.own.effects import OwnChanges, OwnEffects
 from fabcost.inference.schedule import Refresh
 from fabcost.inference.sites import Carried
 
@@ -110,6 +112,27 @@ def window_of(settings: Any) -> int | None:
     return None if entry(settings, "window") is None else whole(settings, "window", least=1)
 
 
+def refresh_to_dict(schedule: Refresh) -> dict[str, Any]:
+    """A schedule as plain JSON values; a ValueError if it is a function.
+
+    Examples
+    --------
+    >>> refresh_to_dict(Refresh.geometric(1.5))["growth"]
+    1.5
+    """
+    if schedule.predicate is not None:
+        raise ValueError(
+            "a learner whose refresh schedule is a function cannot be saved: "
+            "give it one of Refresh.geometric, at, never or always"
+        )
+    return {
+        "kind": schedule.kind,
+        "points": list(schedule.points),
+        "growth": schedule.growth if schedule.kind == "geometric" else None,
+        "max_sweeps": schedule.max_sweeps,
+    }
+
+
 def refresh_of(settings: Any) -> Refresh:
     """The schedule.
 
@@ -194,9 +217,51 @@ def belief_of(arrays: Mapping[str, npt.NDArray[Any]], weights: int) -> Carried:
     return Carried.of(carried.gaussian())
 
 
+def own_to_dict(own: OwnEffects) -> dict[str, Any]:
+    """What a file says of the items' own effects beside their rows.
+
+    Examples
+    --------
+    >>> own_to_dict(OwnEffects(1, 4.0))
+    {'variance': 4.0, 'keys': []}
+    """
+    return {"variance": own.variance, "keys": list(own.keys)}
+
+
+def own_of(
+    settings: Any, arrays: Mapping[str, npt.NDArray[Any]], weights: int
+) -> OwnEffects | None:
+    """The items' own effects, or None in a file without.
+
+    Examples
+    --------
+    >>> own_of({}, {}, 1) is None
+    True
+    """
+    if "own" not in settings:
+        return None
+    keys = entry(settings["own"], "keys")
+    if not isinstance(keys, list):
+        raise ValueError(f"keys are {keys!r:.80} but must be a list of items")
+    own = OwnEffects(weights, real(settings["own"], "variance"))
+    own.find(keys)  # a ValueError if one can be no item
+    rows = numbers(arrays, "own", len(keys), weights + 2)
+    for precision in rows[~(rows[:, 0] > 0.0), 0]:
+        raise ValueError(f"the precision of an item is {precision} but must be above zero")
+    own.follow(OwnChanges(None, tuple(keys), rows, 0))
+    known = [key for key in keys if key is not None]
+    if len(own) != len(known):
+        raise ValueError("an item is there twice")
+    return own
+
+
 def kept_of(
-    arrays: Mapping[str, npt.NDArray[Any]], counts: SavedCounts, window: int | None, weights: int
-) -> dict[str, FloatArray]:
+    arrays: Mapping[str, npt.NDArray[Any]],
+    counts: SavedCounts,
+    window: int | None,
+    weights: int,
+    own: OwnEffects | None = None,
+) -> dict[str, npt.NDArray[Any]]:
     """The impressions that are kept, with their sites, for `fabcost.inference.history`.
 
     Examples
@@ -206,6 +271,8 @@ def kept_of(
     ValueError: slot is 2 but 3 impressions are kept
     """
     kept = 0 if counts.next is None else min(counts.seen, window or counts.seen)
+    if own is not None:  # some may have been forgotten
+        kept = min(kept, entry(arrays, "items").size)
     if counts.slot != kept and not (kept == window and counts.slot < kept):
         raise ValueError(f"slot is {counts.slot} but {kept} impressions are kept")
     checked = {
@@ -217,4 +284,12 @@ def kept_of(
     for name in ("site_precision", "site_shift"):
         for wrong in checked[name][np.abs(checked[name]) > LARGEST_FEATURE]:
             raise ValueError(f"{name} contains {wrong} but no site can be so large")
-    return checked
+    return checked if own is None else {**checked, "items": _items_of(arrays, kept, own)}
+
+
+def _items_of(arrays: Mapping[str, npt.NDArray[Any]], kept: int, own: OwnEffects) -> Slots:
+    items = numbers(arrays, "items", kept, kind="i")
+    taken = [slot for slot, key in enumerate(own.keys) if key is not None]
+    for wrong in items[~np.isin(items, [NOBODY, *taken])]:
+        raise ValueError(f"items contains slot {wrong}, which is no item's")
+    return items

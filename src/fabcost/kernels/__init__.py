@@ -16,6 +16,7 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
+    own_law,
 )
 from fabcost.kernels.choosing import (
     all_within,
@@ -79,6 +80,7 @@ __all__ = [
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "own_law",
     "place_of",
     "predictions",
     "sites_over_rows",

@@ -10,6 +10,15 @@ rank-one form [1]_:
 A product of a matrix with its transpose cannot leave the positive semi-definite cone, and it
 represents covariances of condition up to 1e32 where the covariance itself stops at 1e16.
 
+Where items have effects of their own, η = xᵀθ + bᵢ, the belief is the marginal one of θ, and the
+rest is in a table with a row dᵢ, hᵢ, cᵢ for each item: bᵢ given θ is N((hᵢ − cᵢᵀθ)/dᵢ, 1/dᵢ).
+``slots`` then says whose effect each row has, −1 for none.  With u = x − cᵢ/dᵢ,
+
+    η ~ N(uᵀμ + hᵢ/dᵢ, uᵀΣu + 1/dᵢ),   Cov(θ, η) = Σu,
+
+so that a site changes the belief along u, by k of the whole variance of η, and 1 − k uᵀΣu is
+1 − k s² + k/dᵢ.  Then cᵢ, dᵢ and hᵢ grow by Δτ x, Δτ and Δν.
+
 References
 ----------
 .. [1] Bierman, Factorization Methods for Discrete Sequential Estimation (1977), ch. V.
@@ -23,13 +32,14 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log
-from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store, total
+from fabcost.kernels.lanes import fetch, hold, load, pointer, skip, spread, store, total
 from fabcost.kernels.moments import site
 from fabcost.kernels.products import dot
 
 SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
+AHEAD = 4  # visits before which the row of an item is asked for
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -84,26 +94,77 @@ def _move(mean, root, weights, width, along, step, shrink):
 
 
 @njit(cache=True, nogil=True)
-def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
+def _aim(slots, table, i, x, weights, tilted):
+    """Where θ and η meet, u; and what the item adds to centre and variance of η, hᵢ/dᵢ and 1/dᵢ."""
+    if slots is None:
+        return x, 0.0, 0.0
+    own = pointer(table)
+    if i + AHEAD < slots.size and slots[i + AHEAD] >= 0:
+        coming = slots[i + AHEAD] * table.shape[1]
+        for j in range(0, weights + 2, 8):
+            fetch(own, coming + j)
+    if slots[i] < 0:
+        return x, 0.0, 0.0
+    row = slots[i] * table.shape[1]
+    spare = 1.0 / own[row]
+    cross = skip(own, row + 2)
+    j = 0
+    while j + 7 < weights:
+        store(tilted, j, load(x, j) - spare * load(cross, j))
+        j += 8
+    while j < weights:
+        tilted[j] = x[j] - spare * cross[j]
+        j += 1
+    offset = spare * own[row + 1]
+    hold(table)
+    return tilted, offset, spare
+
+
+@njit(cache=True, nogil=True)
+def _add(slots, table, i, x, weights, change, shift_change):
+    """Let the item take part in the change of a site: cᵢ += Δτ x, dᵢ += Δτ, hᵢ += Δν."""
+    if slots is None:
+        return
+    if slots[i] < 0:
+        return
+    own = skip(pointer(table), slots[i] * table.shape[1])
+    own[0] += change
+    own[1] += shift_change
+    cross = skip(own, 2)
+    j = 0
+    while j + 7 < weights:
+        store(cross, j, load(cross, j) + change * load(x, j))
+        j += 8
+    while j < weights:
+        cross[j] += change * x[j]
+        j += 1
+    hold(table)
+
+
+@njit(cache=True, nogil=True)
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots=None, table=None):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
     weights, width = root.shape
-    scratch = np.empty(width)
+    scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
-    rows, labels = pointer(X), pointer(y)
+    rows, labels, tilted = pointer(X), pointer(y), skip(along, width)
     skipped = 0
     for i in range(start, stop):
         x = skip(rows, i * weights)
-        centre = dot(x, centres, weights)
-        variance = _project(roots, x, weights, width, along)
+        u, offset, spare = _aim(slots, table, i, x, weights, tilted)
+        centre = dot(u, centres, weights) + offset
+        variance = _project(roots, u, weights, width, along) + spare
         _, _, slope, curvature, kept = site(labels[i] * centre, variance, exact)
         slope *= labels[i]
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
-            shrink = curvature / (1.0 + math.sqrt(kept))
+            shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
             _move(centres, roots, weights, width, along, slope, shrink)
+            shifted = (slope + centre * curvature) / kept
+            _add(slots, table, i, x, weights, curvature / kept, shifted)
         else:
             skipped += 1
         if precision.size > 0:
@@ -118,21 +179,25 @@ def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
 
 
 @njit(cache=True, nogil=True)
-def absorb(mean, root, X, precision, shift, start, stop):
+def absorb(mean, root, X, precision, shift, start, stop, slots=None, table=None):
     """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
     weights, width = root.shape
-    scratch = np.empty(width)
+    scratch = np.empty(2 * width)
     along, centres, roots, rows = pointer(scratch), pointer(mean), pointer(root), pointer(X)
+    tilted = skip(along, width)
     skipped = 0
     for i in range(start, stop):
         x = skip(rows, i * weights)
-        centre = dot(x, centres, weights)
-        variance = _project(roots, x, weights, width, along)
+        u, offset, spare = _aim(slots, table, i, x, weights, tilted)
+        centre = dot(u, centres, weights) + offset
+        variance = _project(roots, u, weights, width, along) + spare
         growth = 1.0 + precision[i] * variance
         if growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE:
             step = (shift[i] - precision[i] * centre) / growth
-            shrink = precision[i] / growth / (1.0 + math.sqrt(1.0 / growth))
+            left = (1.0 + precision[i] * spare) / growth
+            shrink = precision[i] / growth / (1.0 + math.sqrt(left))
             _move(centres, roots, weights, width, along, step, shrink)
+            _add(slots, table, i, x, weights, precision[i], shift[i])
         else:
             skipped += 1
     hold(scratch)
@@ -143,7 +208,7 @@ def absorb(mean, root, X, precision, shift, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def ep_sweep(mean, root, X, y, precision, shift, exact):
+def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
     Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
@@ -151,19 +216,22 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
     The move is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
     moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
     precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
-    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.
+    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
+    is one coordinate more, along which f is 1/√dᵢ.
     """
     weights, width = root.shape
-    scratch, moves = np.empty(width), np.zeros(width)
+    scratch, moves = np.empty(2 * width), np.zeros(width)
     along, moved, centres, roots = pointer(scratch), pointer(moves), pointer(mean), pointer(root)
-    rows, labels = pointer(X), pointer(y)
+    rows, labels, tilted = pointer(X), pointer(y), skip(along, width)
+    own_moves = np.zeros(0 if slots is None else len(table))
     skipped = 0
     log_factors, product = 0.0, 1.0
     grown, shrunk = 0.0, 0.0
     for i in range(y.size):
         x = skip(rows, i * weights)
-        centre = dot(x, centres, weights)
-        variance = _project(roots, x, weights, width, along)
+        u, offset, spare = _aim(slots, table, i, x, weights, tilted)
+        centre = dot(u, centres, weights) + offset
+        variance = _project(roots, u, weights, width, along) + spare
         left = 1.0 - precision[i] * variance
         if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
             skipped += 1
@@ -187,10 +255,13 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
             width,
             along,
             step,
-            change / growth / (1.0 + math.sqrt(1.0 / growth)),
+            change / growth / (1.0 + math.sqrt((1.0 + change * spare) / growth)),
         )
         for j in range(0, width, 8):
             store(moved, j, load(moved, j) + step * load(along, j))
+        if slots is not None and spare > 0.0:
+            own_moves[slots[i]] += step * math.sqrt(spare)
+        _add(slots, table, i, x, weights, change, new_shift - shift[i])
         grown += max(growth - 1.0, 0.0)
         shrunk += max(1.0 / growth - 1.0, 0.0)
         precision[i] = new_precision
@@ -204,9 +275,11 @@ def ep_sweep(mean, root, X, y, precision, shift, exact):
         if product < 1e-100 or product > 1e100:
             log_factors += log(product)
             product = 1.0
-    move = max(math.sqrt(dot(moved, moved, width)), 0.5 * max(grown, shrunk))
+    length = dot(moved, moved, width) + dot(pointer(own_moves), pointer(own_moves), own_moves.size)
+    move = max(math.sqrt(length), 0.5 * max(grown, shrunk))
     hold(scratch)
     hold(moves)
+    hold(own_moves)
     hold(mean)
     hold(root)
     hold(X)
@@ -249,3 +322,18 @@ def drawn(mean, root, normals):
     hold(root)
     hold(normals)
     return draws
+
+
+@njit(cache=True, nogil=True)
+def own_law(table, slots, weights, variance):
+    """c/d, h/d and 1/√d of each item's row in the table; 0, 0 and the prior's sd below slot 0."""
+    tilt = np.zeros((slots.size, weights))
+    offset, noise = np.zeros(slots.size), np.full(slots.size, math.sqrt(variance))
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            own = table[slots[i]]
+            spare = 1.0 / own[0]
+            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
+            for j in range(weights):
+                tilt[i, j] = spare * own[j + 2]
+    return tilt, offset, noise

@@ -91,6 +91,20 @@ def load(_, start, offset):
 
 
 @intrinsic
+def fetch(_, start, offset):
+    """Ask for the line of memory of ``offset``, which is read some time later."""
+
+    def build(context, builder, signature, args):
+        address = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [address.type, INTEGER, INTEGER, INTEGER])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(ask, [address, INTEGER(1), INTEGER(3), INTEGER(1)])
+        return context.get_dummy_value()
+
+    return types.none(POINTER, types.intp), build
+
+
+@intrinsic
 def load_some(_, start, offset, count):
     """The ``count`` numbers from ``offset`` on, and zeros in the lanes beyond."""
 

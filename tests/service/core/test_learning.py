@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -161,10 +162,12 @@ def _fail(seconds: float) -> None:
 class OutOfMemory(FabCost):
     """A learner for which there is no room at its fifth impression."""
 
-    def observe_many(self, X: npt.ArrayLike, y: npt.ArrayLike) -> None:
+    def observe_many(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, items: Iterable[Any] | None = None
+    ) -> None:
         if self.seen >= 4:
             raise MemoryError
-        super().observe_many(X, y)
+        super().observe_many(X, y, items)
 
 
 def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:

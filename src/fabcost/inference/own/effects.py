@@ -1,0 +1,323 @@
+"""Effects that items have of their own, beside what their features say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost import kernels
+from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marginal
+from fabcost.impressions import FloatArray
+from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
+
+_FIRST_CAPACITY = 64
+_SPARE_COLUMNS = 1.25
+_REMEMBERED = 4096  # changes that a reader can catch up with one by one
+_NOTHING: tuple[tuple[Key | None, ...], Slots] = ((), np.empty(0, dtype=np.int64))
+
+
+class OwnLaw(NamedTuple):
+    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z."""
+
+    tilt: FloatArray
+    offset: FloatArray
+    noise: FloatArray
+
+
+class OwnChanges(NamedTuple):
+    """What a reader needs to catch up: the slots that changed, whose they are, and their rows.
+
+    ``slots`` is None where all did.
+    """
+
+    slots: Slots | None
+    keys: tuple[Key | None, ...]
+    rows: FloatArray
+    version: int
+
+
+class Owned(NamedTuple):
+    """Whose effect each row has, and the table of effects, as the kernels take them."""
+
+    slots: Slots
+    table: FloatArray
+
+
+NOT_OWNED: tuple[()] = ()
+
+
+class OwnEffects:
+    r"""An effect :math:`b_i \sim \mathcal N(0, \tau^2)` of every item: :math:`x^\top\theta + b_i`.
+
+    The joint precision of weights and effects is an arrowhead: an item meets the weights, but no
+    other item.  So beside the marginal belief of θ it is enough to keep, for each item, its
+    precision :math:`d_i`, its shift :math:`h_i` and what it shares with the weights, :math:`c_i`:
+    given θ, :math:`b_i` is :math:`\mathcal N((h_i - c_i^\top\theta)/d_i, 1/d_i)`.  That is
+    8 (D + 2) bytes an item, beside its key.
+
+    Parameters
+    ----------
+    weights
+        D, the number of weights.
+    variance
+        τ², of each effect before anything is known of its item.
+
+    Attributes
+    ----------
+    version : int
+        Grows with every change; see `changes`.
+
+    Examples
+    --------
+    >>> own = OwnEffects(2, 4.0)
+    >>> own.enter(["ad-1", "ad-2", "ad-1"])
+    array([0, 1, 0])
+    >>> own.law(["ad-2", "never seen"]).noise
+    array([2., 2.])
+    >>> len(own), own.bytes_per_item
+    (2, 32)
+    """
+
+    def __init__(self, weights: int, variance: float) -> None:
+        if not (math.isfinite(variance) and SMALLEST_VARIANCE <= variance <= LARGEST_VARIANCE):
+            raise ValueError(
+                f"the variance of items' own effects is {variance} but must lie between "
+                f"{SMALLEST_VARIANCE:g} and {LARGEST_VARIANCE:g}"
+            )
+        self.variance = float(variance)
+        self.weights = weights
+        self.version = 0
+        self._table = np.zeros((_FIRST_CAPACITY, weights + 2))
+        self._directory = Directory()
+        self._recent = np.zeros(_REMEMBERED, dtype=np.int64)
+        self._found = _NOTHING
+
+    def __len__(self) -> int:
+        return len(self._directory)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._directory
+
+    @property
+    def keys(self) -> tuple[Key | None, ...]:
+        """Whose each slot is, None if it is free."""
+        return tuple(self._directory.keys)
+
+    @property
+    def rows(self) -> FloatArray:
+        """dᵢ, hᵢ and cᵢ of each slot: a view."""
+        return self._table[: len(self._directory.keys), : self.weights + 2]
+
+    @property
+    def bytes_per_item(self) -> int:
+        """What an item takes beside its key, but for room to grow."""
+        return 8 * (self.weights + 2)
+
+    def enter(self, keys: Sequence[Key | None]) -> Slots:
+        """The slot of each item, made for those that are new; None is no item.
+
+        A key that is neither a string nor an integer is a ValueError, and none is entered.
+        """
+        found = self._directory.look_up(keys)
+        if NOBODY in found:
+            self._empty(self._directory.add(keys))
+            found = self._directory.look_up(keys)
+        return np.array(found, dtype=np.int64)
+
+    def enter_one(self, key: Key | None) -> int:
+        """`enter` for one item, in less time."""
+        slot = self._directory.look_up((key,))[0]
+        return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
+
+    def find(self, keys: Sequence[Key | None]) -> Slots:
+        """The slot of each item, −1 if it is not known; the same tuple is looked up once."""
+        if keys is not self._found[0]:
+            found = np.array(self._directory.look_up(keys), dtype=np.int64)
+            if type(keys) is not tuple:
+                return found
+            self._found = (keys, found)
+        return self._found[1]
+
+    def law(self, keys: Sequence[Key | None]) -> OwnLaw:
+        r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
+
+        An item that is not known has 0, 0 and τ.
+
+        Examples
+        --------
+        >>> OwnEffects(1, 4.0).law(["new", None])
+        OwnLaw(tilt=array([[0.],
+               [0.]]), offset=array([0., 0.]), noise=array([2., 0.]))
+        """
+        slots = self.find(keys)
+        tilt, offset, noise = kernels.own_law(self._table, slots, self.weights, self.variance)
+        if None in keys:
+            noise[[key is None for key in keys]] = 0.0
+        return OwnLaw(tilt, offset, noise)
+
+    def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
+        r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
+
+        Examples
+        --------
+        >>> OwnEffects(1, 4.0).marginal(Gaussian([1.0], [[9.0]]), np.ones((1, 1)), ["new"])
+        Marginal(mean=array([1.]), variance=array([13.]))
+        """
+        law = self.law(keys)
+        centre, variance = belief.marginal(X - law.tilt)
+        return Marginal(centre + law.offset, variance + law.noise * law.noise)
+
+    def effects(self, belief: Gaussian, keys: Sequence[Key | None]) -> Marginal:
+        """Mean and variance of the items' effects, under what is known of the weights.
+
+        Examples
+        --------
+        >>> OwnEffects(1, 4.0).effects(Gaussian([1.0], [[9.0]]), ["new"])
+        Marginal(mean=array([0.]), variance=array([4.]))
+        """
+        return self.marginal(belief, np.zeros((len(keys), self.weights)), keys)
+
+    def means(self, mean: FloatArray) -> FloatArray:
+        r"""Mean of the effect in each slot, :math:`(h_i - c_i^\top\mu)/d_i`.
+
+        Examples
+        --------
+        >>> OwnEffects(1, 4.0).means(np.zeros(1))
+        array([], dtype=float64)
+        """
+        precision, shift, cross = self.rows[:, 0], self.rows[:, 1], self.rows[:, 2:]
+        return np.asarray((shift - kernels.times(np.ascontiguousarray(cross), mean)) / precision)
+
+    def log_mass(self, mean: FloatArray) -> float:
+        r"""What the effects add to log ∫ prior × sites, read at the joint posterior mean.
+
+        :math:`-\tfrac12\sum_i (\log d_i\tau^2 + \hat b_i^2/\tau^2)`.
+
+        Examples
+        --------
+        >>> OwnEffects(1, 4.0).log_mass(np.zeros(1))
+        0.0
+        """
+        effects = self.means(mean)
+        volume = kernels.sum_of_logs(self.rows[:, 0] * self.variance)
+        return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / self.variance)
+
+    def written(self, slots: Slots, start: int = 0, stop: int | None = None) -> Owned:
+        """What a kernel needs that writes the rows of ``slots[start:stop]``, which is noted."""
+        if stop == start + 1:
+            self._recent[self.version % _REMEMBERED] = slots[start]
+            self.version += 1
+        else:
+            self._note(slots[start:stop])
+        return Owned(slots, self._table)
+
+    def widen(self, count: int) -> None:
+        """Follow ``count`` new weights, with which no item has met yet; amortised."""
+        self.weights += count
+        self._reserve()
+        self._note_all()
+
+    def forget(self, keys: Iterable[Key]) -> Slots:
+        """Integrate out those of the items that are known; what is believed of θ stays.
+
+        Examples
+        --------
+        >>> own = OwnEffects(1, 4.0)
+        >>> _ = own.enter(["old", "new"])
+        >>> own.forget(["old", "never seen"]), own.keys
+        (array([0]), (None, 'new'))
+        """
+        slots = self._directory.release(keys)
+        self._empty(slots)
+        return slots
+
+    def clear(self) -> None:
+        """Back to the prior, with the same items in the same slots."""
+        self._empty(np.arange(len(self._directory.keys)))
+
+    def changes(self, since: int) -> OwnChanges:
+        """Copies of what changed after a version, for a reader in another thread.
+
+        One row after an impression; all after a refresh of many.
+
+        Examples
+        --------
+        >>> own = OwnEffects(1, 4.0)
+        >>> reader, _ = own.copy(), own.enter(["ad-1"])
+        >>> reader.follow(own.changes(reader.version))
+        >>> reader.keys
+        ('ad-1',)
+        """
+        if not 0 <= self.version - since <= _REMEMBERED:
+            return OwnChanges(None, self.keys, self.rows.copy(), self.version)
+        recent = self._recent[np.arange(since, self.version) % _REMEMBERED]
+        slots = np.unique(recent[recent != NOBODY])
+        keys = tuple([self._directory.keys[slot] for slot in slots.tolist()])
+        return OwnChanges(slots, keys, self.rows[slots], self.version)
+
+    def follow(self, changes: OwnChanges) -> None:
+        """Become equal to those whose `changes` since this version these are."""
+        self.weights = changes.rows.shape[1] - 2
+        slots = changes.slots
+        if slots is None:
+            self._directory = Directory(changes.keys)
+            slots = np.arange(len(changes.keys))
+        else:
+            for slot, key in zip(slots.tolist(), changes.keys, strict=True):
+                self._directory.assign(slot, key)
+        self._reserve()
+        self._table[slots, : self.weights + 2] = changes.rows
+        self._found = _NOTHING
+        self.version = changes.version
+
+    def copy(self) -> OwnEffects:
+        """Others that are equal."""
+        other = OwnEffects(self.weights, self.variance)
+        other.follow(self.changes(self.version + 1))
+        return other
+
+    def _empty(self, slots: Slots) -> None:
+        """Nothing is known of the items of these slots, which may have got them just now."""
+        self._reserve()
+        self._table[slots] = 0.0
+        self._table[slots, 0] = 1.0 / self.variance
+        self._found = _NOTHING
+        self._note(slots)
+
+    def _note(self, slots: Slots) -> None:
+        if slots.size < _REMEMBERED:
+            self._recent[(self.version + np.arange(slots.size)) % _REMEMBERED] = slots
+            self.version += slots.size
+        else:
+            self._note_all()
+
+    def _note_all(self) -> None:
+        """No reader can catch up with this one by one."""
+        self.version += _REMEMBERED + 1
+
+    def _reserve(self) -> None:
+        """Room for all slots and all weights; growth is amortised."""
+        slots, before = len(self._directory.keys), self._table
+        capacity, columns = before.shape
+        if slots <= capacity and self.weights + 2 <= columns:
+            return
+        if slots > capacity:
+            capacity = max(slots, 2 * capacity)
+        if self.weights + 2 > columns:
+            columns = max(self.weights + 2, int(_SPARE_COLUMNS * columns))
+        self._table = np.zeros((capacity, columns))
+        self._table[: len(before), : before.shape[1]] = before
+
+
+def effects_of(weights: int, variance: float) -> OwnEffects | None:
+    """Effects of this variance, or none at all if it is zero.
+
+    Examples
+    --------
+    >>> effects_of(2, 0.0) is None
+    True
+    """
+    return None if variance == 0.0 else OwnEffects(weights, variance)
