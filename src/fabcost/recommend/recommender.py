@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from fabcost.bandit.baselines import Learner
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
+from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved import real
+from fabcost.prior import Prior
 from fabcost.recommend.ledger import (
     Decision,
     Feedback,
@@ -29,19 +30,16 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
+from fabcost.recommend.weights import (
+    GrowingLearner,
+    Weights,
+    limits_of_state,
+    prior_of_state,
+)
 from fabcost.storage import archive
 
 FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
-
-
-@runtime_checkable
-class GrowingLearner(Learner, Protocol):
-    """A learner for schemas that grow; `fabcost.FabCost` is one."""
-
-    def grow(self, variance: float, count: int = 1) -> None:
-        """Add ``count`` weights of mean zero and ``variance``."""
-        ...
 
 
 class Recommender:
@@ -61,6 +59,12 @@ class Recommender:
         `fabcost.bandit.rules.Thompson` unless given.
     prior_variance
         Of each weight, also of those that an open schema adds later.
+    prior
+        `fabcost.Prior`, variances by what a weight belongs to, instead of one for all.
+    most_weights
+        Beyond which an open schema, or one with text, grows no further; a
+        `fabcost.recommend.weights.GrowthWarning` names the features whose new values then share
+        weights or have none.  None for any number.
     seed
         The same seed and the same calls give the same bits.
     wait
@@ -82,13 +86,16 @@ class Recommender:
         learner: Learner | None = None,
         policy: Policy | None = None,
         prior_variance: float = 10.0,
+        prior: Prior | None = None,
+        most_weights: int | None = MOST_WEIGHTS,
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
     ) -> None:
         self.schema = schema.copy()
-        Gaussian.isotropic(1, variance=prior_variance)  # a ValueError if it cannot be one
-        self.prior_variance = float(prior_variance)
-        first = _first_learner(self.schema, prior_variance) if learner is None else learner
+        variances = Prior.same(float(prior_variance)) if prior is None else prior
+        given = 0 if learner is None else self.schema.width
+        self._weights = Weights(self.schema, variances, most_weights, given)
+        first = self._weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         _check_learner(first, self.schema)
@@ -99,6 +106,16 @@ class Recommender:
         return self.bandit.learner
 
     @property
+    def prior(self) -> Prior:
+        """Variances of the weights, by what they belong to."""
+        return self._weights.prior
+
+    @property
+    def prior_variance(self) -> float:
+        """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
+        return self._weights.prior.numbers
+
+    @property
     def pending(self) -> tuple[int, ...]:
         """The decisions that wait for feedback."""
         return tuple(self._ledger.pending)
@@ -106,7 +123,7 @@ class Recommender:
     def catalogue(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Items encoded once, to be given to `recommend` as candidates."""
         encoded = self.schema.encode_items(items)
-        self._follow_schema()
+        self._weights.follow(self.learner)
         return encoded
 
     def recommend(
@@ -136,7 +153,7 @@ class Recommender:
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
-        self._follow_schema()
+        self._weights.follow(self.learner)
         choice = self.bandit.choose(rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor)
         return self._issue(choice, items.names, rows, now)
 
@@ -199,12 +216,6 @@ class Recommender:
             )
         return candidates
 
-    def _follow_schema(self) -> None:
-        """Give the learner a weight for each new column."""
-        new = self.schema.width - self.learner.posterior.dimension
-        if new and isinstance(self.learner, GrowingLearner):
-            self.learner.grow(self.prior_variance, new)
-
     def _issue(
         self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
     ) -> Decision:
@@ -231,7 +242,7 @@ class Recommender:
             "ledger": ledger,
             "policy": _policy_to_dict(self.bandit.policy),
             "rng": _rng_state(self.bandit.rng),
-            "prior_variance": self.prior_variance,
+            **self._weights.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
 
@@ -244,22 +255,19 @@ class Recommender:
         }
         learner = FabCost.restored(settings["learner"], of_learner)
         weights = learner.posterior.dimension
+        most, given = limits_of_state(settings, weights)
         recommender = cls(
             Schema.from_dict(settings["schema"], most_columns=weights),
             learner=learner,
             policy=_policy_from_dict(settings["policy"]),
-            prior_variance=real(settings, "prior_variance"),
+            prior=prior_of_state(settings),
+            most_weights=most,
         )
+        recommender._weights.given = given
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
         return recommender
-
-
-def _first_learner(schema: Schema, variance: float) -> FabCost:
-    if schema.width == 0:
-        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-    return FabCost(Gaussian.isotropic(schema.width, variance=variance))
 
 
 def _check_learner(learner: Learner, schema: Schema) -> None:

@@ -54,6 +54,7 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) ->
         learner=learner,
         policy=settings.policy.policy(),
         prior_variance=settings.prior_variance,
+        most_weights=settings.most_weights,
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
