@@ -22,7 +22,7 @@ MOST_COLUMNS = 100_000
 #: Weights that a model may grow to unless it says otherwise: a visit takes milliseconds then.
 MOST_WEIGHTS = 1_000
 #: Share of the columns that the strings of one feature may take with their crosses.
-FAIR_SHARE = 0.5
+FAIR_SHARE = 0.4
 #: Characters that the names of its columns may have together.
 MOST_CHARACTERS = 50_000_000
 
@@ -75,7 +75,7 @@ class Layout:
     A new label of an open feature gets the next column, and so does its pair with every label of
     each feature that it is crossed with.  What would need more than ``most`` columns in all gets
     none: a new label, and, if `has_room` is asked, a new feature.  If ``fair``, the labels of a
-    feature share columns once they would take more than half of those.  ``squeezed`` tells which
+    feature share columns once they would take more than 40 % of those.  ``squeezed`` tells which
     features share ("shared") or have none ("left out").
 
     Examples
