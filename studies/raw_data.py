@@ -195,26 +195,27 @@ def _row(name: str, arm: str, runs: list[Run], by_hand: list[Run]) -> str:
     )
     weights, spent = max(run.weights for run in runs), np.median([r.milliseconds for r in runs])
     squeezed = ", ".join(sorted({each for run in runs for each in run.squeezed}))
-    cells = (name, arm, f"{len(runs)}", f"{clicks.mean():.0f}", f"{clicks.min()} to {clicks.max()}", gain,
-             f"{weights}", f"{spent:.1f}", squeezed)  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+    reach = f"{clicks.min()} to {clicks.max()}"
+    cells = [name, arm, f"{len(runs)}", f"{clicks.mean():.0f}", reach, gain, f"{weights}"]
+    return "| " + " | ".join([*cells, f"{spent:.1f}", squeezed]) + " |"
 
 
 PAGE = """# Data as they come
 
 {origin}
 
-{count} adverts, {visits:,} visits; adverts shown at random are clicked {rate:.0%} of the time, which is {chance:.0f}
-clicks. Three recommenders with open schemas see the same visitors:
+{count} adverts, {visits:,} visits; adverts shown at random are clicked {rate:.0%} of the time,
+which is {chance:.0f} clicks. Three recommenders with open schemas see the same visitors:
 
-- *by hand*: numbers are standardised before they are given, with constants that nobody knows at a cold start;
+- *by hand*: numbers are standardised before they are given, with constants that nobody knows at a
+  cold start;
 - *as they come*: raw numbers, dates and strings, in `Schema.open()`;
 - *unscaled*: the same in `Schema.open(scaled=False)`, which takes numbers as they are.
 
-Differences are those of clicks by the same visitors, with 95 % intervals over seeds. Milliseconds are the
-processor's, for a decision, its feedback, and refreshes.
+Differences are those of clicks by the same visitors, with 95 % intervals over seeds. Milliseconds
+are the processor's, for a decision, its feedback, and refreshes.
 
-| data | recommender | seeds | clicks | from, to | beside by hand | weights | ms a visit | share weights |
+| data | recommender | seeds | clicks | from, to | beside by hand | weights | ms a visit | sharing |
 |---|---|---|---|---|---|---|---|---|
 {rows}
 

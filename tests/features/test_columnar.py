@@ -187,6 +187,7 @@ def test_long_tables_equal_their_records() -> None:
         np.testing.assert_allclose(rows[:, schema.columns.index(name)], column, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::fabcost.features.inference.ColumnWarning")
 @settings(max_examples=100, deadline=None)
 @given(tables(alike))
 def test_inference_equals_the_slow_one(columns: Columns) -> None:

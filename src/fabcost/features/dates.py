@@ -13,7 +13,7 @@ _ISO = re.compile(
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?)?"
 )
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Sines of 0°, 15°, …, 90° by square roots alone: the same bits everywhere.
 _QUARTER = (
     0.0,
@@ -89,7 +89,7 @@ def parts_of(value: Any) -> Parts | None:
     days, seconds = _days_since_1970(year, month, day), clock
     days, seconds = days + math.floor(seconds / 86_400), seconds % 86_400
     hour = None if found.group(4) is None else int(seconds // 3600)
-    return Parts(days + seconds / 86_400, _WEEKDAYS[(days + 3) % 7], hour)
+    return Parts(days + seconds / 86_400, WEEKDAYS[(days + 3) % 7], hour)
 
 
 def is_date(value: Any) -> bool:

@@ -158,14 +158,21 @@ def with_parts(table: Table, names: Iterable[str]) -> Table:
     columns = dict(table.items())
     for name in names:
         if name in table:
-            parts = _parts(name, table[name])
+            parts = part_columns(name, table[name])
             for part in parts.keys() & columns.keys():
                 raise ValueError(f"the table has a column {part!r} but that is a part of {name!r}")
             columns |= parts
     return Table(columns, table.length)
 
 
-def _parts(name: str, column: Column) -> dict[str, Column]:
+def part_columns(name: str, column: Column) -> dict[str, Column]:
+    """The parts of a column of dates, by their names.
+
+    Examples
+    --------
+    >>> part_columns("seen", Values(["2024-01-05", None]))["seen weekday"].coded.values
+    ['friday', None]
+    """
     values, codes = column.coded
     found = [dates.parts_of(value) for value in values]
     nothing = dates.NO_PARTS.under(name)

@@ -242,11 +242,11 @@ class Layout:
         return cost
 
     def _is_greedy(self, block: Block, feature: Text) -> bool:
-        """Whether one more label and the shared ones would take more than a fair share."""
+        """Whether one more label would take more than a fair share, shared ones included."""
         if not self.fair or self.most is None:
             return False
-        labels = block.named + 1 + feature.buckets
-        return labels * self._cost(block) > FAIR_SHARE * self.most
+        room = FAIR_SHARE * self.most / self._cost(block)
+        return block.named + 1 > max(room - feature.buckets, 0.5 * room)
 
     def _others(self, feature: Feature) -> list[Block]:
         """What a new feature may be crossed with: features with columns, or that can have some."""

@@ -147,9 +147,9 @@ class Schema:
     ) -> Schema:
         """A schema for a table: a DataFrame, other Arrow data, a mapping of arrays, or a file.
 
-        Numbers are standardised by their mean and sd.  Strings are categorical up to
-        ``most_levels`` different ones, else open text, as are the columns named in ``text``.  A
-        column with missing values gets a weight for them.
+        Numbers are standardised by their mean and sd, skewed ones bounded; dates become parts.
+        Strings are categorical up to ``most_levels`` different ones, else open text, as are the
+        columns named in ``text``.  A column with missing values gets a weight for them.
 
         Examples
         --------
@@ -163,10 +163,9 @@ class Schema:
         return cls(features, crosses=crosses, bias=bias)
 
     def fitted(self, source: Any) -> Schema:
-        """The declared schema again, with mean and scale of each number learnt from data."""
-        table = Table.of(source)
+        """The declared schema again, with mean and scale of each number learnt as by `infer`."""
         growth, bias = self._growth, self._layout.bias
-        features = [inference.standardised(feature, table) for feature in growth.declared]
+        features = inference.fitted(growth.declared, Table.of(source))
         return Schema(features, crosses=growth.crosses, bias=bias, openness=self.openness)
 
     def to_dict(self) -> dict[str, Any]:

@@ -125,7 +125,7 @@ class Weights:
             self._warned.add(name)
             words = _SHARED if how == "shared" else _LEFT_OUT
             told = words.format(name=name, width=self._schema.width, most=self.most)
-            warnings.warn(told, GrowthWarning, stacklevel=5)
+            warnings.warn(told, GrowthWarning, stacklevel=4)
 
     def state(self) -> dict[str, Any]:
         """Plain JSON values for `of_state`; as few as a recommender of before had, if it is one."""
