@@ -83,7 +83,8 @@ class Weights:
         schema, prior = self._schema, self.prior
         if schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-        if prior == Prior.same(prior.constant, items=prior.items):
+        revised = any(map(is_revision, schema.steps_since(0)))
+        if not revised and prior == Prior.same(prior.constant, items=prior.items):
             belief = Gaussian.isotropic(schema.width, variance=prior.constant)
         else:
             belief = schema.prior(prior)
