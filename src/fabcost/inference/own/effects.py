@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,60 +11,13 @@ from fabcost import kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marginal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
+from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
 
 NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
-
-
-class FoundItems(NamedTuple):
-    """Items that were looked up: their slots, and where each is first named among ``many``.
-
-    A slot is −1 for an item that is not known, and −2 where there is none.
-    """
-
-    keys: Sequence[Key | None]
-    slots: Slots
-    places: Slots
-    many: int
-
-
 _NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
-
-
-class OwnLaw(NamedTuple):
-    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
-
-    Those of the same place are one item: they have one z.
-    """
-
-    tilt: FloatArray
-    offset: FloatArray
-    noise: FloatArray
-    places: Slots
-
-
-class OwnChanges(NamedTuple):
-    """What a reader needs to catch up: the slots that changed, whose they are, and their rows.
-
-    ``slots`` is None where all did.
-    """
-
-    slots: Slots | None
-    keys: tuple[Key | None, ...]
-    rows: FloatArray
-    version: int
-
-
-class Owned(NamedTuple):
-    """Whose effect each row has, and the table of effects, as the kernels take them."""
-
-    slots: Slots
-    table: FloatArray
-
-
-NOT_OWNED: tuple[()] = ()
 
 
 class OwnEffects:
