@@ -100,7 +100,7 @@ class OwnEffects:
 
     def enter_one(self, key: Key | None) -> int:
         """`enter` for one item, in less time."""
-        slot = self._directory.look_up((key,))[0]
+        slot = self._directory.slot_of(key)
         return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
 
     def find(self, keys: Sequence[Key | None]) -> FoundItems:
@@ -157,6 +157,20 @@ class OwnEffects:
         law = self.law(keys)
         centre, variance = belief.marginal(X - law.tilt)
         return Marginal(centre + law.offset, variance + law.noise * law.noise)
+
+    def predict(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> FloatArray:
+        """Click probability of each row and its item, as `Gaussian.predict` has it.
+
+        Examples
+        --------
+        >>> belief = Gaussian([2.0], [[1e-12]])
+        >>> OwnEffects(1, 1e-9).predict(belief, np.ones((1, 1)), ["new"]).round(3)
+        array([0.881])
+        """
+        centre, variance = self.marginal(belief, X, keys)
+        # A row of zeros without an item has variance zero; any tiny one gives the same ½.
+        clicks: FloatArray = kernels.predictions(centre, np.maximum(variance, 1e-300), True)
+        return clicks
 
     def effects(self, belief: Gaussian, keys: Sequence[Key | None]) -> Marginal:
         """Mean and variance of the items' effects, under what is known of the weights.
