@@ -17,13 +17,16 @@ from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
-from fabcost.impressions import as_label
+from fabcost.impressions import FloatArray, as_label
 from fabcost.inference.online import FabCost
+from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.prior import Prior
 from fabcost.recommend import document
+from fabcost.recommend.alarms import Alarm, Watch, are_alike
 from fabcost.recommend.ledger import (
     Decision,
+    ExpiredDecisionError,
     Feedback,
     Ledger,
     Pending,
@@ -91,6 +94,7 @@ class Recommender:
         first = self._weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
+        self._watch = Watch()
         _check_learner(first, self.schema)
 
     @property
@@ -112,6 +116,11 @@ class Recommender:
     def prior_variance(self) -> float:
         """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
         return self._weights.prior.numbers
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What is wrong with the data so far, in words; see `fabcost.recommend.alarms`."""
+        return self._watch.alarms(self.schema)
 
     @property
     def pending(self) -> tuple[int, ...]:
@@ -156,6 +165,7 @@ class Recommender:
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
         self._weights.follow(self.learner)
+        self._watch.decided(alike=self.own is None and are_alike(items.parts))
         choice = self.bandit.choose(
             rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
         )
@@ -170,7 +180,7 @@ class Recommender:
         label = as_label(clicked)
         self._ledger.check_issued(decision)
         self._expire_before(checked_time(now))
-        if not self._ledger.is_open(decision):
+        if not self._is_open(decision):
             return Feedback.DUPLICATE
         self._learn(self._ledger.pending.pop(decision), label)
         return Feedback.APPLIED
@@ -180,7 +190,7 @@ class Recommender:
         checked_time(now)
         expired = []
         for decision, pending in self._ledger.due(now):
-            self._learn(pending, -1.0)
+            self._learn(pending, -1.0, expired=True)
             expired.append(decision)
         return tuple(expired)
 
@@ -230,10 +240,28 @@ class Recommender:
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
-    def _learn(self, pending: Pending, label: float) -> None:
+    def _is_open(self, decision: int) -> bool:
+        try:
+            return self._ledger.is_open(decision)
+        except ExpiredDecisionError:
+            self._watch.came_late()
+            raise
+
+    def _learn(self, pending: Pending, label: float, *, expired: bool = False) -> None:
         row = np.zeros(self.schema.width)
         row[pending.columns] = pending.numbers
+        centre, variance = self._predicted(row, pending.item)
+        self._watch.learnt(
+            row, clicked=label > 0, centre=centre, variance=variance, expired=expired
+        )
         self.bandit.learn(row, label, pending.item)
+
+    def _predicted(self, row: FloatArray, item: Key | None) -> tuple[float, float]:
+        """Mean and variance of the log-odds of a click."""
+        belief, rows = self.learner.posterior, row[None, :]
+        own = self.own
+        found = belief.marginal(rows) if own is None else own.marginal(belief, rows, [item])
+        return found.mean.item(), found.variance.item()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
         if not isinstance(self.learner, FabCost):
@@ -250,6 +278,7 @@ class Recommender:
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
             **self._weights.state(),
+            "watch": self._watch.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
 
@@ -274,6 +303,8 @@ class Recommender:
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
+        if "watch" in settings:
+            recommender._watch = Watch.restored(settings["watch"])
         return recommender
 
 
