@@ -7,6 +7,9 @@ LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes
   --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
 FABCOST_DATA ?= $(wildcard ../shared/data)
 export FABCOST_DATA
+# Tests start some hundreds of processes, and to read sources anew doubles what each start costs.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check suite lint types layers docs studies benchmarks lock format clean
@@ -53,7 +56,7 @@ docs: setup  ## The documentation as a site in site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 studies: setup  ## Every measurement that the documentation quotes
-	for name in inference accuracy peers full_replay catalogue clicks raw_data replays service kills; do \
+	for name in inference accuracy peers full_replay catalogue clicks raw_data priors replays service kills; do \
 	  $(BIN)/python -m studies.$$name || exit 1; done
 
 benchmarks: studies

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -13,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from fabcost.paper.tour import (
     CAPTION,
-    Accuracies,
+    METHODS,
     Accuracy,
     draw,
     measure,
@@ -30,7 +32,7 @@ LEAST_GAIN = 10.0
 GAIN_UP_TO = 1000
 
 
-def holds(cell: Accuracies) -> bool:
+def holds(cell: Accuracy) -> bool:
     """Whether EP is as accurate as claimed, beyond what the sampler itself can tell."""
     close = cell.mean_errors["EP"] <= ALLOWED_MEAN_ERROR + cell.sampler_error
     return close and (cell.rows > GAIN_UP_TO or cell.gain >= LEAST_GAIN)
@@ -55,20 +57,35 @@ def measure_all(streams: int, draws: int, console: Console) -> list[Accuracy]:
     return [done[cell] for cell in cells]
 
 
-def averages(points: list[Accuracy]) -> list[list[Accuracies]]:
+def averages(points: list[Accuracy]) -> list[list[Accuracy]]:
     """Over the streams, for each size; a list for each prior variance."""
     cells = groupby(points, key=lambda point: (point.prior_variance, point.rows))
-    means = [Accuracies.of(list(cell)) for _, cell in cells]
+    means = [average(list(cell)) for _, cell in cells]
     return [list(group) for _, group in groupby(means, key=lambda cell: cell.prior_variance)]
 
 
-def markdown(points: list[Accuracies]) -> str:
+def average(points: list[Accuracy]) -> Accuracy:
+    """Points of one size and prior as one; draws and marginals are those of the first."""
+
+    def mean(values: Iterable[float]) -> float:
+        return float(np.mean([*values]))
+
+    return replace(
+        points[0],
+        clicks=mean(point.clicks for point in points),
+        mean_errors={n: mean(point.mean_errors[n] for point in points) for n in METHODS},
+        variance_errors={n: mean(point.variance_errors[n] for point in points) for n in METHODS},
+        sampler_error=mean(point.sampler_error for point in points),
+    )
+
+
+def markdown(points: list[Accuracy]) -> str:
     heading, *lines = table_lines(points)
     rule = ("---",) + ("---:",) * len(points)
     return "\n".join(f"| {' | '.join(line)} |" for line in [heading, rule, *lines])
 
 
-def page(groups: list[list[Accuracies]], streams: int, command: str) -> str:
+def page(groups: list[list[Accuracy]], streams: int, command: str) -> str:
     parts = [
         "# Accuracy at the cold start",
         origin(command),
@@ -85,7 +102,7 @@ def page(groups: list[list[Accuracies]], streams: int, command: str) -> str:
     return "\n\n".join(parts)
 
 
-def verdict(cells: list[Accuracies]) -> str:
+def verdict(cells: list[Accuracy]) -> str:
     missed = [f"{c.rows} rows, variance {c.prior_variance:g}" for c in cells if not holds(c)]
     claim = (
         f"EP's error at most {ALLOWED_MEAN_ERROR} above the sampler's own, and at least "
@@ -94,7 +111,7 @@ def verdict(cells: list[Accuracies]) -> str:
     return f"{claim}: {'not at ' + '; '.join(missed) if missed else 'holds in every column'}."
 
 
-def _variances(group: list[Accuracies]) -> str:
+def _variances(group: list[Accuracy]) -> str:
     errors = ", ".join(
         f"{c.rows:,}: {c.variance_errors['EP']:.2f} / {c.variance_errors['Laplace']:.2f}"
         for c in group

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from fabcost import Bandit, Categorical, FabCost, Gaussian, Numeric, Recommender, Schema, Thompson
 from fabcost.bandit.pool.pool import Pool
 from fabcost.impressions import FloatArray
-from fabcost.paper.cost.measure import Action
+from fabcost.paper.measures.costs import Action
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page

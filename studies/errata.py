@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from fabcost.paper.errata.errata import HEADING, rows
+import re
+from pathlib import Path
+
+from fabcost.paper.errata.errata import rows
+from fabcost.paper.report.html import ERRATUM
+from fabcost.paper.report.wording import typeset
 from studies.documents import write_page
 
+ROOT = Path(__file__).resolve().parents[1]
 TESTS = "tests/paper/test_errata.py"
 
 _INTRODUCTION = f"""\
@@ -24,15 +30,15 @@ This page is written by `python -m studies.errata`, numbers included. Do not edi
 
 def page() -> str:
     """The text of docs/explanation/errata.md."""
-    return "\n".join([_INTRODUCTION, *map(_section, rows())])
+    tests = re.findall(r"def (test_erratum_\w+)", (ROOT / TESTS).read_text(encoding="utf-8"))
+    return typeset("\n".join([_INTRODUCTION, *map(_section, rows(), tests)]))
 
 
-def _section(row: tuple[str, ...]) -> str:
-    title, *cells, test = row
-    body = "\n".join(
-        f"- **{name}.** {cell}" for name, cell in zip(HEADING[1:-1], cells, strict=True)
-    )
-    return f"## {title}\n\n{body}\n- **{HEADING[-1]}.** `{test}`\n"
+def _section(row: tuple[str, ...], test: str) -> str:
+    title, *cells = row
+    _, *names = ERRATUM
+    body = "\n".join(f"- **{name}.** {cell}" for name, cell in zip(names, cells, strict=True))
+    return f"## {title}\n\n{body}\n- **Test.** `{test}`\n"
 
 
 if __name__ == "__main__":

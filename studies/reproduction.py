@@ -19,7 +19,7 @@ import numpy as np
 
 from fabcost.paper import contents
 from fabcost.paper.engine.scales import PAPER
-from fabcost.paper.report.parts import PaperClaim, Plot, Verdict
+from fabcost.paper.parts.part import PaperClaim, Plot, Verdict
 from fabcost.paper.report.wording import typeset
 
 RESULTS = Path("docs/measurements/reproduction/results.json")

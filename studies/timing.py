@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from fabcost.impressions import FloatArray
-from fabcost.paper.cost import measure
-from fabcost.paper.cost.measure import Action
+from fabcost.paper.measures import costs
+from fabcost.paper.measures.costs import Action
 
 
 def in_turn(*actions: Action, repeats: int) -> FloatArray:
     """Seconds of each action (columns) in each round (rows), the actions taking turns."""
-    return measure.in_turn(actions, repeats=repeats)
+    return costs.in_turn(actions, repeats=repeats)
 
 
 def median(values: FloatArray) -> float:

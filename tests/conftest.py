@@ -10,6 +10,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,7 +24,27 @@ settings.register_profile("same", slow, derandomize=True)
 settings.register_profile("explore", slow, print_blob=True)
 settings.load_profile("explore" if os.environ.get("FABCOST_EXPLORE") == "1" else "same")
 
+T = TypeVar("T")
 WARM_UP = "import asyncio; from fabcost.service import server; asyncio.run(server.warm_up())"
+
+
+#: Files with tests of many seconds, the longest first: begun last, one would keep all waiting.
+LONGEST = (
+    "service/faults/test_cold_starts.py",
+    "inference/test_bits.py",
+    "paper/test_command.py",
+    "service/faults/test_kills.py",
+    "docs/test_pages.py",
+    "demo/test_demo.py",
+    "docs/test_site.py",
+    "inference/test_compilation.py",
+    "service/faults/test_replaced.py",
+    "service/faults/test_unusable.py",
+    "service/faults/test_postgres_away.py",
+    "service/faults/test_long_refreshes.py",
+    "offline/test_replay_command.py",
+    "test_package.py",
+)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -44,6 +68,36 @@ def pytest_configure(config: pytest.Config) -> None:
         if done.returncode:
             pytest.exit(f"they cannot be compiled\n{done.stderr}", returncode=1)
         sys.stderr.write(f"{time.monotonic() - started:.0f} s\n")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Long tests first, whichever worker they fall to."""
+    if hasattr(config, "workerinput"):
+        files = [(Path(__file__).parent / name) for name in LONGEST]
+        long = [[item for item in items if item.path == file] for file in files]
+        short = [item for item in items if item.path not in files]
+        items[:] = dealt(long, short, config.workerinput["workercount"])
+
+
+def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iterator[T]:
+    """All in an order of which each worker is given an equal part, its share of the long first."""
+    rest, left = iter(short), sum(map(len, long)) + len(short)
+    for worker in range(workers):
+        first = [each for group in long[worker::workers] for each in group]
+        part = left // (workers - worker)
+        yield from first
+        yield from islice(rest, max(part - len(first), 0))
+        left -= max(part, len(first))
+
+
+@pytest.fixture(scope="session")
+def generic_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where kernels for any processor are compiled to: once, whoever of the workers needs them."""
+    own = tmp_path_factory.getbasetemp()
+    cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "generic"
+    cache.mkdir(exist_ok=True)
+    return cache
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

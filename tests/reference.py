@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import mpmath as mp
 import numpy as np
 from scipy.special import expit
@@ -23,9 +25,13 @@ def tilted_by_quadrature(mean: float, sd: float) -> tuple[mp.mpf, mp.mpf, mp.mpf
         peak = log_density(mode)
         panels = _panels(m, s, mode)
 
+        @cache  # the three moments have their nodes in common
+        def density(z: mp.mpf) -> mp.mpf:
+            return mp.exp(log_density(z) - peak)
+
         def moment(power: int) -> mp.mpf:
             def integrand(z: mp.mpf) -> mp.mpf:
-                return mp.exp(log_density(z) - peak) * (z - mode) ** power
+                return density(z) * (z - mode) ** power
 
             return mp.quad(integrand, panels, method="gauss-legendre")
 

@@ -14,8 +14,7 @@ from tests.service.faults.servers import LONGEST_WAIT
 from tests.service.postgres import PostgresServer
 from tests.service.store.test_versions import connect, make_tables
 
-from fabcost.service.store.connection import Dialect
-from fabcost.service.store.schema import migrations, statement
+from fabcost.service.store.connection import Dialect, migrations, statements
 
 _NUMBERED = ("decisions", "feedback")
 
@@ -77,7 +76,7 @@ class Stores:
     def _tables(self, database: str) -> list[str]:
         """Those that others refer to first."""
         connection = connect(database)
-        found = connection.run(statement("tables", self.dialect), {})
+        found = connection.run(statements(self.dialect)["tables"], {})
         connection.disconnect()
         names = {name for (name,) in found} - {"schema_version"}
         return sorted(names, key=lambda name: (name != "models", name))

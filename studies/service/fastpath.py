@@ -12,7 +12,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,16 +33,16 @@ class Turn(NamedTuple):
 def serve(arguments: list[str]) -> None:
     """``fabcost serve``, with or without the fast path."""
     from fabcost.__main__ import main as fabcost  # noqa: PLC0415
-    from fabcost.service.http.fastpath import FastProtocol, HasFastPath  # noqa: PLC0415
+    from fabcost.service import listener  # noqa: PLC0415
     from fabcost.service.http.protocol import GuardedProtocol  # noqa: PLC0415
 
-    def guarded(_: HasFastPath, *, seconds_for_a_head: float) -> type[GuardedProtocol]:
-        given = {"seconds_for_a_head": seconds_for_a_head}
-        return type(GuardedProtocol.__name__, (GuardedProtocol,), given)
+    def guarded(**keywords: Any) -> GuardedProtocol:
+        del keywords["fast_path"]
+        return GuardedProtocol(**keywords)
 
     if _WITHOUT in arguments:
         arguments.remove(_WITHOUT)
-        FastProtocol.over = guarded  # type: ignore[method-assign,assignment]
+        vars(listener)["FastProtocol"] = guarded
     sys.argv = ["fabcost", "serve", *arguments]
     fabcost()
 

@@ -88,6 +88,23 @@ def test_law_and_fold(items: int, columns: int, parts: int, seed: int) -> None:
 
 
 @settings(deadline=None)
+@given(st.integers(1, 11), st.integers(1, 50), st.sampled_from([0.0, 0.2, 0.9]), st.integers(0, 99))
+def test_law_has_one_order_of_sums(items: int, columns: int, zeros: float, seed: int) -> None:
+    """With rows in fours or one by one, in strips or not, dense or sparse."""
+    rng = np.random.default_rng(seed)
+    rows, root = rng.normal(size=(items, columns)), rng.normal(size=(columns, columns))
+    rows[rng.random(rows.shape) < zeros] = 0.0
+    mean = rng.normal(size=columns)
+    centre, spread = np.zeros(items), np.zeros((items, columns))
+    for d in range(columns):
+        centre += rows[:, d] * mean[d]
+        spread += np.outer(rows[:, d], root[d])
+    found = kernels.law(rows, mean, root)
+    assert found[0].tobytes() == centre.tobytes()
+    assert found[1].tobytes() == spread.tobytes()
+
+
+@settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats()), st.floats(0.0, 1e80))
 def test_all_within(values: FloatArray, limit: float) -> None:
     assert kernels.all_within(values, limit) == bool((np.abs(values) <= limit).all())

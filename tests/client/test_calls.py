@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost.client import FeedbackRequest
-from fabcost.client.calls import LARGEST_BODY, decide, delete_item, feedback_bulk, put_items
+from fabcost.client.calls import LARGEST_BODY
 from fabcost.client.encoding import encoded, path
 from fabcost.wire.messages import Between, DecisionRequest, Items
+from tests.client.recorder import call_of, calls_of
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | IDS
@@ -32,7 +33,7 @@ def test_each_part_of_a_path_arrives_as_it_is(parts: list[str]) -> None:
 
 def test_an_empty_id_is_refused_before_it_means_something_else() -> None:
     with pytest.raises(ValueError, match="must have at least one character"):
-        delete_item("news", "")
+        call_of("delete_item", "news", "")
 
 
 @settings(deadline=None)
@@ -40,8 +41,13 @@ def test_an_empty_id_is_refused_before_it_means_something_else() -> None:
 def test_a_decision_arrives_as_it_is(
     context: dict[str, Any], candidates: dict[str, dict[str, Any]], top_k: int
 ) -> None:
-    call = decide(
-        "news", context=context, candidates=candidates, exclude=("x",), top_k=min(top_k, 10_000)
+    call = call_of(
+        "decide",
+        "news",
+        context=context,
+        candidates=candidates,
+        exclude=("x",),
+        top_k=min(top_k, 10_000),
     )
     request = msgspec.json.decode(call.content or b"", type=DecisionRequest)
     assert request.context == context
@@ -50,7 +56,9 @@ def test_a_decision_arrives_as_it_is(
 
 
 def test_a_filter_arrives_as_it_is() -> None:
-    call = decide("news", context={}, filter={"age": Between(min=1.0), "make": ["kia", "ford"]})
+    call = call_of(
+        "decide", "news", context={}, filter={"age": Between(min=1.0), "make": ["kia", "ford"]}
+    )
     request = msgspec.json.decode(call.content or b"", type=DecisionRequest)
     assert request.filter == {"age": Between(min=1.0), "make": ["kia", "ford"]}
 
@@ -82,16 +90,16 @@ def test_what_is_no_scalar_is_refused() -> None:
 )
 def test_infinity_is_refused_and_not_sent_as_missing(infinite: Any) -> None:
     with pytest.raises(ValueError, match="'age' of the context is -?inf"):
-        decide("news", context={"age": infinite})
+        call_of("decide", "news", context={"age": infinite})
     with pytest.raises(ValueError, match="'age' of candidate 'a' is -?inf"):
-        decide("news", context={}, candidates={"a": {"age": infinite}})
+        call_of("decide", "news", context={}, candidates={"a": {"age": infinite}})
     with pytest.raises(ValueError, match="'age' of item 'a' is -?inf"):
-        put_items("news", {"a": {"age": infinite}})
+        calls_of("put_items", "news", {"a": {"age": infinite}})
 
 
 def test_a_large_catalogue_goes_in_several_bodies() -> None:
     items = {f"ad-{i}": {"text": "x" * 900, "place": i} for i in range(2_000)}
-    sent = [call.content or b"" for call in put_items("news", items)]
+    sent = [call.content or b"" for call in calls_of("put_items", "news", items)]
     assert len(sent) > 1
     assert max(map(len, sent)) <= LARGEST_BODY + 100
     found: dict[str, Any] = {}
@@ -102,19 +110,19 @@ def test_a_large_catalogue_goes_in_several_bodies() -> None:
 
 def test_an_item_larger_than_a_body_goes_alone() -> None:
     items = {name: {"text": "x" * LARGEST_BODY} for name in "ab"}
-    assert len(put_items("news", items)) == 2
+    assert len(calls_of("put_items", "news", items)) == 2
 
 
 def test_no_items_are_refused() -> None:
     with pytest.raises(ValueError, match="there are no items"):
-        put_items("news", {})
+        calls_of("put_items", "news", {})
 
 
 def test_bulk_feedback_has_a_key_for_each_and_keeps_given_ones() -> None:
     given = [FeedbackRequest(decision_id="d", key="mine")] + [
         FeedbackRequest(decision_id=f"d-{i}", value=i / 10) for i in range(1_000)
     ]
-    calls = feedback_bulk("news", given)
+    calls = calls_of("feedback_bulk", "news", given)
     sent = [
         each
         for call in calls

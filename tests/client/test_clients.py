@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, assert_type
 
 import httpx
 import numpy as np
 import pytest
 
 from fabcost.client import AsyncClient, Client, ClientError, ModelSettings, Retries
+from fabcost.wire.messages import ModelAnswer
 
 HERE = "http://server.test"
 SOON = Retries(first=0.001, longest=0.002, deadline=5.0)
@@ -66,6 +67,17 @@ def test_both_have_the_same_methods_and_arguments() -> None:
         other = getattr(AsyncClient, name)
         assert inspect.signature(method).parameters == inspect.signature(other).parameters
         assert method.__doc__ == other.__doc__
+
+
+if TYPE_CHECKING:  # what callers see; read by the type checker
+
+    async def types_of_answers(client: Client, other: AsyncClient) -> None:
+        assert_type(client.model("news"), ModelAnswer)
+        assert_type(await other.model("news"), ModelAnswer)
+        assert_type(client.put_items("news", {}), int)
+        assert_type(await other.put_items("news", {}), int)
+        client.stats("news", minutes="60")  # type: ignore[arg-type]
+        other.decide("news", context=3)  # type: ignore[arg-type, unused-coroutine]
 
 
 @pytest.mark.parametrize(

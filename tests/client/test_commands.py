@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
-from fabcost.wire.log import formats
-from fabcost.wire.log.formats import PART_BYTES
+from fabcost.wire import formats
+from fabcost.wire.formats import PART_BYTES
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}

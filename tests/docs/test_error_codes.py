@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fabcost.service.http.problem import refusal
+from fabcost.service.http.exchange import refusal
 from fabcost.wire import errors
 
 ROOT = Path(__file__).resolve().parents[2]

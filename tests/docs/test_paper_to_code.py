@@ -70,7 +70,7 @@ WITHOUT_EXAMPLES = (
     "fabcost.client.commands",
     "fabcost.client.encoding",
     "fabcost.client.exchange",
-    "fabcost.client.http",
+    "fabcost.client.link",
     "fabcost.demo",
     "fabcost.offline",
     "fabcost.paper",

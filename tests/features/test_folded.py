@@ -175,7 +175,7 @@ def test_scores_of_folded_and_dense_rows_have_one_law() -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_recommender_decides_like_a_bandit_over_dense_rows(policy: Policy) -> None:
     schema, items = cars()
-    recommender = Recommender(schema, policy=policy, seed=2)
+    recommender = Recommender(schema, policy=policy, prior_variance=10.0, seed=2)
     encoded = recommender.catalogue(items)
     bandit = Bandit(recommender.learner, policy=policy, seed=2)
     for hour in range(20):

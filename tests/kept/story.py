@@ -133,7 +133,7 @@ def main(folder: Path) -> None:
     learn(learner, 1)
     fabcost.save(learner, folder / "learner.fabcost")
     ends["learner"] = learn(learner, 2)
-    recommender = fabcost.Recommender(fabcost.Schema.open(), seed=5)
+    recommender = fabcost.Recommender(fabcost.Schema.open(), prior_variance=10.0, seed=5)
     recommend(recommender, 40, waiting=3)
     recommender.save(folder / "recommender.fabcost")
     ends["recommender"] = recommend(recommender, 40)

@@ -210,7 +210,7 @@ def test_slot_limits_the_candidates(tmp_path: Path) -> None:
     log = read_log(
         write(tmp_path / "log.csv", rows), Columns("click", "p", "item", (), slot="slot")
     )
-    assert [log.candidates(s).tolist() for s in (0, 1)] == [[0, 1], [1, 2]]
+    assert [log.offered[s].tolist() for s in (0, 1)] == [[0, 1], [1, 2]]
     result = evaluated(log, [Target.parse("uniform")], EvaluationSettings(estimators=("ips",)))
     assert result.findings[0].estimate.value == 0.25
     assert result.mean_weights["uniform"].value == 1.0

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from fabcost import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.files import BadRowsError, Sheet, read_file
-from fabcost.offline.logs.impressions import encode, read_log
-from fabcost.offline.replay.selection import select
+from fabcost.offline.logs.impressions import encode, read_log, select
 
 PLAIN = "age,make,new,click\n20,kia,true,1\n30,ford,false,0\n,kia,true,0\n50.5,,FALSE,1\n"
 

@@ -12,10 +12,10 @@ from fabcost import Gaussian
 from fabcost.bandit.baselines import LaplaceAsPublished
 from fabcost.offline.comparisons import Band
 from fabcost.offline.replay.runs import Replays
-from fabcost.paper.clicks import measure
-from fabcost.paper.clicks.claims import claims
-from fabcost.paper.clicks.figure import draw_bandits
-from fabcost.paper.clicks.measure import (
+from fabcost.paper.designs import authors_design, day
+from fabcost.paper.engine.scales import QUICK
+from fabcost.paper.measures import clicks as measure
+from fabcost.paper.measures.clicks import (
     CORRECT,
     EVERY_ROUND,
     OURS,
@@ -28,8 +28,7 @@ from fabcost.paper.clicks.measure import (
     play,
     share,
 )
-from fabcost.paper.data.designs import authors_design, day
-from fabcost.paper.engine.scales import QUICK
+from fabcost.paper.parts.clicks import claims, draw_bandits
 
 TINY = dataclasses.replace(QUICK, day_rows=200, bandit_rounds=60, bandit_seeds=2)
 

@@ -27,24 +27,24 @@ from fabcost.cli import application
 from fabcost.paper import contents, reproduction
 from fabcost.paper.engine.scales import Scale
 from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.report.parts import Change, PaperClaim, Part, Plot, Verdict
+from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, Verdict
 from tests.paper import pieces
 
 TINY = Scale(
     name="tiny",
-    design_rows=2_000,
-    day_rows=2_000,
-    posterior_sizes=(200, 500, 1_000, 2_000),
+    design_rows=1_000,
+    day_rows=1_000,
+    posterior_sizes=(50, 100, 200, 400),
     convergence_sizes=(50, 100, 200),
     streams=2,
-    draws=200,
+    draws=100,
     truth_draws=400,
     fitted_from=50,
     ep_batch=50,
     bandit_seeds=2,
     bandit_rounds=100,
     whole_day=False,
-    timed_rows=400,
+    timed_rows=100,
 )
 
 TIMES = ("elapsed", "took")

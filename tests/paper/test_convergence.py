@@ -24,15 +24,13 @@ from fabcost.offline.methods import (
     FAB_COST_TWICE,
     LAPLACE,
 )
-from fabcost.paper.convergence import measure
-from fabcost.paper.convergence.claims import claims
-from fabcost.paper.convergence.figure import draw_convergence, draw_costs
-from fabcost.paper.convergence.measure import KINDS, Convergence, Curves
-from fabcost.paper.data.designs import day
+from fabcost.paper.designs import day
 from fabcost.paper.engine.scales import QUICK, Scale
 from fabcost.paper.engine.units import UnitFolder
-from fabcost.paper.report.parts import Plot
-from fabcost.paper.report.pictures import Picture
+from fabcost.paper.measures import convergence as measure
+from fabcost.paper.measures.convergence import KINDS, Convergence, Curves
+from fabcost.paper.parts.convergence import claims, draw_convergence, draw_costs
+from fabcost.paper.parts.part import Picture, Plot
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rate, ratio
 

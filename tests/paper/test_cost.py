@@ -12,17 +12,23 @@ from scipy import stats
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
-from fabcost.paper.cost.claims import claims
-from fabcost.paper.cost.costs import Batch, Costs, Growth, Sweeps, gather, units
-from fabcost.paper.cost.figure import draw_cost
-from fabcost.paper.cost.measure import FORMS, measure_sweeps
-from fabcost.paper.data.designs import DESIGNS, authors_design, day
+from fabcost.paper.designs import DESIGNS, authors_design, day
 from fabcost.paper.engine.scales import PAPER, QUICK, Scale
 from fabcost.paper.engine.units import Result, Unit, UnitFolder
 from fabcost.paper.errata import printed
-from fabcost.paper.report.parts import PaperClaim, Plot
-from fabcost.paper.report.pictures import Picture
-from fabcost.paper.statistics import exponent, median_interval
+from fabcost.paper.measures.costs import (
+    FORMS,
+    Batch,
+    Costs,
+    Growth,
+    Sweeps,
+    gather,
+    measure_sweeps,
+    units,
+)
+from fabcost.paper.parts.costs import claims, draw_cost
+from fabcost.paper.parts.part import PaperClaim, Picture, Plot
+from fabcost.paper.statistics import median_interval
 
 TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
 SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}
@@ -129,9 +135,9 @@ def test_interval_of_the_median_covers_it() -> None:
 
 
 def test_slope_is_the_exponent() -> None:
-    sizes = (2.0, 6.0, 20.0)
+    sizes = (2, 6, 20)
     rounds = np.array([[0.3 * size**1.7 for size in sizes]] * 3)
-    assert exponent(sizes, rounds).value == pytest.approx(1.7)
+    assert Growth(sizes, {"EP": rounds}, 1.0).exponent("EP").value == pytest.approx(1.7)
 
 
 def costs(

@@ -80,8 +80,8 @@ def changed_units(place: Path, file: str) -> set[str]:
         ("kernels/beliefs.py", {"bandits", "convergence", "cost", "posteriors"}),
         ("bandit/pool/pool.py", {"bandits"}),
         ("paper/errata/printed.py", {"cost"}),
-        ("paper/convergence/figure.py", set()),
-        ("paper/convergence/claims.py", set()),
+        ("paper/measures/convergence.py", {"convergence"}),
+        ("paper/parts/convergence.py", set()),
         ("paper/report/html.py", set()),
     ],
 )

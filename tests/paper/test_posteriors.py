@@ -11,14 +11,17 @@ import pytest
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
 from fabcost.offline.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
-from fabcost.paper.data.designs import day
+from fabcost.paper.designs import day
 from fabcost.paper.engine.scales import QUICK
-from fabcost.paper.posteriors import measure
-from fabcost.paper.posteriors.claims import claims
-from fabcost.paper.posteriors.figure import EP_AND_ADF, FAB_COST_AND_LAPLACE, draw_marginals
-from fabcost.paper.posteriors.measure import Marginals
-from fabcost.paper.report.parts import Plot
-from fabcost.paper.report.pictures import Picture
+from fabcost.paper.measures import posteriors as measure
+from fabcost.paper.measures.posteriors import Marginals
+from fabcost.paper.parts.part import Picture, Plot
+from fabcost.paper.parts.posteriors import (
+    EP_AND_ADF,
+    FAB_COST_AND_LAPLACE,
+    claims,
+    draw_marginals,
+)
 
 pytest.importorskip("nutpie")
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from fabcost.offline.processes import workers
-from fabcost.paper.engine import runner
-from fabcost.paper.engine.units import Unit, UnitFolder
+from fabcost.paper.engine.units import Unit, UnitFolder, run
 from tests.paper import pieces
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -62,7 +61,7 @@ def _exists(pid: int) -> bool:
 
 def test_results_have_the_order_of_the_units_and_values_of_their_functions(tmp_path: Path) -> None:
     units = [Unit(f"draw-{seed}", pieces.draw, {"seed": seed}) for seed in range(3)]
-    results = runner.run(units, UnitFolder(tmp_path), jobs=2)
+    results = run(units, UnitFolder(tmp_path), jobs=2)
     assert list(results) == ["draw-0", "draw-1", "draw-2"]
     for seed, result in enumerate(results.values()):
         np.testing.assert_array_equal(result["values"], pieces.draw(seed)["values"])
@@ -71,10 +70,10 @@ def test_results_have_the_order_of_the_units_and_values_of_their_functions(tmp_p
 
 def test_second_run_computes_nothing_and_gives_the_same(tmp_path: Path) -> None:
     log, folder = tmp_path / "log", UnitFolder(tmp_path / "units")
-    first = runner.run(signing(log, "ab"), folder, jobs=1)
+    first = run(signing(log, "ab"), folder, jobs=1)
     begun: list[str] = []
     finished: list[str] = []
-    second = runner.run(
+    second = run(
         signing(log, "ab"),
         folder,
         jobs=1,
@@ -88,7 +87,7 @@ def test_second_run_computes_nothing_and_gives_the_same(tmp_path: Path) -> None:
 
 def test_names_must_be_distinct(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="distinct names but they are a, a"):
-        runner.run(signing(tmp_path / "log", "aa"), UnitFolder(tmp_path), jobs=1)
+        run(signing(tmp_path / "log", "aa"), UnitFolder(tmp_path), jobs=1)
 
 
 def test_units_that_measure_time_share_the_machine_with_none(tmp_path: Path) -> None:
@@ -99,7 +98,7 @@ def test_units_that_measure_time_share_the_machine_with_none(tmp_path: Path) -> 
     ]
     spans = {
         name: (result["began"], result["ended"])
-        for name, result in runner.run(units, UnitFolder(tmp_path), jobs=2).items()
+        for name, result in run(units, UnitFolder(tmp_path), jobs=2).items()
     }
     for name in ("alone-0", "alone-1"):
         for other in set(spans) - {name}:
@@ -110,8 +109,8 @@ def test_failure_is_told_and_what_was_finished_is_kept(tmp_path: Path) -> None:
     log, folder = tmp_path / "log", UnitFolder(tmp_path / "units")
     failing = Unit("failing", pieces.fail, {"message": "one too many"}, weight=0.0)
     with pytest.raises(ArithmeticError, match="one too many"):
-        runner.run([*signing(log, "ab"), failing], folder, jobs=1)
-    runner.run(signing(log, "ab"), folder, jobs=1)
+        run([*signing(log, "ab"), failing], folder, jobs=1)
+    run(signing(log, "ab"), folder, jobs=1)
     assert ran(log) == Counter("ab")
 
 
@@ -119,8 +118,7 @@ SCRIPT = """
 import signal
 import sys
 from pathlib import Path
-from fabcost.paper.engine import runner
-from fabcost.paper.engine.units import UnitFolder, Unit
+from fabcost.paper.engine.units import UnitFolder, Unit, run
 from tests.paper import pieces
 
 if __name__ == "__main__":
@@ -131,7 +129,7 @@ if __name__ == "__main__":
         arguments = {"log": log, "name": name, "pause": pause}
         return Unit(name, pieces.sign, arguments, weight)
     units = [sign("a", 0.0, 9.0), sign("b", 0.0, 8.0), sign("c", 600.0, 7.0), sign("d", 600.0, 6.0)]
-    runner.run(units, UnitFolder(Path(folder)), jobs=2)
+    run(units, UnitFolder(Path(folder)), jobs=2)
 """
 
 
@@ -171,7 +169,7 @@ def test_interrupted_run_leaves_no_process_and_continues(
         for name, pause in arguments.items()
         if pause == 0.0
     ] + signing(log, "ef")
-    results = runner.run(again, UnitFolder(tmp_path / "units"), jobs=1)
+    results = run(again, UnitFolder(tmp_path / "units"), jobs=1)
     assert list(results) == ["a", "b", "e", "f"]
     assert ran(log) == Counter("abcdef")
     assert (

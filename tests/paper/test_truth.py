@@ -9,9 +9,9 @@ from scipy.special import expit, log_expit
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, nuts
-from fabcost.paper.data.designs import authors_design, day
-from fabcost.paper.truth.posterior import sample
-from fabcost.paper.truth.ratio import LogRatio
+from fabcost.paper.designs import authors_design, day
+from fabcost.paper.log_ratio import LogRatio
+from fabcost.paper.truth import sample
 
 
 def _pair_of_weights(rows: int) -> tuple[FloatArray, FloatArray]:

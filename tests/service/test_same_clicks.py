@@ -50,7 +50,11 @@ def _served(cars: CarAdverts, address: str) -> list[tuple[str, bool]]:
 
 
 def _in_process(cars: CarAdverts) -> list[tuple[str, bool]]:
-    recommender, streams, found = Recommender(cars.schema, seed=0), Streams(SEED), []
+    recommender, streams, found = (
+        Recommender(cars.schema, prior_variance=10.0, seed=0),
+        Streams(SEED),
+        [],
+    )
     catalogue = recommender.catalogue(cars.items)
     visitors = cars.visitors(np.random.default_rng(SEED))
     for k, visitor in zip(range(VISITORS), visitors, strict=False):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fabcost.wire.log.formats import WRITERS
-from fabcost.wire.log.line import LogLine
+from fabcost.wire.formats import WRITERS
+from fabcost.wire.line import LogLine
 from fabcost.wire.messages import LARGEST_TOTAL, LogFormat
 
 FORMATS: tuple[LogFormat, ...] = ("jsonl", "parquet", "dsjson")

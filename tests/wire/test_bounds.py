@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.parquet_sizes import sizes
+from fabcost.service.transfer import limits_of
+from fabcost.wire.formats import read_impressions
 from fabcost.wire.messages import LogFormat
+from fabcost.wire.parquet_sizes import sizes
 
 LIMITS = limits_of(Settings())
 MEGABYTE = 1_000_000

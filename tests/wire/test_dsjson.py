@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import dsjson
-from fabcost.wire.log.line import LogLine, impression_of
+from fabcost.wire import dsjson
+from fabcost.wire.formats import WRITERS
+from fabcost.wire.line import LogLine, impression_of
 from tests.wire.logs import PAGES, written
 
 
@@ -48,7 +49,7 @@ def test_dsjson_says_what_vowpal_wabbit_needs() -> None:
         active=False,
         deferred=True,
     )
-    found = json.loads(dsjson.writer().page([line]))
+    found = json.loads(WRITERS["dsjson"]().page([line]))
     assert (found["_label_cost"], found["_label_probability"]) == (-0.5, 0.7)
     assert (found["_label_Action"], found["_labelIndex"]) == (2, 1)
     assert (found["a"], found["p"]) == ([2, 1, 3], [0.7, 0.1, 0.2])
@@ -79,7 +80,7 @@ def test_vowpal_wabbit_learns_from_every_line() -> None:
         )
         lines.append(line)
     workspace = vowpalwabbit.Workspace("--dsjson --cb_explore_adf -q ci --quiet")
-    for text in dsjson.writer().page(lines).splitlines():
+    for text in WRITERS["dsjson"]().page(lines).splitlines():
         examples = workspace.parse(text.decode())
         workspace.learn(examples)
         workspace.finish_example(examples)

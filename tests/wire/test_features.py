@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.wire.log.features import (
+from fabcost.wire.dsjson import (
     DEEPEST,
     LONGEST_TEXT,
     MOST_FEATURES,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabcost.wire.log import dsjson
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire import dsjson
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 
 # The shape of a line of Azure Personalizer's log mirror, with seven digits of a second.
 AZURE: dict[str, Any] = {

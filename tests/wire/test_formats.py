@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log.formats import check, parts_of, read_impressions
-from fabcost.wire.log.line import LogLine, Names
+from fabcost.service.transfer import limits_of
+from fabcost.wire.formats import check, parts_of, read_impressions
+from fabcost.wire.line import LogLine, Names
 from fabcost.wire.messages import LogFormat, Record
 from tests.wire.logs import FORMATS, written
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import jsonl
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine, read_lines
 from tests.wire.logs import PAGES, written
 
 
@@ -15,7 +14,7 @@ from tests.wire.logs import PAGES, written
 @given(pages=PAGES)
 def test_json_lines_leave_nothing_out(pages: list[list[LogLine]]) -> None:
     lines = [line for page in pages for line in page]
-    assert [line for _, line in jsonl.read(written(pages, "jsonl"))] == lines
+    assert [line for _, line in read_lines(written(pages, "jsonl"))] == lines
 
 
 @pytest.mark.parametrize(

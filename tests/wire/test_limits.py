@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 from fabcost.service.settings import Settings
-from fabcost.service.transfer.log import limits_of
-from fabcost.wire.log import dsjson
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.service.transfer import limits_of
+from fabcost.wire.formats import WRITERS, read_impressions
+from fabcost.wire.line import LogLine
 
 LIMITS = limits_of(Settings())
 GOOD: dict[str, Any] = {"item": "a", "candidates": {"a": {"m": 1}}, "value": 1}
@@ -68,7 +67,7 @@ def test_as_many_candidates_as_the_catalogue_has_may_have_competed() -> None:
 @pytest.mark.parametrize("time", [-1e300, 1e300, -62_135_596_801.0, 253_402_300_800.0])
 def test_a_time_without_a_date_that_is_stored_already_is_exported_without_one(time: float) -> None:
     line = LogLine(decision_id="d", time=time, candidates={"a": {}}, item="a")
-    written = msgspec.json.decode(dsjson.writer().page([line]))
+    written = msgspec.json.decode(WRITERS["dsjson"]().page([line]))
     assert (written["Timestamp"], written["fabcost"]["time"]) == (None, time)
 
 
@@ -78,7 +77,7 @@ def test_dates_of_all_years_are_exported() -> None:
         (253_402_300_799.0, "9999-12-31T23:59:59.000Z"),
     ):
         line = LogLine(decision_id="d", time=time, candidates={"a": {}}, item="a")
-        assert msgspec.json.decode(dsjson.writer().page([line]))["Timestamp"] == date
+        assert msgspec.json.decode(WRITERS["dsjson"]().page([line]))["Timestamp"] == date
 
 
 def _lines(*lines: dict[str, Any]) -> bytes:

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
-from fabcost.wire.log import parquet
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
-from fabcost.wire.log.parquet import ParquetPieces
+from fabcost.wire import parquet
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 from fabcost.wire.messages import Record
+from fabcost.wire.parquet import ParquetPieces
 from tests.wire.logs import PAGES, written
 
 

@@ -200,7 +200,7 @@ def test_a_recommender_sees_the_rows_of_the_environment(
     catalogue: Adverts, candidates: int | None
 ) -> None:
     cars = CarAdverts.random(some_of(catalogue, 40), rng=rng(), candidates=candidates)
-    recommender = Recommender(cars.schema, seed=7)
+    recommender = Recommender(cars.schema, prior_variance=10.0, seed=7)
     prior = Gaussian.isotropic(cars.schema.width, variance=recommender.prior_variance)
     bandit = Bandit(FabCost(prior), seed=7)
     streams = zip(cars.visitors(rng(1)), cars.rounds(rng(1)), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,12 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.candidates import CheckedRows, Rows, is_checked
+from fabcost.bandit.own import own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
+from fabcost.inference.online import FabCost
+from fabcost.inference.own.directory import Key
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -82,17 +85,19 @@ class Bandit:
         exclude: Collection[int] = (),
         draws: int | None = None,
         floor: float = 0.0,
+        items: Sequence[Key | None] | None = None,
     ) -> Choice:
         """Choose one row of ``candidates``, and rank the best ``top_k``.
 
-        Candidates are a matrix, or the rows of `fabcost.Schema.folded`.
+        Candidates are a matrix, or the rows of `fabcost.Schema.folded`; ``items`` says whose
+        effect each has, if the learner knows of such.
         With ``draws`` the choice is made from `propensities` and carries them: the logged
         probability is then exact given those draws.
         """
         return choose(
             self.learner.posterior,
             self.policy,
-            candidates,
+            self._with_effects(candidates, items),
             rng=self.rng,
             top_k=top_k,
             exclude=exclude,
@@ -107,6 +112,7 @@ class Bandit:
         draws: int = 256,
         floor: float = 0.0,
         exclude: Collection[int] = (),
+        items: Sequence[Key | None] | None = None,
     ) -> FloatArray:
         r"""The probability of each candidate to be chosen.
 
@@ -114,13 +120,24 @@ class Bandit:
         joint draws of the weights and f the ``floor``.
         """
         belief = self.learner.posterior
-        rows, excluded = _checked(candidates, exclude, 1, belief)
+        rows, excluded = _checked(self._with_effects(candidates, items), exclude, 1, belief)
         _check_mixing(draws, floor)
         return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
-    def learn(self, x: npt.ArrayLike, clicked: Any) -> None:
-        """Learn what became of the row that was shown."""
-        self.learner.observe(x, clicked)
+    def learn(self, x: npt.ArrayLike, clicked: Any, item: Key | None = None) -> None:
+        """Learn what became of the row that was shown, and of its item."""
+        if isinstance(self.learner, FabCost):
+            self.learner.observe(x, clicked, item)
+        else:
+            self.learner.observe(x, clicked)
+
+    def _with_effects(
+        self, candidates: npt.ArrayLike | CheckedRows, items: Sequence[Key | None] | None
+    ) -> npt.ArrayLike | CheckedRows:
+        learner = self.learner
+        if items is None or not isinstance(learner, FabCost) or learner.own is None:
+            return candidates
+        return own_rows(candidates, learner.own, items, learner.prior.dimension)
 
 
 def choose(

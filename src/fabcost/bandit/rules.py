@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.candidates import Rows, is_checked, law, scored
+from fabcost.bandit.candidates import Positions, Rows, is_checked, law, scored
+from fabcost.bandit.own import OwnRows
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
 
@@ -71,10 +72,12 @@ class Thompson:
         return theta
 
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
-        """Scores under one draw of the weights."""
-        uniforms = rng.random(belief.dimension)
+        """Scores under one draw of the weights, and of the items' own effects if they have any."""
         if is_checked(rows):
+            many = rows.normals if isinstance(rows, OwnRows) else 0
+            uniforms = rng.random(belief.dimension + many)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
+        uniforms = rng.random(belief.dimension)
         given = np.ascontiguousarray(rows)
         scores: FloatArray = kernels.drawn_scores(
             given, belief.mean, belief.root, uniforms, self.scale
@@ -99,9 +102,12 @@ class Thompson:
         if self.scale != 1.0:
             spread *= self.scale
         normals = standard_normal(rng, ((draws + 3) // 4, spread.shape[1]))
-        won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws)
+        own = _own_normals(rows, self.scale, len(normals), rng)
+        won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws, *own)
         won /= draws
         centre += kernels.times(spread, normals[0])
+        if own:
+            centre += own.noise * own.normals[own.places]
         return centre, won
 
 
@@ -183,7 +189,10 @@ class BayesianUCB:
 
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """The quantile of each row's score."""
-        centre, variance = belief.marginal(np.asarray(rows))
+        if isinstance(rows, OwnRows):
+            centre, variance = rows.marginal(belief)
+        else:
+            centre, variance = belief.marginal(np.asarray(rows))
         return np.asarray(centre + kernels.normal_quantile(self.quantile) * np.sqrt(variance))
 
     def shares(
@@ -237,6 +246,24 @@ def wins(scores: FloatArray) -> FloatArray:
     """
     shares: FloatArray = kernels.count_wins(np.ascontiguousarray(scores))
     return shares
+
+
+class _OwnNormals(NamedTuple):
+    """What draws of the items' own effects are made of, as `kernels.count_drawn_wins` takes it."""
+
+    noise: FloatArray
+    places: Positions
+    normals: FloatArray
+
+
+def _own_normals(
+    rows: Rows, scale: float, many: int, rng: np.random.Generator
+) -> _OwnNormals | tuple[()]:
+    if not isinstance(rows, OwnRows):
+        return ()
+    law = rows.law_of_items
+    normals = standard_normal(rng, (rows.normals + many - 1,))
+    return _OwnNormals(scale * law.noise, law.places, normals)
 
 
 def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:

@@ -1,17 +1,15 @@
 """The client of the service: blocking and asynchronous, with retries that are safe.
 
-`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong, and `http`
-does it: `Client` blocks, `AsyncClient` awaits.
+`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong, and
+`link` what both `clients` do it with: `Client` blocks, `AsyncClient` is awaited.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fabcost.client.async_client import AsyncClient
-    from fabcost.client.client import Client
-    from fabcost.client.errors import ClientError
-    from fabcost.client.exchange import NEVER, Retries
+    from fabcost.client.clients import AsyncClient, Client
+    from fabcost.client.exchange import NEVER, ClientError, Retries
     from fabcost.wire.messages import FeedbackRequest
     from fabcost.wire.settings import ModelSettings
 
@@ -26,9 +24,9 @@ __all__ = [
 ]
 _HOMES = {
     "NEVER": "fabcost.client.exchange",
-    "AsyncClient": "fabcost.client.async_client",
-    "Client": "fabcost.client.client",
-    "ClientError": "fabcost.client.errors",
+    "AsyncClient": "fabcost.client.clients",
+    "Client": "fabcost.client.clients",
+    "ClientError": "fabcost.client.exchange",
     "FeedbackRequest": "fabcost.wire.messages",
     "ModelSettings": "fabcost.wire.settings",
     "Retries": "fabcost.client.exchange",

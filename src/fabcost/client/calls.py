@@ -1,16 +1,17 @@
-"""What can be asked of a server, and how each answer is read; named as the clients' methods."""
+"""What can be asked of a server, and how each answer is read."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+import httpx
 import msgspec
 
-from fabcost.client.encoding import checked_record, encoded, path, reader
-from fabcost.client.errors import ClientError
-from fabcost.client.exchange import ClientCall, Reply
+from fabcost.client.encoding import answer, checked_record, encoded, nothing, path
+from fabcost.client.exchange import ClientCall, ClientError, patience
+from fabcost.client.link import Http, Link, Method, Transport
 from fabcost.wire.messages import (
     TRANSFER_SECONDS,
     DecisionAnswer,
@@ -28,6 +29,8 @@ from fabcost.wire.messages import (
     StatsAnswer,
 )
 from fabcost.wire.settings import ModelSettings
+
+T = TypeVar("T")
 
 #: A server takes so much feedback at once.
 MOST_FEEDBACK = 1_000
@@ -51,252 +54,227 @@ class Decisions(msgspec.Struct, frozen=True):
     next: int | None
 
 
-class _Models(msgspec.Struct):
-    models: list[ModelAnswer]
+class Calls(Link[Transport, Http]):
+    """The methods of both clients: `AsyncClient` has them as here, `Client` without ``await``."""
+
+    @Method
+    async def wait_until_ready(self, seconds: float = 30.0) -> None:
+        """Until the server can decide and learn."""
+        await self.ask(ClientCall("GET", path("readyz"), nothing), patience(seconds))
+
+    @Method
+    async def models(self) -> list[ModelAnswer]:
+        """All models."""
+        return await self._get(answer(list[ModelAnswer], "models"))
+
+    @Method
+    async def model(self, name: str) -> ModelAnswer:
+        """One model."""
+        return await self._get(answer(ModelAnswer), name)
+
+    @Method
+    async def create_model(self, name: str, settings: ModelSettings | None = None) -> ModelAnswer:
+        """A new model; a repeated attempt that finds one with these settings has found its own."""
+        settings = settings or ModelSettings()
+        lookup = ClientCall("GET", _at(name), _same(settings))
+        content = encoded({"name": name, "settings": settings})
+        return await self.ask(
+            ClientCall("POST", _at(), answer(ModelAnswer), content=content, lookup=lookup)
+        )
+
+    @Method
+    async def change_model(self, /, name: str, **changes: Any) -> ModelAnswer:
+        """Other values for some of `fabcost.wire.settings.Changeable`."""
+        content = encoded(changes)
+        return await self.ask(ClientCall("PATCH", _at(name), answer(ModelAnswer), content=content))
+
+    @Method
+    async def delete_model(self, name: str) -> None:
+        """Forget a model, its catalogue and its log."""
+        await self.ask(ClientCall("DELETE", _at(name), nothing, done=404))
+
+    # Catalogues
+
+    @Method
+    async def put_items(self, model: str, items: Mapping[str, Mapping[str, Any]]) -> int:
+        """Add or replace items, many in several requests; the catalogue's version after it."""
+        if not items:
+            raise ValueError("there are no items but there must be at least one")
+        bodies = list(_bodies(items))
+        where, read = _at(model, "items"), answer(int, "version")
+        calls = [ClientCall("PUT", where, read, content=body, seconds=_LONG) for body in bodies]
+        return [await self.ask(call) for call in calls][-1]
+
+    @Method
+    async def items(self, model: str, *, limit: int = 100, after: str | None = None) -> ItemsAnswer:
+        """One page of the catalogue."""
+        return await self._get(answer(ItemsAnswer), model, "items", limit=limit, after=after)
+
+    @Method
+    async def item(self, model: str, item: str) -> Record:
+        """The features of one item."""
+        read: Callable[[httpx.Response], Record] = answer(dict[str, Any])
+        return await self._get(read, model, "items", item)
+
+    @Method
+    async def delete_item(self, model: str, item: str) -> None:
+        """Take one item out of the catalogue."""
+        await self.ask(ClientCall("DELETE", _at(model, "items", item), nothing, done=404))
+
+    # The loop
+
+    @Method
+    async def decide(
+        self,
+        model: str,
+        *,
+        context: Mapping[str, Any] | None = None,
+        candidates: Mapping[str, Mapping[str, Any]] | None = None,
+        items: Collection[str] | None = None,
+        filter: Filter | None = None,  # noqa: A002 - the API's name
+        exclude: Collection[str] = (),
+        top_k: int = 1,
+        deferred: bool = False,
+        decision_id: str | None = None,
+    ) -> DecisionAnswer:
+        """Which item to show: see `fabcost.wire.messages.DecisionRequest`.
+
+        The id, given or made here, makes a repeated attempt the same decision.
+        """
+        request = DecisionRequest(
+            decision_id=_new_id() if decision_id is None else decision_id,
+            context=checked_record("the context", context or {}),
+            candidates=None if candidates is None else _checked_candidates(candidates),
+            items=None if items is None else list(items),
+            filter=filter,
+            exclude=list(exclude),
+            top_k=top_k,
+            deferred=deferred,
+        )
+        return await self._post(answer(DecisionAnswer), request, model, "decisions")
+
+    @Method
+    async def feedback(
+        self, model: str, decision_id: str, value: float = 1.0, *, key: str | None = None
+    ) -> FeedbackAnswer:
+        """What became of a decision; the key makes a repeated attempt the same feedback."""
+        request = _keyed(FeedbackRequest(decision_id=decision_id, value=value, key=key or ""))
+        return await self._post(answer(FeedbackAnswer), request, model, "feedback")
+
+    @Method
+    async def feedback_bulk(
+        self, model: str, feedback: Iterable[FeedbackRequest]
+    ) -> list[FeedbackAnswer]:
+        """What became of many decisions; more than a thousand go in several requests."""
+        keyed = [_keyed(each) for each in feedback]
+        parts = [keyed[at : at + MOST_FEEDBACK] for at in range(0, len(keyed), MOST_FEEDBACK)]
+        bodies = [encoded({"feedback": part}) for part in parts]
+        where, read = _at(model, "feedback", "bulk"), answer(list[FeedbackAnswer], "feedback")
+        calls = [ClientCall("POST", where, read, content=body) for body in bodies]
+        return [each for call in calls for each in await self.ask(call)]
+
+    @Method
+    async def activate(self, model: str, decision_id: str) -> bool:
+        """Make a deferred decision count; False if it is none, unknown, or too late."""
+        request = {"decision_id": decision_id}
+        return await self._post(answer(bool, "activated"), request, model, "activations")
+
+    # Looking
+
+    @Method
+    async def posterior(self, model: str) -> PosteriorAnswer:
+        """The weights with their means and sds."""
+        return await self._get(answer(PosteriorAnswer), model, "posterior")
+
+    @Method
+    async def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:
+        """What a dashboard shows."""
+        return await self._get(answer(StatsAnswer), model, "stats", minutes=minutes)
+
+    @Method
+    async def decision(self, model: str, decision_id: str) -> DecisionView:
+        """A decision and what became of it."""
+        return await self._get(answer(DecisionView), model, "decisions", decision_id)
+
+    @Method
+    async def decisions(
+        self, model: str, *, limit: int = 100, before: int | None = None
+    ) -> Decisions:
+        """One page of the latest decisions, newest first."""
+        return await self._get(answer(Decisions), model, "decisions", limit=limit, before=before)
+
+    @Method
+    async def explain(self, model: str, decision_id: str) -> ExplanationAnswer:
+        """Why an item was chosen."""
+        return await self._get(answer(ExplanationAnswer), model, "explanations", decision_id)
+
+    # Transfer
+
+    @Method
+    async def export_model(self, model: str) -> bytes:
+        """The model as a file of `fabcost.Recommender.save`."""
+        where = _at(model, "file")
+        return await self.ask(ClientCall("GET", where, lambda r: r.content, seconds=_LONG))
+
+    @Method
+    async def import_model(self, model: str, file: bytes) -> ModelAnswer:
+        """A new model from such a file; not repeated if it is unknown whether an attempt worked."""
+        return await self.ask(
+            ClientCall(
+                "PUT",
+                _at(model, "file"),
+                answer(ModelAnswer),
+                content=file,
+                media=_BYTES,
+                repeatable=False,
+                seconds=_LONG,
+            )
+        )
+
+    @Method
+    async def import_log(
+        self, model: str, log: bytes, form: LogFormat = "jsonl", *, after: str = ""
+    ) -> int:
+        """Learn a log from elsewhere, or a part of one; how many lines told something new.
+
+        A repeated body has the same ids and is learnt once.  ``after`` names the lines before a
+        part of a file: `fabcost.wire.formats.check`.
+        """
+        return await self.ask(
+            ClientCall(
+                "POST",
+                _at(model, "log"),
+                answer(int, "imported"),
+                query=_given(format=form, after=after or None),
+                content=log,
+                media=_MEDIA[form],
+                seconds=_LONG,
+            )
+        )
+
+    async def _get(
+        self, read: Callable[[httpx.Response], T], *where: str, **query: str | int | None
+    ) -> T:
+        return await self.ask(ClientCall("GET", _at(*where), read, query=_given(**query)))
+
+    async def _post(self, read: Callable[[httpx.Response], T], request: Any, *where: str) -> T:
+        return await self.ask(ClientCall("POST", _at(*where), read, content=encoded(request)))
 
 
-class _Version(msgspec.Struct):
-    version: int
-
-
-class _Feedback(msgspec.Struct):
-    feedback: list[FeedbackAnswer]
-
-
-class _Activated(msgspec.Struct):
-    activated: bool
-
-
-class _Imported(msgspec.Struct):
-    imported: int
-
-
-_read_model = reader(ModelAnswer)
-_read_models = reader(_Models)
-_read_version = reader(_Version)
-_read_items = reader(ItemsAnswer)
-_read_record: Callable[[Reply], Record] = reader(dict[str, Any])
-_read_answer = reader(DecisionAnswer)
-_read_feedback = reader(FeedbackAnswer)
-_read_bulk = reader(_Feedback)
-_read_activated = reader(_Activated)
-_read_decision = reader(DecisionView)
-_read_decisions = reader(Decisions)
-_read_explanation = reader(ExplanationAnswer)
-_read_posterior = reader(PosteriorAnswer)
-_read_stats = reader(StatsAnswer)
-_read_imported = reader(_Imported)
-
-
-def _version_in(reply: Reply) -> int:
-    return _read_version(reply).version
-
-
-def _read_nothing(_: Reply) -> None:
-    """The status says it all."""
-
-
-# Models
-
-
-def ready() -> ClientCall[None]:
-    """Whether the server can decide and learn."""
-    return ClientCall("GET", path("readyz"), _read_nothing)
-
-
-def models() -> ClientCall[list[ModelAnswer]]:
-    """All models."""
-    return ClientCall("GET", path("v1", "models"), lambda reply: _read_models(reply).models)
-
-
-def model(name: str) -> ClientCall[ModelAnswer]:
-    """One model."""
-    return ClientCall("GET", path("v1", "models", name), _read_model)
-
-
-def create_model(name: str, settings: ModelSettings) -> ClientCall[ModelAnswer]:
-    """A new model; a repeated attempt that finds one with these settings has found its own."""
-    content = encoded({"name": name, "settings": settings})
-    lookup = ClientCall("GET", path("v1", "models", name), _same(settings))
-    return ClientCall("POST", path("v1", "models"), _read_model, content=content, lookup=lookup)
-
-
-def change_model(name: str, changes: Mapping[str, Any]) -> ClientCall[ModelAnswer]:
-    """Other settings for a model."""
-    content = encoded(dict(changes))
-    return ClientCall("PATCH", path("v1", "models", name), _read_model, content=content)
-
-
-def delete_model(name: str) -> ClientCall[None]:
-    """Forget a model."""
-    return ClientCall("DELETE", path("v1", "models", name), _read_nothing, done=404)
-
-
-# Catalogues
-
-
-def put_items(model: str, items: Mapping[str, Mapping[str, Any]]) -> list[ClientCall[int]]:
-    """Add or replace items, in as many calls as their size needs."""
-    if not items:
-        raise ValueError("there are no items but there must be at least one")
-    where = path("v1", "models", model, "items")
-    return [
-        ClientCall("PUT", where, _version_in, content=part, seconds=_LONG)
-        for part in _bodies(items)
-    ]
-
-
-def items(model: str, limit: int, after: str | None) -> ClientCall[ItemsAnswer]:
-    """One page of a catalogue."""
-    query: dict[str, str | int] = {"limit": limit}
-    if after is not None:
-        query["after"] = after
-    return ClientCall("GET", path("v1", "models", model, "items"), _read_items, query=query)
-
-
-def item(model: str, item: str) -> ClientCall[Record]:
-    """The features of one item."""
-    return ClientCall("GET", path("v1", "models", model, "items", item), _read_record)
-
-
-def delete_item(model: str, item: str) -> ClientCall[None]:
-    """Take one item out of the catalogue."""
-    where = path("v1", "models", model, "items", item)
-    return ClientCall("DELETE", where, _read_nothing, done=404)
-
-
-# The loop
-
-
-def decide(
-    model: str,
-    *,
-    context: Mapping[str, Any] | None = None,
-    candidates: Mapping[str, Mapping[str, Any]] | None = None,
-    items: Collection[str] | None = None,
-    filter: Filter | None = None,  # noqa: A002 - the API's name
-    exclude: Collection[str] = (),
-    top_k: int = 1,
-    deferred: bool = False,
-    decision_id: str | None = None,
-) -> ClientCall[DecisionAnswer]:
-    """Which item to show; the id makes a repeated attempt the same decision."""
-    request = DecisionRequest(
-        decision_id=_new_id() if decision_id is None else decision_id,
-        context=checked_record("the context", context or {}),
-        candidates=None if candidates is None else _checked_candidates(candidates),
-        items=None if items is None else list(items),
-        filter=filter,
-        exclude=list(exclude),
-        top_k=top_k,
-        deferred=deferred,
-    )
-    where = path("v1", "models", model, "decisions")
-    return ClientCall("POST", where, _read_answer, content=encoded(request))
-
-
-def feedback(
-    model: str, decision_id: str, value: float, key: str | None
-) -> ClientCall[FeedbackAnswer]:
-    """What became of a decision; the key makes a repeated attempt the same feedback."""
-    request = _keyed(FeedbackRequest(decision_id=decision_id, value=value, key=key or ""))
-    where = path("v1", "models", model, "feedback")
-    return ClientCall("POST", where, _read_feedback, content=encoded(request))
-
-
-def feedback_bulk(
-    model: str, feedback: Iterable[FeedbackRequest]
-) -> list[ClientCall[list[FeedbackAnswer]]]:
-    """Feedback on many decisions, in as many calls as a server needs."""
-    where = path("v1", "models", model, "feedback", "bulk")
-    keyed = [_keyed(each) for each in feedback]
-    bodies = [
-        encoded({"feedback": keyed[at : at + MOST_FEEDBACK]})
-        for at in range(0, len(keyed), MOST_FEEDBACK)
-    ]
-    return [
-        ClientCall("POST", where, lambda reply: _read_bulk(reply).feedback, content=each)
-        for each in bodies
-    ]
-
-
-def activate(model: str, decision_id: str) -> ClientCall[bool]:
-    """Make a deferred decision count."""
-    where = path("v1", "models", model, "activations")
-    content = encoded({"decision_id": decision_id})
+def log_of(model: str, form: LogFormat) -> ClientCall[httpx.Response]:
+    """The log, whose body is read piece by piece."""
+    query = {"format": form}
     return ClientCall(
-        "POST", where, lambda reply: _read_activated(reply).activated, content=content
+        "GET", _at(model, "log"), lambda r: r, query=query, seconds=_LONG, streamed=True
     )
 
 
-# Looking
+def _at(*parts: str) -> str:
+    return path("v1", "models", *parts)
 
 
-def decision(model: str, decision_id: str) -> ClientCall[DecisionView]:
-    """A decision and what became of it."""
-    return ClientCall("GET", path("v1", "models", model, "decisions", decision_id), _read_decision)
-
-
-def decisions(model: str, limit: int, before: int | None) -> ClientCall[Decisions]:
-    """One page of the latest decisions."""
-    query = {"limit": limit, **({} if before is None else {"before": before})}
-    return ClientCall("GET", path("v1", "models", model, "decisions"), _read_decisions, query=query)
-
-
-def explain(model: str, decision_id: str) -> ClientCall[ExplanationAnswer]:
-    """Why an item was chosen."""
-    where = path("v1", "models", model, "explanations", decision_id)
-    return ClientCall("GET", where, _read_explanation)
-
-
-def posterior(model: str) -> ClientCall[PosteriorAnswer]:
-    """The weights with their means and sds."""
-    return ClientCall("GET", path("v1", "models", model, "posterior"), _read_posterior)
-
-
-def stats(model: str, minutes: int) -> ClientCall[StatsAnswer]:
-    """What a dashboard shows."""
-    query = {"minutes": minutes}
-    return ClientCall("GET", path("v1", "models", model, "stats"), _read_stats, query=query)
-
-
-# Transfer
-
-
-def export_model(model: str) -> ClientCall[bytes]:
-    """The model as a file of `fabcost.Recommender.save`."""
-    where = path("v1", "models", model, "file")
-    return ClientCall("GET", where, lambda reply: reply.content, seconds=_LONG)
-
-
-def import_model(model: str, file: bytes) -> ClientCall[ModelAnswer]:
-    """A new model from a file; not repeated if it is unknown whether an attempt succeeded."""
-    where = path("v1", "models", model, "file")
-    return ClientCall(
-        "PUT", where, _read_model, content=file, media=_BYTES, repeatable=False, seconds=_LONG
-    )
-
-
-def export_log(model: str, form: LogFormat) -> ClientCall[None]:
-    """The log, whose body a driver hands on piece by piece."""
-    where = path("v1", "models", model, "log")
-    return ClientCall("GET", where, _read_nothing, query={"format": form}, seconds=_LONG)
-
-
-def import_log(model: str, form: LogFormat, log: bytes, after: str = "") -> ClientCall[int]:
-    """Impressions from elsewhere; a repeated body has the same ids and is learnt once.
-
-    ``after`` names the lines before a part of a file: `fabcost.wire.log.formats.check`.
-    """
-    return ClientCall(
-        "POST",
-        path("v1", "models", model, "log"),
-        lambda reply: _read_imported(reply).imported,
-        query={"format": form, **({"after": after} if after else {})},
-        content=log,
-        media=_MEDIA[form],
-        seconds=_LONG,
-    )
+def _given(**query: str | int | None) -> dict[str, str | int]:
+    return {name: value for name, value in query.items() if value is not None}
 
 
 def _checked_candidates(candidates: Mapping[str, Mapping[str, Any]]) -> dict[str, Record]:
@@ -313,11 +291,11 @@ def _keyed(request: FeedbackRequest) -> FeedbackRequest:
     return request if request.key else msgspec.structs.replace(request, key=_new_id())
 
 
-def _same(settings: ModelSettings) -> Callable[[Reply], ModelAnswer]:
+def _same(settings: ModelSettings) -> Callable[[httpx.Response], ModelAnswer]:
     wanted = msgspec.json.decode(encoded(settings), type=ModelSettings)
 
-    def read(reply: Reply) -> ModelAnswer:
-        found = _read_model(reply)
+    def read(response: httpx.Response) -> ModelAnswer:
+        found = answer(ModelAnswer)(response)
         if found.settings != wanted:
             why = f"there is a model {found.name!r} already, with other settings"
             raise ClientError("already_there", why, 409)

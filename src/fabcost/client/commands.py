@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 if TYPE_CHECKING:
-    from fabcost.client.client import Client
+    from fabcost.client.clients import Client
     from fabcost.wire.messages import LogFormat
 
 HERE = "http://127.0.0.1:8000"
@@ -40,7 +40,7 @@ def export_log(
 ) -> None:
     """Write the decisions of a model, with what became of them, to a file."""
     with explained():
-        from fabcost.client.client import Client  # noqa: PLC0415
+        from fabcost.client.clients import Client  # noqa: PLC0415
 
         chosen = _format(form, out)
         if out.exists() and not force:
@@ -59,8 +59,8 @@ def import_log(
 ) -> None:
     """Let a model learn from a file of decisions; nothing is sent if a line cannot be read."""
     with explained():
-        from fabcost.client.client import Client  # noqa: PLC0415
-        from fabcost.wire.log.formats import check  # noqa: PLC0415
+        from fabcost.client.clients import Client  # noqa: PLC0415
+        from fabcost.wire.formats import check  # noqa: PLC0415
 
         chosen = _format(form, log)
         size = log.stat().st_size
@@ -103,8 +103,8 @@ def _sent(
     after: list[str],
     advance: Callable[[int], object],
 ) -> Iterator[int]:
-    from fabcost.client.errors import ClientError  # noqa: PLC0415
-    from fabcost.wire.log.formats import parts_of  # noqa: PLC0415
+    from fabcost.client.exchange import ClientError  # noqa: PLC0415
+    from fabcost.wire.formats import parts_of  # noqa: PLC0415
 
     for place, part in enumerate(parts_of(log, form)):
         if place == len(after):
@@ -133,7 +133,7 @@ def _write(pieces: Iterator[bytes], out: Path, advance: Callable[[int], object])
 
 
 def _format(form: str | None, path: Path) -> LogFormat:
-    from fabcost.wire.log.formats import WRITERS  # noqa: PLC0415
+    from fabcost.wire.formats import WRITERS  # noqa: PLC0415
 
     name = path.suffix.removeprefix(".") if form is None else form
     for known in WRITERS:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
+import httpx
 import msgspec
 import numpy as np
 
-from fabcost.client.errors import ClientError
-from fabcost.client.exchange import Reply
+from fabcost.client.exchange import ClientError, request_id
 from fabcost.wire.messages import Record
 
 T = TypeVar("T")
@@ -64,15 +65,27 @@ def _encodable(value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=_encodable)
 
 
-def reader(kind: type[T]) -> Callable[[Reply], T]:
-    """Reads the body as a value of that type."""
-    decoder = msgspec.json.Decoder(kind)
+def answer(kind: type[T], field: str | None = None) -> Callable[[httpx.Response], T]:
+    """Reads the body as a value of that type, or as an object with one in a field."""
+    decoder = _decoder(kind, field)  # type: ignore[arg-type] # every type has a hash
 
-    def read(reply: Reply) -> T:
+    def read(response: httpx.Response) -> T:
         try:
-            return decoder.decode(reply.content)
+            found = decoder.decode(response.content)
         except ValueError as error:
             why = f"the answer is not what this client expects: {error}"
-            raise ClientError("unexpected_answer", why, reply.status, reply.request_id) from error
+            status = response.status_code
+            raise ClientError("unexpected_answer", why, status, request_id(response)) from error
+        return cast("T", found if field is None else getattr(found, field))
 
     return read
+
+
+@functools.cache
+def _decoder(kind: type[Any], field: str | None) -> msgspec.json.Decoder[Any]:
+    shape = kind if field is None else msgspec.defstruct("Answer", [(field, kind)])
+    return msgspec.json.Decoder(shape)
+
+
+def nothing(_: httpx.Response) -> None:
+    """The status says it all."""

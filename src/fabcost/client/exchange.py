@@ -1,18 +1,16 @@
-"""What is done for one call, step by step: the same for blocking and asynchronous clients.
-
-No network here: a driver performs the steps, and says what came of each.
-"""
+"""What is done for one call, whatever goes wrong: attempts, pauses, and the error in the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import httpx
 import msgspec
 import numpy as np
 
-from fabcost.client.errors import ClientError
+from fabcost.wire.errors import ServiceError
 
 T = TypeVar("T")
 
@@ -23,17 +21,42 @@ _PASSING = frozenset({429, 502, 503, 504})
 _REFUSED = frozenset({429})
 
 
-class Reply(NamedTuple):
-    """An HTTP answer; the names of ``headers`` are in lower case."""
+class ClientError(ServiceError):
+    """A call that failed; ``code`` is for programs, the message for people.
 
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
+    Parameters
+    ----------
+    code
+        The server's, such as "unknown_model"; or "unreachable" if no connection was made,
+        "interrupted" if one broke or no answer came in time, "not_ready" if the server did not
+        become ready, "unexpected_answer" if something else than the service seems to have answered.
+    message
+        What went wrong.
+    status
+        Of the HTTP answer, None if there was none.
+    request_id
+        Under which the server's log has the request.
 
-    @property
-    def request_id(self) -> str | None:
-        """Under which the server's log has the request."""
-        return self.headers.get("x-request-id")
+    Examples
+    --------
+    >>> error = ClientError("unknown_model", "there is no model 'news'", 404, "r-17")
+    >>> error.code, str(error)
+    ('unknown_model', "there is no model 'news' (404 unknown_model, request r-17)")
+    """
+
+    def __init__(
+        self, code: str, message: str, status: int | None = None, request_id: str | None = None
+    ) -> None:
+        super().__init__(code, message, status, request_id)
+        self.code = code
+        self.message = message
+        self.status = status
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        status = "" if self.status is None else f"{self.status} "
+        request = "" if self.request_id is None else f", request {self.request_id}"
+        return f"{self.message} ({status}{self.code}{request})"
 
 
 @dataclass(frozen=True)
@@ -50,11 +73,13 @@ class ClientCall(Generic[T]):
         The status that says the same if an earlier attempt succeeded: 404 of a deletion.
     seconds
         How long an attempt waits at least: what takes a server long is not given up before it.
+    streamed
+        Whether the body is left in the answer, to be read piece by piece.
     """
 
     method: str
     path: str
-    read: Callable[[Reply], T]
+    read: Callable[[httpx.Response], T]
     query: Mapping[str, str | int] = field(default_factory=dict)
     content: bytes | None = None
     media: str = JSON
@@ -62,6 +87,7 @@ class ClientCall(Generic[T]):
     lookup: ClientCall[T] | None = None
     done: int | None = None
     seconds: float = 0.0
+    streamed: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,19 +142,6 @@ def patience(seconds: float) -> Retries:
     return Retries(attempts=1_000_000, first=0.05, longest=0.5, deadline=seconds)
 
 
-class Attempt(NamedTuple):
-    """Send the request of a call; give back a `Reply`, or a `Lost` if there is none."""
-
-    call: ClientCall[Any]
-    timeout: float
-
-
-class Pause(NamedTuple):
-    """Wait; give back None."""
-
-    seconds: float
-
-
 class Lost(NamedTuple):
     """No answer; ``sent`` unless it is certain that the server has not seen the request."""
 
@@ -136,46 +149,38 @@ class Lost(NamedTuple):
     why: str
 
 
-Step = Attempt | Pause
-Event = Reply | Lost | None
+class Line(Protocol):
+    """What an exchange is made over; it may block, or be awaited."""
+
+    async def attempt(self, call: ClientCall[Any], timeout: float) -> httpx.Response | Lost:
+        """Send the request of a call once."""
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        ...
 
 
-def exchange(
+async def exchange(
     call: ClientCall[T],
     retries: Retries,
     *,
+    line: Line,
     timeout: float,
     clock: Callable[[], float],
     rng: np.random.Generator,
-) -> Generator[Step, Event, T]:
-    """Steps for a driver to perform, ending with the answer or a `ClientError`.
+) -> T:
+    """The answer, or a `ClientError`.
 
     The deadline of ``retries`` does not count what the call itself may take.
-
-    Examples
-    --------
-    >>> call = ClientCall("GET", "/v1/models", lambda reply: reply.content)
-    >>> rng = np.random.default_rng(7)
-    >>> steps = exchange(call, Retries(), timeout=5.0, clock=lambda: 0.0, rng=rng)
-    >>> next(steps).timeout
-    5.0
-    >>> steps.send(Reply(503, {"retry-after": "2"}, b""))
-    Pause(seconds=2.0)
-    >>> next(steps).timeout
-    5.0
-    >>> steps.send(Reply(200, {}, b"[]"))
-    Traceback (most recent call last):
-    StopIteration: b'[]'
     """
     timeout = max(timeout, call.seconds)
     end = clock() + retries.deadline + retries.attempts * call.seconds
     attempt, maybe_done = 0, False
     while True:
         attempt += 1
-        event = yield Attempt(call, max(0.001, min(timeout, end - clock())))
-        if event is None:
-            raise TypeError("an Attempt was answered with None but must be with a Reply or a Lost")
-        if isinstance(event, Reply) and _is_settled(call, event, maybe_done):
+        event = await line.attempt(call, max(0.001, min(timeout, end - clock())))
+        if isinstance(event, httpx.Response) and _is_settled(call, event, maybe_done):
             return call.read(event)
         if _is_taken(event) and call.lookup is not None and maybe_done:
             call, attempt = call.lookup, 0
@@ -185,29 +190,29 @@ def exchange(
         if out_of_time or not _may_repeat(call, event):
             raise _error(event)
         maybe_done = maybe_done or _may_have_worked(event)
-        yield Pause(pause)
+        await line.pause(pause)
 
 
-def _is_settled(call: ClientCall[Any], reply: Reply, maybe_done: bool) -> bool:
-    return reply.status < 300 or (maybe_done and reply.status == call.done)
+def _is_settled(call: ClientCall[Any], reply: httpx.Response, maybe_done: bool) -> bool:
+    return reply.status_code < 300 or (maybe_done and reply.status_code == call.done)
 
 
-def _is_taken(event: Reply | Lost) -> bool:
-    return isinstance(event, Reply) and event.status == 409
+def _is_taken(event: httpx.Response | Lost) -> bool:
+    return isinstance(event, httpx.Response) and event.status_code == 409
 
 
-def _may_repeat(call: ClientCall[Any], event: Reply | Lost) -> bool:
+def _may_repeat(call: ClientCall[Any], event: httpx.Response | Lost) -> bool:
     harmless = call.repeatable or call.lookup is not None
     if isinstance(event, Lost):
         return harmless or not event.sent
-    return event.status in (_PASSING if harmless else _REFUSED)
+    return event.status_code in (_PASSING if harmless else _REFUSED)
 
 
-def _may_have_worked(event: Reply | Lost) -> bool:
-    return event.sent if isinstance(event, Lost) else event.status not in _REFUSED
+def _may_have_worked(event: httpx.Response | Lost) -> bool:
+    return event.sent if isinstance(event, Lost) else event.status_code not in _REFUSED
 
 
-def _asked_pause(event: Reply | Lost) -> float:
+def _asked_pause(event: httpx.Response | Lost) -> float:
     """Seconds of Retry-After; a date there, which this service never sends, asks for nothing."""
     if isinstance(event, Lost):
         return 0.0
@@ -231,16 +236,22 @@ class _Problems(msgspec.Struct):
 _problems = msgspec.json.Decoder(_Problems)
 
 
-def _error(event: Reply | Lost) -> ClientError:
+def _error(event: httpx.Response | Lost) -> ClientError:
     """What went wrong, also if a proxy answered and not the service."""
     if isinstance(event, Lost):
         return ClientError("interrupted" if event.sent else "unreachable", event.why)
     problem = _problem_in(event.content)
     if problem is None:
-        why = f"the answer has status {event.status} and no error of the service"
+        why = f"the answer has status {event.status_code} and no error of the service"
         problem = _Problem("unexpected_answer", why)
-    named = problem.request_id or event.request_id
-    return ClientError(problem.code, problem.message, event.status, named)
+    named = problem.request_id or request_id(event)
+    return ClientError(problem.code, problem.message, event.status_code, named)
+
+
+def request_id(response: httpx.Response) -> str | None:
+    """Under which the server's log has the request."""
+    named: str | None = response.headers.get("x-request-id")
+    return named
 
 
 def _problem_in(content: bytes) -> _Problem | None:

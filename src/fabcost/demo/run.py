@@ -1,4 +1,4 @@
-"""The demonstration itself: what is started, shown and left running."""
+"""The demonstration itself: what is started, the visitors who come, and what is shown of them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,66 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from fabcost.client import Client
 from fabcost.demo.server import claimed, new_database, note_process, server
-from fabcost.demo.visits import MODEL, Score, settings, visits, world
+from fabcost.wire.settings import ModelSettings
+from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.visitors import CarAdverts
 
+MODEL = "cars"
+ADVERTS = 300
+CANDIDATES = 20
 _A_SECOND = 50
 _RECENT = 500
 _WAIT_SECONDS = 2.0
+
+
+@dataclass
+class Score:
+    """Clicks so far, and how many random adverts would have had on average."""
+
+    visitors: int = 0
+    clicks: int = 0
+    at_random: float = 0.0
+    outcomes: list[bool] = field(default_factory=list)
+
+    def add(self, *, clicked: bool, at_random: float) -> None:
+        """One more visitor."""
+        self.visitors += 1
+        self.clicks += clicked
+        self.at_random += at_random
+        self.outcomes.append(clicked)
+
+    @property
+    def lift(self) -> float:
+        """How much more than at random, as a share."""
+        return self.clicks / self.at_random - 1.0 if self.at_random else 0.0
+
+    def recent(self, many: int) -> float:
+        """The click rate of the last visitors."""
+        latest = self.outcomes[-many:]
+        return sum(latest) / len(latest) if latest else 0.0
+
+
+def world(seed: int) -> CarAdverts:
+    """Adverts and the tastes of those who will look at them."""
+    rng = np.random.default_rng(seed)
+    return CarAdverts.random(synthetic(ADVERTS, rng=rng), candidates=CANDIDATES, rng=rng)
+
+
+def settings(cars: CarAdverts, *, wait: float, seed: int) -> ModelSettings:
+    """Of a model of these adverts; who has not clicked after ``wait`` seconds will not."""
+    schema = cars.schema.to_dict()
+    return ModelSettings(schema=schema, reward_wait_seconds=wait, holdback=0.1, seed=seed)
 
 
 def run(
@@ -71,6 +117,22 @@ def _show(client: Client, seed: int, exit_after: float | None, console: Console)
     weights = client.posterior(MODEL)
     console.print(f"The model has learnt from {weights.impressions:,} impressions: {_line(score)}.")
     return score
+
+
+def visits(client: Client, cars: CarAdverts, seed: int) -> Iterator[Score]:
+    """An endless stream of visitors, who see an advert and may click; the score after each."""
+    rng, score = np.random.default_rng(seed), Score()
+    run = int(rng.integers(1 << 32))
+    for visitor in cars.visitors(rng):
+        name = f"{run:08x}-{score.visitors}"
+        decision = client.decide(
+            MODEL, context=visitor.context, items=list(visitor.items), decision_id=name
+        )
+        clicked = visitor.clicked(decision.item)
+        if clicked:
+            client.feedback(MODEL, decision.decision_id)
+        score.add(clicked=clicked, at_random=float(np.mean(list(visitor.probability.values()))))
+        yield score
 
 
 def _told(scores: Iterator[Score], console: Console) -> Iterator[Score]:

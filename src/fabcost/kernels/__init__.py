@@ -16,9 +16,9 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
-    own_law,
 )
 from fabcost.kernels.choosing import (
+    add_own_scores,
     all_within,
     count_drawn_wins,
     count_wins,
@@ -33,6 +33,7 @@ from fabcost.kernels.choosing import (
     law,
     mix,
     nearly_best,
+    own_law,
     place_of,
 )
 from fabcost.kernels.functions import (
@@ -55,6 +56,7 @@ from fabcost.kernels.products import (
 __all__ = [
     "ARITHMETIC",
     "absorb",
+    "add_own_scores",
     "adf_pass",
     "all_within",
     "asinh",

@@ -8,10 +8,12 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, pointer
+from fabcost.kernels.lanes import hold, load, pointer, skip, store
+from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.products import dot, narrow, times
 
 LANES = 64  # draws of normals that are compared at once
+STRIP = 16  # columns of a spread whose sums are in registers at once
 
 
 @njit(cache=True, nogil=True)
@@ -104,7 +106,15 @@ def _signatures(centre, spread):
 
 
 @njit(cache=True)
-def _share_among_equals(centre, spread, wins):
+def _is_apart(j, k, noise, places):
+    """Whether two candidates have normals of their own, so that they never tie."""
+    if noise is None:
+        return False
+    return noise[j] != noise[k] or (noise[k] > 0.0 and places[j] != places[k])
+
+
+@njit(cache=True)
+def _share_among_equals(centre, spread, wins, noise, places):
     """Equal rows tie in every draw, which the first of them has won."""
     signatures = _signatures(centre, spread)
     equals = np.empty(centre.size, dtype=np.int64)
@@ -114,7 +124,7 @@ def _share_among_equals(centre, spread, wins):
         equals[0], many = k, 1
         for j in range(k + 1, centre.size):
             alike = signatures[j] == signatures[k] and centre[j] == centre[k]
-            if alike and _is_equal(spread[j], spread[k]):
+            if alike and _is_equal(spread[j], spread[k]) and not _is_apart(j, k, noise, places):
                 equals[many] = j
                 many += 1
         if many > 1:
@@ -127,11 +137,24 @@ def _share_among_equals(centre, spread, wins):
 
 
 @njit(cache=True)
-def count_drawn_wins(centre, spread, normals, draws):
+def _add_noise(noise, normals, away, changed):
+    """away += noise z, changed −= noise z: a sign for each pair of patterns."""
+    for i in range(normals.size):
+        own = noise * normals[i]
+        away[i] += own
+        changed[i] -= own
+
+
+@njit(cache=True)
+def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, own_normals=None):
     """How often each score is the largest over ``draws`` draws of centre + spread z.
 
     Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
     negatives of both, which are all standard normal.  Different rows tie with probability zero.
+
+    With ``noise``, each score has a normal of its own beside z, times its noise: in the draws of
+    row i that of place p has the (i + p)-th of ``own_normals``, so that all of one draw are
+    independent, and those of others are used again.
     """
     wins = np.zeros(centre.size)
     for start in range(0, len(normals), LANES):
@@ -145,6 +168,9 @@ def count_drawn_wins(centre, spread, normals, draws):
             _half_scores(spread[k], z, 1, odd)
             for i in range(many):
                 away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+            if noise is not None:
+                first = start + places[k]
+                _add_noise(noise[k], own_normals[first : first + many], away, changed)
             _challenge(k, centre[k], 1.0, away, best[0], leader[0])
             _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
             _challenge(k, centre[k], -1.0, away, best[2], leader[2])
@@ -152,24 +178,77 @@ def count_drawn_wins(centre, spread, normals, draws):
         for i in range(many):
             for pattern in range(min(4, draws - 4 * (start + i))):
                 wins[leader[pattern, i]] += 1.0
-    return _share_among_equals(centre, spread, wins)
+    return _share_among_equals(centre, spread, wins, noise, places)
 
 
 @njit(cache=True)
 def law(rows, mean, root):
     """Centre Xμ and spread XR of scores; equal rows have the same, bit for bit, wherever they are.
 
-    A product by BLAS does not promise that.
+    A product by BLAS does not promise that.  Every sum goes over the weights in their order, and
+    to leave out zeros changes none.
     """
     many = root.shape[1]
     centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
-    for i in range(rows.shape[0]):
+    fours = _dense_fours(rows) if many >= STRIP else 0
+    if fours:
+        _fill_strips(rows, root, fours, spread)
+    for i in range(4 * fours):
+        for d in range(rows.shape[1]):
+            centre[i] += rows[i, d] * mean[d]
+            for j in range(many - many % STRIP, many):
+                spread[i, j] += rows[i, d] * root[d, j]
+    for i in range(4 * fours, rows.shape[0]):
         for d in range(rows.shape[1]):
             if rows[i, d] != 0.0:
                 centre[i] += rows[i, d] * mean[d]
                 for j in range(many):
                     spread[i, j] += rows[i, d] * root[d, j]
     return centre, spread
+
+
+@njit(cache=True)
+def _dense_fours(rows):
+    """How many fours of rows there are if most numbers are not zero, else none."""
+    zeros = 0
+    for i in range(rows.shape[0]):
+        for d in range(rows.shape[1]):
+            zeros += rows[i, d] == 0.0
+        if 4 * zeros > rows.size:
+            return 0
+    return rows.shape[0] // 4
+
+
+@njit(cache=True)
+def _fill_strips(rows, root, fours, spread):
+    """The first columns of the spread of four rows each, in strips with their sums in registers."""
+    weights, columns = root.shape
+    packed = np.empty((weights, STRIP))
+    strip, out = pointer(packed), pointer(spread)
+    for start in range(0, columns - columns % STRIP, STRIP):
+        for d in range(weights):
+            for j in range(STRIP):
+                packed[d, j] = root[d, start + j]
+        for i in range(0, 4 * fours, 4):
+            a = b = c = e = lanes_of(0.0)
+            f = g = h = k = lanes_of(0.0)
+            for d in range(weights):
+                low, high = load(strip, d * STRIP), load(strip, d * STRIP + 8)
+                a, b = a + rows[i, d] * low, b + rows[i, d] * high
+                c, e = c + rows[i + 1, d] * low, e + rows[i + 1, d] * high
+                f, g = f + rows[i + 2, d] * low, g + rows[i + 2, d] * high
+                h, k = h + rows[i + 3, d] * low, k + rows[i + 3, d] * high
+            at = i * columns + start
+            store(out, at, a)
+            store(out, at + 8, b)
+            store(out, at + columns, c)
+            store(out, at + columns + 8, e)
+            store(out, at + 2 * columns, f)
+            store(out, at + 2 * columns + 8, g)
+            store(out, at + 3 * columns, h)
+            store(out, at + 3 * columns + 8, k)
+    hold(packed)
+    hold(spread)
 
 
 @njit(cache=True)
@@ -243,6 +322,44 @@ def folded_scores(parts, source, factors, mean, root, uniforms, scale):
     for j in range(source.size):
         folded[source[j]] += factors[j] * theta[j]
     return times(parts, folded)
+
+
+@njit(cache=True)
+def own_law(table, slots, weights, variance):
+    """c/d, h/d and 1/√d of items by their rows d, h, c in the table.
+
+    They are 0, 0 and the prior's sd for slot −1, whose item is not known, and 0 below.
+    """
+    tilt = np.zeros((slots.size, weights))
+    offset, noise = np.zeros(slots.size), np.zeros(slots.size)
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            own = table[slots[i]]
+            spare = 1.0 / own[0]
+            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
+            for j in range(weights):
+                tilt[i, j] = spare * own[j + 2]
+        elif slots[i] == -1:
+            noise[i] = math.sqrt(variance)
+    return tilt, offset, noise
+
+
+@njit(cache=True)
+def add_own_scores(scores, table, slots, places, variance, theta, uniforms, scale):
+    """scores += (h − cᵀθ)/d + scale z/√d, z the quantiles of ``uniforms``; see `own_law`."""
+    make_normal(uniforms)
+    width, own, weights = table.shape[1], pointer(table), pointer(theta)
+    unknown = scale * math.sqrt(variance)
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            row = slots[i] * width
+            spare = 1.0 / own[row]
+            expected = own[row + 1] - dot(skip(own, row + 2), weights, theta.size)
+            scores[i] += spare * expected + scale * math.sqrt(spare) * uniforms[places[i]]
+        elif slots[i] == -1:
+            scores[i] += unknown * uniforms[places[i]]
+    hold(table)
+    hold(theta)
 
 
 @njit(cache=True)

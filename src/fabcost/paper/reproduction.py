@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import fabcost
 from fabcost.paper import contents
-from fabcost.paper.engine import environment, runner
+from fabcost.paper.engine import environment
 from fabcost.paper.engine.scales import Scale
-from fabcost.paper.engine.units import Result, Unit, UnitFolder
-from fabcost.paper.report import summary
+from fabcost.paper.engine.units import Result, Unit, UnitFolder, run
+from fabcost.paper.parts.part import Part, Picture
 from fabcost.paper.report.html import ReproductionReport, Section, render
-from fabcost.paper.report.parts import Part
-from fabcost.paper.report.pictures import Picture
 from fabcost.paper.report.wording import duration
-
-UNITS, FIGURES = "units", "figures"
 
 
 def reproduce(
@@ -40,10 +40,10 @@ def reproduce(
     a run that was interrupted and continued ends with the same report as asking once more.
     """
     units = [*(unit for part in parts for unit in part.units(scale, seed)), contents.ERRATA]
-    folder = UnitFolder(out / UNITS, environment.describe())
+    folder = UnitFolder(out / "units", environment.describe())
     found = _computed(units, folder, jobs, console)
     gathered = {part.name: part.gather(scale, found) for part in parts}
-    origins = [folder.origin(unit) for unit in units]
+    origins = {unit.name: folder.origin(unit) for unit in units}
     report = ReproductionReport(
         scale=scale.name,
         seed=seed,
@@ -51,10 +51,15 @@ def reproduce(
         version=fabcost.__version__,
         settings=_settings(scale, seed, found, origins),
         sections=[_section(part, gathered[part.name]) for part in parts],
-        errata=contents.errata_table(found),
+        errata=found[contents.ERRATA.name]["rows"],
         changes=[change for part in parts for change in part.changes(gathered[part.name])],
     )
-    _write(report, out, summary.text(report, scale, gathered, found, origins))
+    for section in report.sections:
+        for picture in section.pictures:
+            picture.write(out / "figures")
+    results = _results(report, scale, gathered, found, origins)
+    (out / "results.json").write_text(results, encoding="utf-8")
+    (out / "report.html").write_text(render(report), encoding="utf-8")
     _tell(report, out, console)
     return report
 
@@ -77,29 +82,28 @@ def _computed(
                 running.remove(unit.name)
             progress.update(task, advance=unit.weight, description=", ".join(running))
 
-        return runner.run(units, folder, jobs=jobs, begin=begin, advance=advance)
+        return run(units, folder, jobs=jobs, begin=begin, advance=advance)
 
 
 def _settings(
-    scale: Scale, seed: int, found: Mapping[str, Result], origins: Sequence[Mapping[str, str]]
+    scale: Scale, seed: int, found: Mapping[str, Result], origins: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
+    def distinct(name: str) -> str:
+        """One value if the run was made in one go, else all of them."""
+        return "; ".join(dict.fromkeys(each[name] for each in origins.values()))
+
     computing = sum(result["seconds"] for result in found.values())
-    finished = datetime.fromisoformat(max(each["finished"] for each in origins))
+    finished = datetime.fromisoformat(max(each["finished"] for each in origins.values()))
     return {
         "Scale": scale.name,
         "Seed": str(seed),
         "Finished": f"{finished:%Y-%m-%d %H:%M} UTC",
         "Computing time": f"{duration(computing)} in {len(found)} pieces, summed over processes",
-        "Version": _distinct(origins, "fabcost"),
-        "Commit": _distinct(origins, "commit"),
-        "Machine": _distinct(origins, "machine"),
-        "Packages": _distinct(origins, "packages"),
+        "Version": distinct("fabcost"),
+        "Commit": distinct("commit"),
+        "Machine": distinct("machine"),
+        "Packages": distinct("packages"),
     }
-
-
-def _distinct(origins: Sequence[Mapping[str, str]], name: str) -> str:
-    """One value if the run was made in one go, else all of them."""
-    return "; ".join(dict.fromkeys(each[name] for each in origins))
 
 
 def _section(part: Part, gathered: Any) -> Section:
@@ -107,22 +111,59 @@ def _section(part: Part, gathered: Any) -> Section:
     return Section(part.name, part.title, part.introduction, part.claims(gathered), pictures)
 
 
-def _write(report: ReproductionReport, out: Path, results: str) -> None:
-    for section in report.sections:
-        for picture in section.pictures:
-            picture.write(out / FIGURES)
-    (out / "results.json").write_text(results, encoding="utf-8")
-    (out / "report.html").write_text(render(report), encoding="utf-8")
+def _results(
+    report: ReproductionReport,
+    scale: Scale,
+    gathered: Mapping[str, Any],
+    found: Mapping[str, Result],
+    origins: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Everything that was measured, for programs; what is not defined is null."""
+    content = {
+        "fabcost": report.version,
+        "seed": report.seed,
+        "scale": scale,
+        "command": report.command,
+        "settings": report.settings,
+        "claims": report.claims,
+        "changes": report.changes,
+        "parts": gathered,
+        "units": {
+            name: {"seconds": result["seconds"], **origins[name]} for name, result in found.items()
+        },
+    }
+    return json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Named tuples, dataclasses and arrays as JSON values; NaN and ±∞ are null.
+
+    Examples
+    --------
+    >>> plain({"curve": np.array([1.0, np.nan]), 2: (True, "x")})
+    {'curve': [1.0, None], '2': [True, 'x']}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
 def _tell(report: ReproductionReport, out: Path, console: Console) -> None:
-    table = Table(
-        "claim",
-        "measured",
-        "verdict",
-        title=f"Claims of the paper, {report.scale} scale, seed {report.seed}",
-    )
+    title = f"Claims of the paper, {report.scale} scale, seed {report.seed}"
+    table = Table("claim", "measured", "verdict", title=title)
     for claim in report.claims:
         table.add_row(claim.claim, claim.measured, claim.verdict)
     console.print(table)
-    console.print(f"Written: report.html, results.json and {FIGURES} in {out}")
+    console.print(f"Written: report.html, results.json and figures in {out}")

@@ -10,60 +10,45 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
+from fabcost.inference.result import Fit
 from fabcost.inference.schedule import Refresh
-from fabcost.offline.methods import (
-    ADF,
-    ADF_MACKAY,
-    EP,
-    EP_MACKAY,
-    FAB_COST,
-    FAB_COST_PAPER,
-    FAB_COST_TWICE,
-    LAPLACE,
-    PAPER_REFRESH,
-    PRIOR_VARIANCE,
-)
+from fabcost.offline import methods
 from fabcost.tilted import Moments
 
 
 class Snapshot(NamedTuple):
-    """A posterior and the work behind it: ADF steps, visits of EP to sites, and seconds.
+    """A posterior and the work behind it.
 
     Since the start of the stream for a learner that goes along with it, of this one fit for a
     batch method.
     """
 
     posterior: Gaussian
-    filtered: int
-    visited: int
+    filtered: int  # ADF steps
+    visited: int  # EP's visits to sites
     seconds: float
 
 
 Method = Callable[[Gaussian, FloatArray, FloatArray, Sequence[int]], list[Snapshot]]
 
 
-def _laplace(prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[Snapshot]:
-    """Each fit starts from the one before."""
-    found: list[Snapshot] = []
-    for size in sizes:
-        near = found[-1].posterior.mean if found else prior.mean
-        start = time.perf_counter()
-        posterior = laplace.fit(prior, X[:size], y[:size], start=near).posterior
-        found.append(Snapshot(posterior, 0, 0, time.perf_counter() - start))
-    return found
+def _refitted(fit: Callable[[Gaussian, FloatArray, FloatArray, FloatArray], Fit]) -> Method:
+    """A batch method; it is given the mean of the fit before, to start from."""
 
-
-def _ep(moments: Moments) -> Method:
-    def fit(prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[Snapshot]:
-        found = []
+    def follow(
+        prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]
+    ) -> list[Snapshot]:
+        found, near = [], prior.mean
         for size in sizes:
             start = time.perf_counter()
-            result = ep.fit(prior, X[:size], y[:size], moments=moments)
+            result = fit(prior, X[:size], y[:size], near)
             seconds = time.perf_counter() - start
-            found.append(Snapshot(result.posterior, 0, result.sweeps * size, seconds))
+            visited = result.sweeps * size if isinstance(result, ep.EPResult) else 0
+            found.append(Snapshot(result.posterior, 0, visited, seconds))
+            near = result.posterior.mean
         return found
 
-    return fit
+    return follow
 
 
 def _learner(schedule: Refresh, moments: Moments) -> Method:
@@ -71,15 +56,16 @@ def _learner(schedule: Refresh, moments: Moments) -> Method:
         prior: Gaussian, X: FloatArray, y: FloatArray, sizes: Sequence[int]
     ) -> list[Snapshot]:
         """Refreshes by hand, because they say how many sweeps they took."""
-        points = _points(schedule, sizes[-1])
-        keeps = Refresh.at(sizes[-1] + 1) if points else Refresh.never()
+        keeps = Refresh.never() if schedule.kind == "never" else Refresh.at(sizes[-1] + 1)
         learner = FabCost(prior, refresh=keeps, moments=moments)
         found, visited, seconds = [], 0, 0.0
+        due = schedule.next_after(0)
         for size in sizes:
             start = time.perf_counter()
-            for stop in [point for point in points if learner.seen < point <= size]:
-                learner.observe_many(X[learner.seen : stop], y[learner.seen : stop])
-                visited += stop * learner.refresh(max_sweeps=schedule.max_sweeps).sweeps
+            while due is not None and due <= size:
+                learner.observe_many(X[learner.seen : due], y[learner.seen : due])
+                visited += due * learner.refresh(max_sweeps=schedule.max_sweeps).sweeps
+                due = schedule.next_after(due)
             learner.observe_many(X[learner.seen : size], y[learner.seen : size])
             seconds += time.perf_counter() - start
             found.append(Snapshot(learner.posterior, size, visited, seconds))
@@ -88,27 +74,18 @@ def _learner(schedule: Refresh, moments: Moments) -> Method:
     return follow
 
 
-def _points(schedule: Refresh, last: int) -> list[int]:
-    """The iterations of the schedule, which must not depend on where snapshots are taken."""
-    points: list[int] = []
-    due = schedule.next_after(0)
-    while due is not None and due <= last:
-        points.append(due)
-        due = schedule.next_after(due)
-    return points
-
-
+_TWICE = Refresh.at(*methods.PAPER_REFRESH)
 METHODS: dict[str, Method] = {
-    LAPLACE: _laplace,
-    ADF: _learner(Refresh.never(), "exact"),
-    ADF_MACKAY: _learner(Refresh.never(), "mackay"),
-    EP: _ep("exact"),
-    EP_MACKAY: _ep("mackay"),
-    FAB_COST: _learner(Refresh.geometric(), "exact"),
-    FAB_COST_TWICE: _learner(Refresh.at(*PAPER_REFRESH), "exact"),
-    FAB_COST_PAPER: _learner(Refresh.at(*PAPER_REFRESH), "mackay"),
+    methods.LAPLACE: _refitted(lambda prior, X, y, near: laplace.fit(prior, X, y, start=near)),
+    methods.ADF: _learner(Refresh.never(), "exact"),
+    methods.ADF_MACKAY: _learner(Refresh.never(), "mackay"),
+    methods.EP: _refitted(lambda prior, X, y, _: ep.fit(prior, X, y)),
+    methods.EP_MACKAY: _refitted(lambda prior, X, y, _: ep.fit(prior, X, y, moments="mackay")),
+    methods.FAB_COST: _learner(Refresh.geometric(), "exact"),
+    methods.FAB_COST_TWICE: _learner(_TWICE, "exact"),
+    methods.FAB_COST_PAPER: _learner(_TWICE, "mackay"),
 }
-BATCH_METHODS = (LAPLACE, EP, EP_MACKAY)
+BATCH_METHODS = (methods.LAPLACE, methods.EP, methods.EP_MACKAY)
 
 
 def take(name: str, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[Snapshot]:
@@ -118,12 +95,12 @@ def take(name: str, X: FloatArray, y: FloatArray, sizes: Sequence[int]) -> list[
 
     Examples
     --------
-    >>> from fabcost.paper.data.designs import authors_design
+    >>> from fabcost.paper.designs import authors_design
     >>> X, y, *_ = authors_design(200, seed=0)
     >>> [(each.filtered, each.visited) for each in take("ADF", X, y, [100, 200])]
     [(100, 0), (200, 0)]
     """
     if list(sizes) != sorted(set(sizes)) or sizes[0] < 1 or sizes[-1] > len(y):
         raise ValueError(f"sizes are {tuple(sizes)} but must rise from 1 to at most {len(y)}")
-    prior = Gaussian.isotropic(X.shape[1], variance=PRIOR_VARIANCE)
+    prior = Gaussian.isotropic(X.shape[1], variance=methods.PRIOR_VARIANCE)
     return METHODS[name](prior, X, y, sizes)

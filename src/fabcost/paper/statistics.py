@@ -12,9 +12,6 @@ from scipy import stats
 from fabcost.impressions import FloatArray
 from fabcost.offline.comparisons import average
 
-_CLEAR_OF_NOISE = 2.0
-_FEWEST_POINTS = 3
-
 
 class Interval(NamedTuple):
     """A number and the ends of its 95 % interval.
@@ -72,11 +69,6 @@ def median_interval(values: npt.ArrayLike, *, level: float = 0.95) -> Interval:
     )
 
 
-def exponent(sizes: Sequence[float], rounds: FloatArray) -> Interval:
-    """The p of seconds ∝ sizeᵖ: least squares on the logarithms of each round, their median."""
-    return median_interval(np.polyfit(np.log(sizes), np.log(rounds).T, 1)[0])
-
-
 def rate(
     sizes: Sequence[int], errors: FloatArray, noise: FloatArray, *, fitted_from: int
 ) -> Interval | None:
@@ -99,8 +91,8 @@ def rate(
             f"streams by {len(sizes)} sizes"
         )
     abscissa = np.log(np.asarray(sizes, dtype=np.float64))
-    chosen = (errors > _CLEAR_OF_NOISE * noise) & (np.asarray(sizes) >= fitted_from)
-    enough = chosen.sum(axis=1) >= _FEWEST_POINTS
+    chosen = (errors > 2.0 * noise) & (np.asarray(sizes) >= fitted_from)
+    enough = chosen.sum(axis=1) >= 3
     if enough.sum() < 2:
         return None
     slopes = [

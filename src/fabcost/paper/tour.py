@@ -11,10 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import track
 from rich.table import Table
+from scipy.stats import norm
 
 from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
 from fabcost.inference import compare, nuts
 from fabcost.offline.methods import (
     ADF,
@@ -38,54 +40,21 @@ _SHOWN_MARGINALS = (LAPLACE, ADF, FAB_COST, EP)
 
 @dataclass(frozen=True, eq=False)
 class Accuracy:
-    """One posterior, its reference draws, and every method by its name."""
-
-    rows: int
-    clicks: int
-    prior_variance: float
-    posteriors: dict[str, Gaussian]
-    errors: dict[str, compare.MomentError]
-    truth: nuts.NutsResult
-
-    @property
-    def sampler_error(self) -> float:
-        """Standard error of the reference's own mean, in posterior sds, rms over the weights."""
-        return rms(1.0 / np.sqrt(self.truth.ess))
-
-
-@dataclass(frozen=True)
-class Accuracies:
-    """Errors after so many impressions, averaged over streams; by the name of the method."""
+    """Every method, by its name, against draws of the posterior after so many impressions."""
 
     rows: int
     clicks: float
     prior_variance: float
     mean_errors: dict[str, float]
     variance_errors: dict[str, float]
-    sampler_error: float
-
-    @classmethod
-    def of(cls, points: Sequence[Accuracy]) -> Accuracies:
-        """The averages of points of one size and prior."""
-        return cls(
-            rows=points[0].rows,
-            clicks=_mean([point.clicks for point in points]),
-            prior_variance=points[0].prior_variance,
-            mean_errors={n: _mean([point.errors[n].mean for point in points]) for n in METHODS},
-            variance_errors={
-                n: _mean([point.errors[n].variance for point in points]) for n in METHODS
-            },
-            sampler_error=_mean([point.sampler_error for point in points]),
-        )
+    sampler_error: float  # standard error of the reference's own mean, in the same units
+    draws: FloatArray  # of the intercept
+    marginals: dict[str, tuple[float, float]]  # mean and sd of the intercept
 
     @property
     def gain(self) -> float:
         """How many times smaller EP's error of the mean is than Laplace's."""
         return self.mean_errors[LAPLACE] / self.mean_errors[EP]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
 
 
 def run(out: Path, *, seed: int, draws: int, console: Console) -> list[Accuracy]:
@@ -95,19 +64,13 @@ def run(out: Path, *, seed: int, draws: int, console: Console) -> list[Accuracy]
         "A site has just opened: 15 features, 3 to 4 % of clicks, a vague prior.\n"
         "Each method learns from the first impressions; NUTS, far slower, samples the truth.\n"
     )
-    points = []
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("sampling the truth", total=len(SIZES))
-        for rows in SIZES:
-            points.append(
-                measure(data, rows, prior_variance=PRIOR_VARIANCE, draws=draws, seed=seed)
-            )
-            progress.update(task, advance=1, description=f"{rows} impressions done")
-    averages = [Accuracies.of([point]) for point in points]
-    console.print(screen_table(averages))
+    points = [
+        measure(data, rows, prior_variance=PRIOR_VARIANCE, draws=draws, seed=seed)
+        for rows in track(SIZES, "sampling the truth", console=console)
+    ]
+    console.print(screen_table(points))
     picture = out / "accuracy.png"
-    draw(points[len(points) // 2], averages, picture)
+    draw(points[len(points) // 2], points, picture)
     console.print(f"\nPicture: {picture}")
     return points
 
@@ -121,21 +84,30 @@ def measure(
     --------
     >>> data = simulate(30, 3, rng=np.random.default_rng(0))
     >>> point = measure(data, 30, prior_variance=1.0, draws=500, seed=0)
-    >>> point.errors["EP"].mean < point.errors["Laplace"].mean
+    >>> point.gain > 1.0
     True
     """
     prior = Gaussian.isotropic(data.X.shape[1], variance=prior_variance)
     X, y = data.X[:rows], data.y[:rows]
     truth = nuts.fit(prior, X, y, draws=draws, chains=2, seed=seed)
-    posteriors = {name: FITS[name](prior, X, y) for name in METHODS}
+    beliefs = {name: FITS[name](prior, X, y) for name in METHODS}
     errors = {
-        name: compare.moment_error(posterior, truth.mean, truth.covariance)
-        for name, posterior in posteriors.items()
+        name: compare.moment_error(belief, truth.mean, truth.covariance)
+        for name, belief in beliefs.items()
     }
-    return Accuracy(rows, int(y.sum()), prior_variance, posteriors, errors, truth)
+    return Accuracy(
+        rows=rows,
+        clicks=float(y.sum()),
+        prior_variance=prior_variance,
+        mean_errors={name: error.mean for name, error in errors.items()},
+        variance_errors={name: error.variance for name, error in errors.items()},
+        sampler_error=rms(1.0 / np.sqrt(truth.ess)),
+        draws=truth.draws[:, 0],
+        marginals={name: (float(b.mean[0]), float(b.sd[0])) for name, b in beliefs.items()},
+    )
 
 
-def table_lines(points: Sequence[Accuracies]) -> list[tuple[str, ...]]:
+def table_lines(points: Sequence[Accuracy]) -> list[tuple[str, ...]]:
     """A heading, then a line for each method with a column for each number of impressions."""
     return [
         ("method", *(f"{point.rows:,}" for point in points)),
@@ -150,7 +122,7 @@ def _figure(value: float) -> str:
     return f"{value:.2g}" if value < 1e4 else f"{value:.0e}"
 
 
-def screen_table(points: Sequence[Accuracies]) -> Table:
+def screen_table(points: Sequence[Accuracy]) -> Table:
     """The lines as a table for the terminal."""
     heading, *lines = table_lines(points)
     table = Table(title=f"Prior variance {points[0].prior_variance:g}", caption=CAPTION)
@@ -161,7 +133,7 @@ def screen_table(points: Sequence[Accuracies]) -> Table:
     return table
 
 
-def draw(example: Accuracy, points: Sequence[Accuracies], path: Path) -> None:
+def draw(example: Accuracy, points: Sequence[Accuracy], path: Path) -> None:
     """One posterior marginal against its reference, and the errors as the data grow."""
     with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(11, 3.6), layout="constrained")
@@ -173,21 +145,17 @@ def draw(example: Accuracy, points: Sequence[Accuracies], path: Path) -> None:
 
 
 def _draw_marginal(axes: Axes, point: Accuracy) -> None:
-    draws = point.truth.draws[:, 0]
-    axes.hist(draws, bins=40, density=True, color="#dddddd", label="NUTS (reference)")
-    low, high = (float(each) for each in np.quantile(draws, [0.0005, 0.9995]))
+    axes.hist(point.draws, bins=40, density=True, color="#dddddd", label="NUTS (reference)")
+    low, high = np.quantile(point.draws, [0.0005, 0.9995])
     span = np.linspace(low, high, 400)
     for name in _SHOWN_MARGINALS:
-        mean, sd = point.posteriors[name].mean[0], point.posteriors[name].sd[0]
-        density = np.exp(-0.5 * ((span - mean) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi))
-        axes.plot(span, density, label=name, **STYLES[name].line)
-    axes.set_title(f"Intercept after {point.rows} impressions, {point.clicks} clicks")
-    axes.set_xlabel("weight")
-    axes.set_ylabel("posterior density")
+        axes.plot(span, norm.pdf(span, *point.marginals[name]), label=name, **STYLES[name].line)
+    axes.set_title(f"Intercept after {point.rows} impressions, {point.clicks:.0f} clicks")
+    axes.set(xlabel="weight", ylabel="posterior density")
     axes.legend(frameon=False)
 
 
-def _draw_errors(axes: Axes, points: Sequence[Accuracies]) -> None:
+def _draw_errors(axes: Axes, points: Sequence[Accuracy]) -> None:
     rows = [point.rows for point in points]
     for name in METHODS:
         errors = [point.mean_errors[name] for point in points]
@@ -195,7 +163,6 @@ def _draw_errors(axes: Axes, points: Sequence[Accuracies]) -> None:
     own = [point.sampler_error for point in points]
     axes.fill_between(rows, 0, own, color="#eeeeee", label="error of the reference itself")
     axes.set_title(f"Error of the mean, prior variance {points[0].prior_variance:g}")
-    axes.set_xlabel("impressions")
-    axes.set_ylabel("posterior sds (rms over weights)")
+    axes.set(xlabel="impressions", ylabel="posterior sds (rms over weights)")
     axes.set_ylim(bottom=min(own) / 2)
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

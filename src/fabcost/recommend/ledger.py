@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.impressions import FloatArray, as_row
+from fabcost.inference.own.directory import Directory, Key, as_keys
 from fabcost.inference.saved import entry, numbers, real, whole
 
 Array = npt.NDArray[Any]
@@ -81,11 +82,12 @@ class Decision:
 
 
 class Pending(NamedTuple):
-    """A decision without feedback: the features of the chosen row that are not zero."""
+    """A decision without feedback: the features of the chosen row that are not zero, its item."""
 
     columns: npt.NDArray[np.intp]
     numbers: FloatArray
     time: float | None
+    item: Key | None = None
 
 
 class Ledger:
@@ -112,11 +114,11 @@ class Ledger:
         self._by_time: list[tuple[float, int]] = []
         self._expired: dict[int, None] = {}
 
-    def issue(self, row: FloatArray, now: float | None) -> int:
-        """Number a new decision, whose feedback will be about ``row``."""
+    def issue(self, row: FloatArray, now: float | None, item: Key | None = None) -> int:
+        """Number a new decision, whose feedback will be about ``row`` and its ``item``."""
         self.issued += 1
         columns = np.flatnonzero(row)
-        self._wait_for(self.issued, Pending(columns, row[columns], now))
+        self._wait_for(self.issued, Pending(columns, row[columns], now, item))
         return self.issued
 
     def is_open(self, decision: int) -> bool:
@@ -153,12 +155,15 @@ class Ledger:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on."""
-        settings = {
+        settings: dict[str, Any] = {
             "wait": self.wait,
             "issued": self.issued,
             "expired": list(self._expired),
             "pending": [[decision, each.time] for decision, each in self.pending.items()],
         }
+        items = [each.item for each in self.pending.values()]
+        if items != [None] * len(items):
+            settings["items"] = items
         waiting = [*self.pending.values(), _NOTHING]
         arrays = {
             "pending_sizes": np.array([each.columns.size for each in waiting]),
@@ -176,8 +181,9 @@ class Ledger:
         ends = np.cumsum(arrays["pending_sizes"])
         columns = np.split(arrays["pending_columns"], ends)
         numbers = np.split(arrays["pending_numbers"], ends)
+        items = settings.get("items", [None] * len(settings["pending"]))
         for i, (decision, time) in enumerate(settings["pending"]):
-            ledger._wait_for(decision, Pending(columns[i], numbers[i], time))
+            ledger._wait_for(decision, Pending(columns[i], numbers[i], time, items[i]))
         return ledger
 
 
@@ -224,6 +230,9 @@ def check_ledger(settings: Any, arrays: Mapping[str, Array], width: int) -> None
             raise ValueError(f"decision {decision} is there but only {issued} were made")
     if len(set(waiting)) != len(waiting):
         raise ValueError("pending has a decision twice")
+    if "items" in settings:
+        as_keys(_listed(settings, "items"), len(waiting))
+        Directory().look_up(settings["items"])
     _check_rows(arrays, len(waiting), width)
 
 

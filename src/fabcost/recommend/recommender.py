@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.baselines import Learner
-from fabcost.bandit.rules import RULES, Policy
+from fabcost.bandit.rules import Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
@@ -20,8 +19,9 @@ from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import as_label
 from fabcost.inference.online import FabCost
-from fabcost.inference.saved import real
+from fabcost.inference.own.effects import OwnEffects
 from fabcost.prior import Prior
+from fabcost.recommend import document
 from fabcost.recommend.ledger import (
     Decision,
     Feedback,
@@ -30,16 +30,8 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.weights import (
-    GrowingLearner,
-    Weights,
-    limits_of_state,
-    prior_of_state,
-)
+from fabcost.recommend.weights import GrowingLearner, Weights, limits_of_state
 from fabcost.storage import archive
-
-FORMAT = archive.Format("fabcost-recommender", 1, "recommender")
-_POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
 class Recommender:
@@ -53,14 +45,15 @@ class Recommender:
     ----------
     schema
         How records become rows; the recommender works on a copy, `schema`.
+    prior
+        How far weights and the items' own effects are expected to reach; `fabcost.prior.Prior`
+        unless given.
     learner
         `fabcost.FabCost` unless given; it must have a weight for each column of the schema.
     policy
         `fabcost.bandit.rules.Thompson` unless given.
     prior_variance
-        Of each weight, also of those that an open schema adds later.
-    prior
-        `fabcost.Prior`, variances by what a weight belongs to, instead of one for all.
+        In place of ``prior``: one variance for all weights, and no effects of items' own.
     most_weights
         Beyond which an open schema, or one with text, grows no further; a
         `fabcost.recommend.weights.GrowthWarning` names the features whose new values then share
@@ -83,37 +76,37 @@ class Recommender:
         self,
         schema: Schema,
         *,
+        prior: Prior | None = None,
         learner: Learner | None = None,
         policy: Policy | None = None,
-        prior_variance: float = 10.0,
-        prior: Prior | None = None,
+        prior_variance: float | None = None,
         most_weights: int | None = MOST_WEIGHTS,
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
     ) -> None:
         self.schema = schema.copy()
-        variances = Prior.same(float(prior_variance)) if prior is None else prior
+        self.prior = _one_of(prior, prior_variance)
         given = 0 if learner is None else self.schema.width
-        self._weights = Weights(self.schema, variances, most_weights, given)
+        self._weights = Weights(self.schema, self.prior, most_weights, given)
         first = self._weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         _check_learner(first, self.schema)
 
     @property
+    def prior_variance(self) -> float:
+        """The one variance of all weights; that of numbers where there are several."""
+        return self.prior.numbers
+
+    @property
+    def own(self) -> OwnEffects | None:
+        """What is known of the items' own effects, if they have any."""
+        return self.learner.own if isinstance(self.learner, FabCost) else None
+
+    @property
     def learner(self) -> Learner:
         """Its posterior has a weight for each of ``schema.columns``."""
         return self.bandit.learner
-
-    @property
-    def prior(self) -> Prior:
-        """Variances of the weights, by what they belong to."""
-        return self._weights.prior
-
-    @property
-    def prior_variance(self) -> float:
-        """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
-        return self._weights.prior.numbers
 
     @property
     def pending(self) -> tuple[int, ...]:
@@ -139,6 +132,7 @@ class Recommender:
     ) -> Decision:
         """Choose one of the candidates, given by id with their records or as a `catalogue`.
 
+        Where items have effects of their own, ids are strings or integers.
         Ids in ``exclude`` that are not among the candidates are ignored.  With ``draws`` the
         decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
         """
@@ -147,15 +141,20 @@ class Recommender:
         reader = self.schema.reader()
         terms = reader.read(context, "context")
         read = self._read(reader, candidates)
-        excluded = _positions(read.names, exclude)
+        names: tuple[Any, ...] = read.names
+        excluded = _positions(names, exclude)
+        if self.own is not None:
+            self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
         self._expire_before(now)
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
         self._weights.follow(self.learner)
-        choice = self.bandit.choose(rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor)
-        return self._issue(choice, items.names, rows, now)
+        choice = self.bandit.choose(
+            rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
+        )
+        return self._issue(choice, names, rows, now)
 
     def feedback(self, decision: int, clicked: Any, *, now: float | None = None) -> Feedback:
         """Learn what became of a decision, once: the first feedback counts.
@@ -191,13 +190,14 @@ class Recommender:
 
     def to_bytes(self) -> bytes:
         """The file of `save` as bytes."""
-        return archive.pack(FORMAT, *self._state())
+        settings, arrays = self._state()
+        return archive.pack(document.format_of(settings), settings, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, *, source: str = "the data") -> Recommender:
         """The recommender of `to_bytes`; ``source`` names the data in errors."""
-        settings, arrays = archive.unpack(FORMAT, content, source)
-        with archive.told_of(source, FORMAT):
+        settings, arrays = archive.unpack(document.FORMAT, content, source)
+        with archive.told_of(source, document.FORMAT):
             return cls._restored(settings, arrays)
 
     def _expire_before(self, now: float | None) -> None:
@@ -219,15 +219,16 @@ class Recommender:
     def _issue(
         self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
     ) -> Decision:
-        decision = self._ledger.issue(rows.row(choice.index), now)
-        ranking = tuple([names[index] for index in choice.ranking.tolist()])
         item = names[choice.index]
+        known = None if self.own is None else item
+        decision = self._ledger.issue(rows.row(choice.index), now, known)
+        ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
     def _learn(self, pending: Pending, label: float) -> None:
         row = np.zeros(self.schema.width)
         row[pending.columns] = pending.numbers
-        self.bandit.learn(row, label)
+        self.bandit.learn(row, label, pending.item)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
         if not isinstance(self.learner, FabCost):
@@ -236,12 +237,13 @@ class Recommender:
             )
         learner, of_learner = self.learner.state()
         ledger, of_ledger = self._ledger.state()
-        settings = {
+        settings: dict[str, Any] = {
             "schema": self.schema.to_dict(),
             "learner": learner,
             "ledger": ledger,
-            "policy": _policy_to_dict(self.bandit.policy),
-            "rng": _rng_state(self.bandit.rng),
+            "policy": document.policy_to_dict(self.bandit.policy),
+            "rng": document.rng_state(self.bandit.rng),
+            **document.prior_to_dict(self.prior, owned=self.own is not None),
             **self._weights.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
@@ -259,8 +261,8 @@ class Recommender:
         recommender = cls(
             Schema.from_dict(settings["schema"], most_columns=weights),
             learner=learner,
-            policy=_policy_from_dict(settings["policy"]),
-            prior=prior_of_state(settings),
+            policy=document.policy_from_dict(settings["policy"]),
+            prior=document.prior_from_dict(settings),
             most_weights=most,
         )
         recommender._weights.given = given
@@ -268,6 +270,14 @@ class Recommender:
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
         return recommender
+
+
+def _one_of(prior: Prior | None, variance: float | None) -> Prior:
+    if variance is None:
+        return Prior() if prior is None else prior
+    if prior is not None:
+        raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
+    return Prior.same(float(variance))
 
 
 def _check_learner(learner: Learner, schema: Schema) -> None:
@@ -301,25 +311,3 @@ def _positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[in
     if len(positions) == len(names):
         raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
     return positions
-
-
-def _policy_to_dict(policy: Policy) -> dict[str, Any]:
-    kind = type(policy).__name__
-    if _POLICIES.get(kind) is not type(policy):
-        raise ValueError(f"the policy is a {kind} but only {', '.join(_POLICIES)} can be saved")
-    return {"kind": kind, **dataclasses.asdict(policy)}
-
-
-def _policy_from_dict(given: dict[str, Any]) -> Policy:
-    options = {name: real(given, name) for name in given if name != "kind"}
-    return _POLICIES[given["kind"]](**options)
-
-
-def _rng_state(rng: np.random.Generator) -> dict[str, Any]:
-    state = rng.bit_generator.state
-    if state["bit_generator"] != "PCG64":
-        raise ValueError(
-            f"the generator is {state['bit_generator']} but only PCG64, NumPy's default, "
-            "can be saved"
-        )
-    return dict(state)

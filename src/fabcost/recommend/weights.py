@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,7 +10,7 @@ from fabcost.features.scales.constants import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
-from fabcost.inference.saved import real, whole
+from fabcost.inference.saved import whole
 from fabcost.prior import Prior
 
 _SHARED = (
@@ -38,8 +37,8 @@ class GrowthWarning(UserWarning):
 class GrowingLearner(Learner, Protocol):
     """A learner for schemas that grow; `fabcost.FabCost` is one."""
 
-    def grow(self, variance: float, count: int = 1) -> None:
-        """Add ``count`` weights of mean zero and ``variance``."""
+    def grow(self, variance: Gaussian) -> None:
+        """Add weights that are independent of the others, with what is believed of them."""
         ...
 
 
@@ -81,12 +80,9 @@ class Weights:
 
     def first_learner(self) -> FabCost:
         """For the columns of now."""
-        schema, prior = self._schema, self.prior
-        if schema.width == 0:
+        if self._schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-        if prior == Prior.same(prior.constant, items=prior.items):
-            return FabCost(Gaussian.isotropic(schema.width, variance=prior.constant))
-        return FabCost(schema.prior(prior))
+        return FabCost(self._schema.prior(self.prior), own_variance=self.prior.items)
 
     def follow(self, learner: Learner) -> None:
         """Give the learner what the schema has grown since the last time, and warn of squeezes."""
@@ -100,13 +96,9 @@ class Weights:
         self._warn()
 
     def _grow(self, learner: Learner) -> None:
-        known, width = learner.posterior.dimension, self._schema.width
-        if known == width:
-            return
-        if isinstance(learner, FabCost):
+        known = learner.posterior.dimension
+        if known < self._schema.width and isinstance(learner, GrowingLearner):
             learner.grow(self._schema.prior(self.prior, start=known))
-        elif isinstance(learner, GrowingLearner):
-            learner.grow(self.prior.numbers, width - known)
 
     def _replace_prior(self, learner: Learner) -> None:
         """As far as the learner can: one that keeps too few impressions goes on with the old."""
@@ -127,29 +119,10 @@ class Weights:
             told = words.format(name=name, width=self._schema.width, most=self.most)
             warnings.warn(told, GrowthWarning, stacklevel=4)
 
-    def state(self) -> dict[str, Any]:
-        """Plain JSON values for `of_state`; as few as a recommender of before had, if it is one."""
-        state: dict[str, Any] = {"prior_variance": self.prior.numbers}
-        if self.prior != Prior.same(self.prior.numbers):
-            state["prior"] = dataclasses.asdict(self.prior)
-        if self.most is not None:
-            state["most_weights"] = self.most
+    def state(self) -> dict[str, int]:
+        """For `limits_of_state`: nothing, if it is as recommenders of before were."""
+        state = {} if self.most is None else {"most_weights": self.most}
         return state | {"given_weights": self.given} if self.given else state
-
-
-def prior_of_state(settings: dict[str, Any]) -> Prior:
-    """The prior that `Weights.state` tells of.
-
-    Examples
-    --------
-    >>> prior_of_state({"prior_variance": 10.0}).crosses
-    10.0
-    """
-    variance = real(settings, "prior_variance")
-    told = settings.get("prior")
-    if told is None:
-        return Prior.same(variance)
-    return Prior(**{each.name: real(told, each.name) for each in dataclasses.fields(Prior)})
 
 
 def limits_of_state(settings: dict[str, Any], width: int) -> tuple[int | None, int]:

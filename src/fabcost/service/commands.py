@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fabcost.wire.commands import explained
+from fabcost.wire.errors import explained
 
 if TYPE_CHECKING:
     from fabcost.service.settings import Settings
@@ -124,15 +124,11 @@ def _insert(store: Store, row: KeyRow) -> None:
 
 
 def _serve(settings: Settings) -> None:
-    from fabcost.service.listener import CannotStartError  # noqa: PLC0415
     from fabcost.service.logs import logger  # noqa: PLC0415
     from fabcost.service.server import serve  # noqa: PLC0415
 
     log = logger(settings.log_level, settings.log_format)
-    try:
-        serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
-    except CannotStartError as error:
-        raise ValueError(str(error)) from error
+    serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
 
 
 def _checked_model(name: str | None) -> str | None:

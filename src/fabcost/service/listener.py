@@ -9,7 +9,8 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
@@ -20,7 +21,7 @@ from fabcost.service.settings import Settings
 _WAITING_CONNECTIONS = 2048
 
 
-class CannotStartError(Exception):
+class CannotStartError(ValueError):
     """A server that must not start as it is set, and what to do about it."""
 
 
@@ -88,9 +89,14 @@ async def run(
 
 def configuration(app: Application | Startup, settings: Settings) -> uvicorn.Config:
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
+    protocol = partial(
+        FastProtocol,
+        fast_path=lambda: app.fast_path,
+        seconds_for_a_head=settings.request_seconds,
+    )
     return uvicorn.Config(
         app,
-        http=FastProtocol.over(app, seconds_for_a_head=settings.request_seconds),
+        http=cast("type[asyncio.Protocol]", protocol),
         ws="none",
         lifespan="off",
         log_config=None,

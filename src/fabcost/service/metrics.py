@@ -108,10 +108,7 @@ class DecisionCounts(Collector):
 class Metrics:
     """What a service counts; every method is cheap and may be called from any thread.
 
-    Parameters
-    ----------
-    clock
-        Seconds since 1970, for the time at which a posterior was published.
+    ``clock`` tells when a posterior was published, in seconds since 1970.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
-from fabcost.service.http.app import Application, Startup, application
+from fabcost.service.http.app import Application, Startup
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.listener import CannotStartError, address_of, bind, is_loopback, run
 from fabcost.service.logs import forward
@@ -127,7 +127,7 @@ async def _loaded(
     await run_apart(lambda: asyncio.run(warm_up()))
     service = await start_service(settings, log, progress)
     at_the_end.push_async_callback(service.stop)
-    app = application(service, settings, log, asks_for_keys=needed)
+    app = Application(service, settings, log, asks_for_keys=needed)
     await app.site.access.reread_keys()
     at_the_end.callback(asyncio.create_task(app.site.access.keep_rereading_keys()).cancel)
     return app

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from functools import partial
 
 from fabcost.service.clock import Clock
-from fabcost.service.keyring import Keyring
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.metrics import Metrics
+from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Decider
 from fabcost.service.models.load import load_all
-from fabcost.service.models.memory import Memory
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
+from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.store import Store
 from fabcost.service.threads import StoreThread, run_apart
 from fabcost.service.upkeep import Upkeep
@@ -30,26 +30,9 @@ class Service:
     """Models that decide and learn; make one with `start`.
 
     Its parts do the work; what they offer to callers is offered here by the same names, as the
-    constructor lists it.  Everything belongs to the event loop in which it was started.
-
-    Parameters
-    ----------
-    models
-        By name.
-    writer
-        Writes and learns; started.
-    reader, exporter
-        More connections, for looking and for whole logs, which keep nobody else waiting.
-    clock, metrics
-        Time, and what is counted.
-    tell
-        Told in words of what an operator should know; never fails.
-    cache_bytes
-        Of candidates and scenes that are remembered, over all models.
-    park_seconds
-        How long feedback waits for a decision that is not there yet.
-    durable_within
-        Seconds that the database has to keep a decision; then it is answered from memory.
+    constructor lists it.  Everything belongs to the event loop in which it was started.  Looking
+    and whole logs have connections of their own, ``reader`` and ``exporter``, and keep nobody else
+    waiting.
     """
 
     def __init__(
@@ -71,6 +54,7 @@ class Service:
         self.loop = asyncio.get_running_loop()
         self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
+        self._untold_keys: set[str] = set()
 
         registry = Registry(models, writer, clock=clock, metrics=metrics, memory=self.memory)
         self._registry = registry
@@ -110,12 +94,6 @@ class Service:
         self.export_model = transfers.export_model
         self.import_model = transfers.import_model
 
-        keyring = Keyring(reader, clock)
-        self.keys = keyring.keys
-        self.insert_key = keyring.insert_key
-        self.take_back_key = keyring.take_back_key
-        self.revoke_key = keyring.revoke_key
-
         self._upkeep = Upkeep(
             decisions, writer, clock=clock, metrics=metrics, tell=tell, park_seconds=park_seconds
         )
@@ -134,7 +112,12 @@ class Service:
         progress: Progress | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Service:
-        """Take over a database and go on where its last server stopped."""
+        """Take over a database and go on where its last server stopped.
+
+        ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
+        for a decision that is not there yet; one that the database does not keep in the seconds
+        ``durable_within`` is answered from memory.
+        """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
@@ -171,6 +154,26 @@ class Service:
         self._reader.close()
         self._exporter.close()
         self._writer.journal.store.close()
+
+    async def keys(self) -> list[KeyRow]:
+        """All API keys, once those that nobody was told are revoked."""
+        for key_id in list(self._untold_keys):
+            await self.revoke_key(key_id)
+            self._untold_keys.discard(key_id)
+        return await self._reader.ask(lambda store: store.keys.all())
+
+    async def insert_key(self, row: KeyRow) -> None:
+        """A new API key; the transactions of keys are their own."""
+        await self._reader.ask(lambda store: store.keys.insert(row))
+
+    def take_back_key(self, key_id: str) -> None:
+        """Revoke a key when the database can: whoever asked for it was not told its text."""
+        self._untold_keys.add(key_id)
+
+    async def revoke_key(self, key_id: str) -> bool:
+        """Revoke an API key; whether it was in force."""
+        now = self.clock.now()
+        return await self._reader.ask(lambda store: store.keys.revoke(key_id, now))
 
     @property
     def ready(self) -> str | None:

@@ -35,11 +35,6 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a server that can be set.
 
     ``auth`` "auto" asks for keys unless the address is a loopback and there never was a key.
-
-    Examples
-    --------
-    >>> Settings().port, Settings().requests_in_flight
-    (8000, 1000)
     """
 
     host: str = "127.0.0.1"
@@ -97,13 +92,7 @@ def load(
 
 
 def show(loaded: Loaded) -> str:
-    """Settings as TOML, with the source of each; a password is not shown.
-
-    Examples
-    --------
-    >>> print(show(load({"host": "::1"}, {})).splitlines()[0])
-    host = "::1"  # flag
-    """
+    """Settings as TOML, with the source of each; a password is not shown."""
     values = msgspec.structs.asdict(loaded.settings)
     values["database"] = without_password(loaded.settings.database)
     lines = (
@@ -133,13 +122,7 @@ def without_password(database: str) -> str:
 
 
 def has_keywords(database: str) -> bool:
-    """Whether the address of a database is written as libpq's keywords and values.
-
-    Examples
-    --------
-    >>> has_keywords("host=db password=s3cret"), has_keywords("a=b.db")
-    (True, False)
-    """
+    """Whether the address of a database is written as libpq's keywords and values."""
     return _KEYWORDS.match(database) is not None and re.match(r"[\w+.-]+://", database) is None
 
 

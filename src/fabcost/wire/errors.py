@@ -1,6 +1,9 @@
-"""What can go wrong, in words for whoever asked."""
+"""What can go wrong, in words for whoever asked, by a request or by a command."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class ServiceError(Exception):
@@ -124,3 +127,19 @@ class LearningFailedError(ServiceError):
             f"model {name!r} has stopped learning ({type(cause).__name__}); "
             "a restart learns from its log"
         )
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Tell errors of whoever typed a command without a traceback."""
+    import typer  # noqa: PLC0415 - only commands need it
+
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
+        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
+        raise typer.Exit(2) from error
+    except (ValueError, OSError, ServiceError) as error:
+        typer.echo(f"Error: {getattr(error, 'detail', '') or error}", err=True)
+        raise typer.Exit(2) from error

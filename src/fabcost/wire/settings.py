@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.schedule import Refresh
 
@@ -22,50 +23,39 @@ LONGEST_WAIT = 2_592_000.0
 DRAWS: dict[Propensities, int | None] = {"none": None, "fast": 256, "exact": 1024}
 
 
-class ThompsonSettings(Struct, frozen=True, tag="thompson", tag_field="kind"):
+class RuleSettings(Struct, frozen=True, tag_field="kind"):
+    """A rule of `fabcost.bandit.rules`, with its parameters in their order."""
+
+    def policy(self) -> Policy:
+        """The policy itself."""
+        rule: Callable[..., Policy] = RULES[str(self.__struct_config__.tag)]
+        return rule(*msgspec.structs.astuple(self))
+
+
+class ThompsonSettings(RuleSettings, frozen=True, tag="thompson"):
     """Thompson sampling; `fabcost.bandit.rules.Thompson`."""
 
     scale: Annotated[float, Meta(ge=0.0, le=100.0)] = 1.0
 
-    def policy(self) -> Policy:
-        """The policy itself."""
-        return Thompson(self.scale)
 
-
-class GreedySettings(Struct, frozen=True, tag="greedy", tag_field="kind"):
+class GreedySettings(RuleSettings, frozen=True, tag="greedy"):
     """The best by the mean; `fabcost.bandit.rules.Greedy`."""
 
-    def policy(self) -> Policy:
-        """The policy itself."""
-        return Greedy()
 
-
-class EpsilonGreedySettings(Struct, frozen=True, tag="epsilon-greedy", tag_field="kind"):
+class EpsilonGreedySettings(RuleSettings, frozen=True, tag="epsilon-greedy"):
     """`fabcost.bandit.rules.EpsilonGreedy`."""
 
     epsilon: Share = 0.1
 
-    def policy(self) -> Policy:
-        """The policy itself."""
-        return EpsilonGreedy(self.epsilon)
 
-
-class UCBSettings(Struct, frozen=True, tag="ucb", tag_field="kind"):
+class UCBSettings(RuleSettings, frozen=True, tag="ucb"):
     """`fabcost.bandit.rules.BayesianUCB`."""
 
     quantile: Annotated[float, Meta(gt=0.0, lt=1.0)] = 0.95
 
-    def policy(self) -> Policy:
-        """The policy itself."""
-        return BayesianUCB(self.quantile)
 
-
-class UniformSettings(Struct, frozen=True, tag="uniform", tag_field="kind"):
+class UniformSettings(RuleSettings, frozen=True, tag="uniform"):
     """`fabcost.bandit.rules.Uniform`."""
-
-    def policy(self) -> Policy:
-        """The policy itself."""
-        return Uniform()
 
 
 PolicySettings = (

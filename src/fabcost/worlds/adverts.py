@@ -1,14 +1,28 @@
-"""Used-car adverts: their columns, what is wrong with some of them, and their features."""
+"""Used-car adverts: their columns and features, and how they are read from CSV files.
+
+The files as they circulate have traps.  Names carry stray spaces (`` Fiesta``); the tax is called
+``tax`` or ``tax(£)``; the make is a column or only the file's name, at times cut short.  These are
+put right.  A row that cannot be true (a year of 2060 or 1970, no engine in a car that needs one,
+an mpg below 10), cannot be read, or repeats another one exactly is dropped and counted.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 EARLIEST_YEAR, LATEST_YEAR = 1990, 2026
 _LEAST_MPG = 10.0
+_OTHER_NAMES = {"tax(£)": "tax"}
+_MAKES = {"hyundi": "hyundai", "merc": "mercedes"}
+_WORDS = ("make", "model", "transmission", "fuelType")
+_NUMBERS = ("price", "mileage", "tax", "mpg", "engineSize")
 _LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
 
 
@@ -74,16 +88,70 @@ class Advert(NamedTuple):
 
 @dataclass(frozen=True)
 class Adverts:
-    """A catalogue of adverts, and how many were left out for which reason.
-
-    Examples
-    --------
-    >>> len(Adverts((), {"a duplicate": 3}))
-    0
-    """
+    """A catalogue of adverts, and how many were left out for which reason."""
 
     rows: tuple[Advert, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def load(directory: Path) -> Adverts:
+    r"""Read every ``.csv`` and ``.csv.gz`` file of a folder, in the order of their names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> head = "model,year,price,transmission,mileage,fuelType,tax(£),mpg,engineSize"
+    >>> rows = [" I10,2017,7999,Manual,17307,Petrol,145,58.9,1.2"] * 2
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "hyundi.csv")
+    ...     _ = path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    ...     found = load(Path(folder))
+    >>> found.rows[0].make, found.rows[0].model, found.dropped
+    ('hyundai', 'I10', {'a duplicate': 1})
+    """
+    paths = sorted([*directory.glob("*.csv"), *directory.glob("*.csv.gz")])
+    if not paths:
+        raise ValueError(f"{directory} has no .csv or .csv.gz file but must have one for each make")
+    kept: dict[Advert, None] = {}
+    dropped: Counter[str] = Counter()
+    for path in paths:
+        for record in _records(path):
+            advert = _parsed(record)
+            if advert is None:
+                dropped["a value that cannot be read"] += 1
+            elif fault := "a duplicate" if advert in kept else advert.fault():
+                dropped[fault] += 1
+            else:
+                kept[advert] = None
+    return Adverts(tuple(kept), dict(dropped))
+
+
+def _records(path: Path) -> Iterator[dict[str, str]]:
+    """One for each line."""
+    make = path.name.split(".")[0].strip().lower()
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        columns = [_OTHER_NAMES.get(name.strip(), name.strip()) for name in next(reader, [])]
+        missing = [name for name in Advert._fields if name not in columns and name != "make"]
+        if missing:
+            raise ValueError(
+                f"{path} has columns {', '.join(columns)} but must also have {', '.join(missing)}"
+            )
+        for line in reader:
+            cells = {name: value.strip() for name, value in zip(columns, line, strict=False)}
+            yield {"make": _MAKES.get(make, make), **cells}
+
+
+def _parsed(record: Mapping[str, str]) -> Advert | None:
+    """None if a value is missing or is not a number where one belongs."""
+    try:
+        values: dict[str, Any] = {name: float(record[name]) for name in _NUMBERS}
+        values |= {name: record[name] for name in _WORDS}
+        values["year"] = int(record["year"])
+    except (KeyError, ValueError):
+        return None
+    return Advert(**values) if all(values[name] for name in _WORDS) else None

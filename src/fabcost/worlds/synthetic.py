@@ -77,7 +77,8 @@ def synthetic(count: int, *, rng: np.random.Generator) -> Adverts:
     mileage = np.ceil((age + 0.4) * 7_000 * rng.lognormal(0.0, 0.45, count))
     fuel = _fuels(engine, rng)
     mpg = np.round(economy * _ECONOMY[fuel] * rng.lognormal(0.0, 0.08, count), 1)
-    litres = np.where(_FUELS[fuel] == "Electric", 0.0, _engines(engine, rng))
+    variant = np.round(engine * rng.choice([0.85, 1.0, 1.15], count), 1)
+    litres = np.where(_FUELS[fuel] == "Electric", 0.0, variant)
     columns = (
         (_THIS_YEAR - age).astype(int),
         _prices(new, age, mileage, rng),
@@ -88,13 +89,8 @@ def synthetic(count: int, *, rng: np.random.Generator) -> Adverts:
         mpg,
         litres,
     )
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    return Adverts(
-        tuple(
-            Advert(model.make, model.name, *value)
-            for model, value in zip(models, values, strict=True)
-        )
-    )
+    cars = zip(models, *(column.tolist() for column in columns), strict=True)
+    return Adverts(tuple(Advert(model.make, model.name, *rest) for model, *rest in cars))
 
 
 def _prices(
@@ -110,10 +106,6 @@ def _fuels(engine: FloatArray, rng: np.random.Generator) -> npt.NDArray[np.intp]
     diesel = rng.random(engine.size) < expit(3.0 * (engine - 1.7))
     rare = rng.random(engine.size)
     return np.where(rare < 0.01, 3, np.where(rare < 0.05, 2, np.where(diesel, 1, 0)))
-
-
-def _engines(engine: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return np.asarray(np.round(engine * rng.choice([0.85, 1.0, 1.15], engine.size), 1))
 
 
 def _transmissions(new: FloatArray, rng: np.random.Generator) -> npt.NDArray[np.str_]:

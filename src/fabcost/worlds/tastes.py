@@ -61,7 +61,14 @@ def schema(catalogue: Adverts) -> Schema:
         Categorical(name, role="context", levels=tuple(shares)) for name, shares in CONTEXT.items()
     ]
     records = [advert.features() for advert in catalogue.rows]
-    item = [_feature(name, [record[name] for record in records]) for name in records[0]]
+    item: list[Feature] = []
+    for name, first in records[0].items():
+        values = [record[name] for record in records]
+        if isinstance(first, str):
+            item.append(Categorical(name, levels=tuple(sorted(set(values)))))
+        else:
+            mean, scale = float(np.mean(values)), float(np.std(values)) or 1.0
+            item.append(Numeric(name, mean=mean, scale=scale))
     return Schema([*visitor, *item], crosses=CROSSES)
 
 
@@ -90,9 +97,8 @@ def draw_weights(
     >>> rng = np.random.default_rng(0)
     >>> cars = synthetic(100, rng=rng)
     >>> items = {f"ad-{k}": car.features() for k, car in enumerate(cars.rows)}
-    >>> rows_of = schema(cars)
-    >>> draw_weights(rows_of, items, 0.03, rng).shape == (rows_of.width,)
-    True
+    >>> draw_weights(schema(cars), items, 0.03, rng)[1:3].round(2)
+    array([ 0.86, -0.05])
     """
     if not 0.0 < click_rate < 1.0:
         raise ValueError(f"click_rate is {click_rate} but must lie between 0 and 1")
@@ -102,12 +108,6 @@ def draw_weights(
     theta[0] = 0.0
     theta[0] = _intercept(rows_of, theta, items, click_rate)
     return theta
-
-
-def _feature(name: str, values: list[Any]) -> Feature:
-    if isinstance(values[0], str):
-        return Categorical(name, levels=tuple(sorted(set(values))))
-    return Numeric(name, mean=float(np.mean(values)), scale=float(np.std(values)) or 1.0)
 
 
 def _intercept(rows_of: Schema, theta: FloatArray, items: Items, click_rate: float) -> float:

@@ -15,8 +15,7 @@ from fabcost.bandit.environments import Round
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
-from fabcost.worlds.adverts import Adverts
-from fabcost.worlds.files import load
+from fabcost.worlds.adverts import Adverts, load
 from fabcost.worlds.synthetic import synthetic
 from fabcost.worlds.tastes import Items, draw_context, draw_weights, schema
 
@@ -42,17 +41,6 @@ class Visitor(NamedTuple):
 class CarAdverts:
     """Car adverts shown to visitors who click with probability σ(θᵀ row).
 
-    Parameters
-    ----------
-    items
-        The features of each advert by its id.
-    schema
-        Makes rows of contexts and items.
-    theta
-        True weights, one for each column of the schema.
-    candidates
-        How many adverts are drawn for each visitor; None for all of them, every time.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -64,10 +52,10 @@ class CarAdverts:
     (['budget', 'device', 'looking_for'], 5)
     """
 
-    items: Items
-    schema: Schema
-    theta: FloatArray
-    candidates: int | None = 20
+    items: Items  # the features of each advert by its id
+    schema: Schema  # makes rows of contexts and items
+    theta: FloatArray  # true weights, one for each column of the schema
+    candidates: int | None = 20  # drawn for each visitor; None for all of them, every time
 
     def __post_init__(self) -> None:
         if self.theta.shape != (self.schema.width,):
@@ -96,52 +84,33 @@ class CarAdverts:
 
     def rounds(self, rng: np.random.Generator) -> Iterator[Round]:
         """An endless stream of visitors, as rows."""
-        for visit in self._visits(rng):
-            yield Round(visit.rows, expit(visit.rows @ self.theta), visit.uniform)
+        for _, _, rows, uniform in self._visits(rng):
+            yield Round(rows, expit(rows @ self.theta), uniform)
 
     def visitors(self, rng: np.random.Generator) -> Iterator[Visitor]:
         """The visitors of `rounds` with an equal generator, with raw features."""
         for context, names, rows, uniform in self._visits(rng):
-            probability = expit(rows @ self.theta).tolist()
-            yield Visitor(
-                context, self._items(names), dict(zip(names, probability, strict=True)), uniform
-            )
+            everything = self.candidates is None
+            items = self.items if everything else {name: self.items[name] for name in names}
+            probability = dict(zip(names, expit(rows @ self.theta).tolist(), strict=True))
+            yield Visitor(context, items, probability, uniform)
 
-    def _visits(self, rng: np.random.Generator) -> Iterator[_Visit]:
+    def _visits(
+        self, rng: np.random.Generator
+    ) -> Iterator[tuple[dict[str, str], tuple[str, ...], FloatArray, float]]:
+        """Context, ids of the adverts that are shown, their rows, and the uniform number."""
+        ids = tuple(self.items)
         while True:
-            context = draw_context(rng)
-            names = self._shown(rng)
-            rows = self.schema.rows(context, self._encoded(names))
-            yield _Visit(context, names, rows, float(rng.random()))
-
-    def _shown(self, rng: np.random.Generator) -> tuple[str, ...]:
-        if self.candidates is None:
-            return self._ids
-        drawn = rng.choice(len(self._ids), self.candidates, replace=False)
-        return tuple(self._ids[k] for k in drawn)
-
-    def _items(self, names: tuple[str, ...]) -> Items:
-        return self.items if self.candidates is None else {name: self.items[name] for name in names}
-
-    def _encoded(self, names: tuple[str, ...]) -> EncodedItems:
-        if self.candidates is None:
-            return self._all
-        return self._all.subset(names)
+            context, names, shown = draw_context(rng), ids, self._encoded
+            if self.candidates is not None:
+                drawn = rng.choice(len(ids), self.candidates, replace=False)
+                names = tuple(ids[k] for k in drawn)
+                shown = self._encoded.subset(names)
+            yield context, names, self.schema.rows(context, shown), float(rng.random())
 
     @cached_property
-    def _ids(self) -> tuple[str, ...]:
-        return tuple(self.items)
-
-    @cached_property
-    def _all(self) -> EncodedItems:
+    def _encoded(self) -> EncodedItems:
         return self.schema.encode_items(self.items)
-
-
-class _Visit(NamedTuple):
-    context: dict[str, str]
-    names: tuple[str, ...]
-    rows: FloatArray
-    uniform: float
 
 
 def adverts(directory: Path | None, *, count: int, rng: np.random.Generator) -> Adverts:

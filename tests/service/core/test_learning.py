@@ -13,9 +13,7 @@ from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
-from fabcost.service.learning import snapshot as saving_module
-from fabcost.service.learning.learner import Learning, Learnt, learn
-from fabcost.service.learning.snapshot import Saving
+from fabcost.service.learning.learner import Learning, Learnt, Saving, learn
 from fabcost.service.store.record import Impression
 
 
@@ -124,8 +122,8 @@ def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatc
 def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     inline: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saving_module, "SECONDS", 0.0)
-    monkeypatch.setattr(saving_module, "_TIMES_SAVING", 0.0)
+    monkeypatch.setattr(learning_module, "SECONDS", 0.0)
+    monkeypatch.setattr(learning_module, "_TIMES_SAVING", 0.0)
     impressions = stream(60, growing=True, seed=4)
     packed: list[bytes] = []
 
@@ -191,3 +189,18 @@ def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
     learning.wait()
     learning.apply(impressions[3:])
     assert (learning.published.lsn, learning.lag) == (30, 0)
+
+
+def test_a_snapshot_is_due_after_a_thousand_impressions_or_a_quarter_of_the_log() -> None:
+    packed: list[FabCost] = []
+
+    def pack(learner: FabCost) -> bytes:
+        packed.append(learner)
+        return b""
+
+    saving, due, learner = Saving(pack, 0), list[int](), first()
+    for lsn in range(1, 10_000):
+        saving.learnt(learner, lsn, seconds=0.0)
+        if len(packed) > len(due):
+            due.append(lsn)
+    assert due == [1_000, 2_000, 3_000, 4_000, 5_000, 6_250, 7_812, 9_765]

@@ -10,7 +10,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.store.record import MANY, record
-from fabcost.service.transfer.log import export
+from fabcost.service.transfer import export
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving
 from tests.service.faults.ledger import reading
@@ -38,7 +38,7 @@ async def expected(service: Service, case: str) -> tuple[str, list[str], dict[st
     if "items" in request:
         names = list(request["items"])
     elif "filter" in request:
-        names = list(map(str, catalogue.matching(request["filter"]).names))
+        names = list(map(str, catalogue.selected(request["filter"]).items.names))
     else:
         names = list(map(str, catalogue.all().names))
     number = len((await service.decisions("cars", limit=1_000))[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from fabcost.service.dashboard.files import read_assets
+from fabcost.service.dashboard import read_assets
 from fabcost.service.settings import Settings
 from tests.service.http.serving import Running, running
 

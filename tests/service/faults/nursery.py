@@ -20,12 +20,12 @@ from fabcost import Recommender, Schema
 from fabcost.__main__ import main
 from fabcost.cli import application
 from fabcost.service import server
-from fabcost.service.http.app import application as web_application
+from fabcost.service.http.app import Application
 from fabcost.service.logs import logger
 from fabcost.service.settings import Settings
 
 READY = "ready"
-_IMPORTED = (application, server, web_application)
+_IMPORTED = (application, server, Application)
 
 
 def warm_up() -> None:
@@ -38,7 +38,7 @@ def warm_up() -> None:
         server.serve(
             settings, logger("error", "json"), lambda _: os.kill(os.getpid(), signal.SIGTERM)
         )
-    recommender = Recommender(Schema.open(), seed=0)
+    recommender = Recommender(Schema.open(scaled=False), prior_variance=10.0, seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
     for k in range(12):
         chosen = recommender.recommend({"k": k}, catalogue, draws=256, top_k=2)

@@ -38,7 +38,7 @@ async def decide_while_held_up(service: Service, database: str) -> None:
 
 
 async def has_lost(service: Service, count: int) -> bool:
-    return service._writer.lost == count
+    return service._writer._backlog.lost == count
 
 
 async def is_ready(service: Service) -> bool:

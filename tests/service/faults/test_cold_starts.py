@@ -15,24 +15,23 @@ SEED = 22
 
 
 @pytest.fixture(scope="module")
-def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Empty for the first store; the second goes on with what killed servers have left there."""
-    return tmp_path_factory.mktemp("cache"), tmp_path_factory.mktemp("generic")
+    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.mark.skipif(not HAS_GENERIC, reason="generic code is known for x86-64 alone")
 def test_killed_from_an_empty_cache(
-    store_address: str, tmp_path: Path, caches: tuple[Path, Path]
+    store_address: str, tmp_path: Path, cache: Path, generic_cache: Path
 ) -> None:
     """The visitors' plans and the kills have the seed 22; when they meet is up to the machine."""
-    cache, generic = caches
     processes = Processes(tmp_path, cache)
     try:
         last, told = killed_from_cold(processes, cache, store_address, kills=KILLS, seed=SEED)
         check_log(store_address, told)
         assert kernels(cache) > 0
         elsewhere = rebuilt_elsewhere(
-            store_address, variables={"NUMBA_CACHE_DIR": str(generic), **GENERIC}
+            store_address, variables={"NUMBA_CACHE_DIR": str(generic_cache), **GENERIC}
         )
         assert served_digest(last.address()) == elsewhere
     finally:

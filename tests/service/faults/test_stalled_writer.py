@@ -42,7 +42,7 @@ def test_decisions_in_the_queue_are_counted_and_bounded(store_address: str) -> N
                 for k in range(MANY):
                     await shown(service, f"d-{k}", context={"device": "mobile"})
                 assert service._writer.unwritten == ROOM
-                assert service._writer.lost == MANY - (ROOM - 1)
+                assert service._writer._backlog.lost == MANY - (ROOM - 1)
                 assert f"fabcost_backlog {ROOM}.0" in service.metrics.render().decode()
             await until(lambda: all_written(service))
             assert "fabcost_backlog 0.0" in service.metrics.render().decode()

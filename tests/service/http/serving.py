@@ -17,7 +17,7 @@ import httpx
 import uvicorn
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.http.app import Application, application
+from fabcost.service.http.app import Application
 from fabcost.service.listener import Server, address_of, bind, configuration
 from fabcost.service.logs import logger
 from fabcost.service.server import keys_in_force, start_service, warm_up
@@ -83,7 +83,7 @@ class Running:
 
     def _application(self, log: FilteringBoundLogger) -> Application:
         needed = keys_in_force(self.settings.database) is not None
-        return application(self.service, self.settings, log, asks_for_keys=needed)
+        return Application(self.service, self.settings, log, asks_for_keys=needed)
 
     async def _serve_application(self, app: Application) -> None:
         self._site = app.site

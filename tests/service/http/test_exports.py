@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from fabcost.service import transfer
 from fabcost.service.store.store import Store
-from fabcost.service.transfer import log as transfer_log
-from fabcost.service.transfer.line import line_of
+from fabcost.service.transfer import line_of
 from tests.service.http.serving import Running
 from tests.service.http.waiting import PATIENCE, lines_with, wait_until
 
@@ -47,7 +47,7 @@ def produced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         made.append(1)
         return line_of(*given)
 
-    monkeypatch.setattr(transfer_log, "line_of", spied)
+    monkeypatch.setattr(transfer, "line_of", spied)
     return made
 
 

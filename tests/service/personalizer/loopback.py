@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.http.app import application
+from fabcost.service.http.app import Application
 from fabcost.service.http.auth import new_key
 from fabcost.service.listener import Server, address_of, bind, configuration
 from fabcost.service.logs import logger
@@ -52,7 +52,7 @@ def loopback(database: Path) -> Iterator[Loopback]:
         service = portal.call(Service.start, lambda: store_at(str(database)))
         for each in (row, row_of_news):
             portal.call(service.insert_key, each)
-        app = application(service, settings, logger("error", "json"), asks_for_keys=True)
+        app = Application(service, settings, logger("error", "json"), asks_for_keys=True)
         portal.call(app.site.access.reread_keys)
         listening = threading.Event()
         server = Server(configuration(app, settings), listening.set)

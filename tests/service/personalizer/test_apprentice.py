@@ -10,7 +10,7 @@ from azure.ai.personalizer import PersonalizerAdministrationClient, Personalizer
 from azure.core.credentials import AzureKeyCredential
 
 from fabcost.service import transfer
-from fabcost.service.personalizer import apprentice
+from fabcost.service.personalizer import configuration
 from fabcost.wire.errors import StoreAwayError
 from tests.service.personalizer.loopback import Loopback
 from tests.service.personalizer.serving import ACTIONS, Served
@@ -89,8 +89,8 @@ def test_other_modes_have_none(served: Served) -> None:
 def test_only_the_latest_events_count(
     served: Served, monkeypatch: pytest.MonkeyPatch, events: int, counted: int
 ) -> None:
-    monkeypatch.setattr(apprentice, "LATEST", 20)
-    monkeypatch.setattr(apprentice, "PAGE", 10)
+    monkeypatch.setattr(configuration, "LATEST", 20)
+    monkeypatch.setattr(configuration, "PAGE", 10)
     set_mode(served, "Apprentice")
     for number in range(events):
         for model in ("/personalizer", "/other/personalizer"):

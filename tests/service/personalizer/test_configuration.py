@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost.service.personalizer.configuration import changes, configuration_of, duration
-from fabcost.service.personalizer.errors import ContractError
+from fabcost.service.personalizer.contract import ContractError
 from fabcost.wire.settings import Aggregation, Changeable, Mode
 
 settings = st.builds(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from fabcost.service.personalizer import parse
-from fabcost.service.personalizer.errors import STATUS
+from fabcost.service.personalizer.contract import STATUS
 from tests.service.personalizer.serving import Served
 
 fuzzed = settings(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.personalizer.errors import ContractError
-from fabcost.service.personalizer.rank import (
+from fabcost.service.personalizer.contract import ContractError
+from fabcost.service.personalizer.events import (
     RankableAction,
     RankRequest,
     decision_request,

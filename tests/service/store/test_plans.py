@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fabcost.service.store import postgres, sqlite
+from fabcost.service.store.connection import statements
 from fabcost.service.store.rows import Resolution
-from fabcost.service.store.schema import statement
 from fabcost.service.store.store import Store
 from tests.service.store.rows import decision_row, feedback_row
 
@@ -32,7 +32,8 @@ INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
 
 def explain(store: Store, name: str, columns: Sequence[str]) -> str:
-    connection, text = store._session.connection, statement(name, store._session.connection.dialect)
+    connection = store._session.connection
+    text = statements(connection.dialect)[name]
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
         return str(connection._execute(query, {"batch": "[]"}).fetchall())
@@ -42,7 +43,7 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
 
 
 def explain_alone(store: Store, name: str, **parameters: Any) -> str:
-    text = statement(name, store._session.connection.dialect)
+    text = statements(store._session.connection.dialect)[name]
     how = "EXPLAIN" if store._session.connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
     return "\n".join(str(row) for row in store._session.connection.run(f"{how} {text}", parameters))
 

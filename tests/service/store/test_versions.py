@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fabcost.service.store.address import store_at
-from fabcost.service.store.connection import Connection
+from fabcost.service.store.connection import Connection, migrations, statements
 from fabcost.service.store.postgres import Postgres
-from fabcost.service.store.schema import migrations, statement
 from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError
@@ -36,7 +35,7 @@ def make_tables(address: str, version: int) -> None:
     """An empty database as a program of that version made it."""
     connection = connect(address)
     for name in ("create_version", "insert_version"):
-        connection.run(statement(name, connection.dialect), {})
+        connection.run(statements(connection.dialect)[name], {})
     for migration in migrations(connection.dialect)[:version]:
         for each in migration.statements:
             connection.run(each, {})
@@ -110,7 +109,7 @@ def test_tables_of_others_are_left_alone(store_address: str, table: str) -> None
     with pytest.raises(DatabaseUnusableError, match="of another program|not as they were made"):
         store_at(store_address).open(take_over=True)
     connection = connect(store_address)
-    found = connection.run(statement("tables", connection.dialect), {})
+    found = connection.run(statements(connection.dialect)["tables"], {})
     connection.disconnect()
     assert len(found) == 1
 
@@ -123,7 +122,7 @@ def test_failed_migration_leaves_the_version_before(
     connection.disconnect()
     broken = known[1]._replace(statements=(*known[1].statements, "INSERT INTO nothing VALUES (1)"))
     with monkeypatch.context() as patch:
-        patch.setattr("fabcost.service.store.schema.migrations", lambda _: (known[0], broken))
+        patch.setattr("fabcost.service.store.connection.migrations", lambda _: (known[0], broken))
         with pytest.raises(DatabaseUnusableError) as caught:
             store_at(store_address).open(take_over=True)
         assert "nothing" in caught.value.detail

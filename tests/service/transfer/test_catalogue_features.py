@@ -11,8 +11,8 @@ from fabcost.service import transfer
 from fabcost.service.service import Service
 from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import StoredDecision
-from fabcost.service.transfer.line import line_of
-from fabcost.wire.log.formats import read_impressions
+from fabcost.service.transfer import line_of
+from fabcost.wire.formats import read_impressions
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LogFormat, Record
 from fabcost.wire.settings import ModelSettings, UniformSettings
 from tests.service.transfer.playing import CANDIDATES, exported, play, served

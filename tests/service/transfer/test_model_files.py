@@ -74,7 +74,7 @@ def test_a_model_of_more_weights_than_usual_comes_back_and_grows_on(tmp_path: Pa
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 def test_a_recommender_keeps_its_policy_and_its_wait(policy: Policy, tmp_path: Path) -> None:
     async def work(service: Service) -> None:
-        recommender = Recommender(Schema.open(), policy=policy, wait=90.0)
+        recommender = Recommender(Schema.open(), policy=policy, prior_variance=10.0, wait=90.0)
         found = (await service.import_model("there", recommender.to_bytes())).settings
         assert found.policy.policy() == policy
         assert found.reward_wait_seconds == 90.0
@@ -87,7 +87,7 @@ def test_a_wait_that_no_model_can_have(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         usual = ModelSettings().reward_wait_seconds
         for wait, found in ((None, usual), (1e9, LONGEST_WAIT)):
-            content = Recommender(Schema.open(), wait=wait).to_bytes()
+            content = Recommender(Schema.open(), prior_variance=10.0, wait=wait).to_bytes()
             there = await service.import_model(f"there-{wait}", content)
             assert there.settings.reward_wait_seconds == found
 
@@ -107,7 +107,7 @@ def test_settings_that_are_given_count(tmp_path: Path) -> None:
 
 def test_what_no_model_can_have_is_refused(tmp_path: Path) -> None:
     learner = FabCost(Gaussian.isotropic(1), refresh=Refresh.geometric(1000.0))
-    recommender = Recommender(Schema.open(), learner=learner)
+    recommender = Recommender(Schema.open(), learner=learner, prior_variance=10.0)
 
     async def work(service: Service) -> None:
         with pytest.raises(InvalidRequestError, match=r"the file is of no model.*growth"):

@@ -13,7 +13,7 @@ import pytest
 
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
-from fabcost.recommend.recommender import FORMAT
+from fabcost.recommend.document import FORMAT
 from fabcost.service.learning.learner import Published
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fabcost.cli import application
 from fabcost.service.service import Service
-from fabcost.wire.log import dsjson
+from fabcost.wire import dsjson
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import exported, play, served
 

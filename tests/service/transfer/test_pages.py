@@ -17,11 +17,10 @@ from fabcost.service import transfer
 from fabcost.service.models import transfers
 from fabcost.service.models.transfers import check_all, logged_row
 from fabcost.service.service import Service
-from fabcost.service.transfer import log
-from fabcost.service.transfer.log import PAGE
+from fabcost.service.transfer import PAGE
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
-from fabcost.wire.log.formats import read_impressions
-from fabcost.wire.log.line import LogLine
+from fabcost.wire.formats import read_impressions
+from fabcost.wire.line import LogLine
 from fabcost.wire.messages import DecisionRequest, LogFormat, LoggedImpression, Record
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
@@ -199,7 +198,7 @@ def test_others_are_served_while_a_log_is_read_and_learnt(
         at.append(turns)
         return logged_row(*given)
 
-    monkeypatch.setattr(log, "read_impressions", read)
+    monkeypatch.setattr(transfer, "read_impressions", read)
     monkeypatch.setattr(transfers, "check_all", check)
     monkeypatch.setattr(transfers, "logged_row", row)
     monkeypatch.setattr(transfers, "_TURN_SECONDS", 0.0)

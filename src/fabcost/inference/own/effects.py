@@ -13,18 +13,37 @@ from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marg
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
 
+NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
-_NOTHING: tuple[tuple[Key | None, ...], Slots] = ((), np.empty(0, dtype=np.int64))
+
+
+class FoundItems(NamedTuple):
+    """Items that were looked up: their slots, and where each is first named among ``many``.
+
+    A slot is −1 for an item that is not known, and −2 where there is none.
+    """
+
+    keys: Sequence[Key | None]
+    slots: Slots
+    places: Slots
+    many: int
+
+
+_NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
 
 
 class OwnLaw(NamedTuple):
-    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z."""
+    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
+
+    Those of the same place are one item: they have one z.
+    """
 
     tilt: FloatArray
     offset: FloatArray
     noise: FloatArray
+    places: Slots
 
 
 class OwnChanges(NamedTuple):
@@ -132,14 +151,18 @@ class OwnEffects:
         slot = self._directory.look_up((key,))[0]
         return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
 
-    def find(self, keys: Sequence[Key | None]) -> Slots:
-        """The slot of each item, −1 if it is not known; the same tuple is looked up once."""
-        if keys is not self._found[0]:
-            found = np.array(self._directory.look_up(keys), dtype=np.int64)
-            if type(keys) is not tuple:
-                return found
-            self._found = (keys, found)
-        return self._found[1]
+    def find(self, keys: Sequence[Key | None]) -> FoundItems:
+        """The slots of items, which may be unknown; the same tuple is looked up once."""
+        if keys is self._found.keys:
+            return self._found
+        slots = np.array(self._directory.look_up(keys), dtype=np.int64)
+        if None in keys:
+            slots[[key is None for key in keys]] = NO_ITEM
+        places = _places(keys)
+        found = FoundItems(keys, slots, places, 1 + int(places.max(initial=-1)))
+        if type(keys) is tuple:
+            self._found = found
+        return found
 
     def law(self, keys: Sequence[Key | None]) -> OwnLaw:
         r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
@@ -148,15 +171,28 @@ class OwnEffects:
 
         Examples
         --------
-        >>> OwnEffects(1, 4.0).law(["new", None])
-        OwnLaw(tilt=array([[0.],
-               [0.]]), offset=array([0., 0.]), noise=array([2., 0.]))
+        >>> law = OwnEffects(1, 4.0).law(["new", None])
+        >>> law.tilt.tolist(), law.offset, law.noise
+        ([[0.0], [0.0]], array([0., 0.]), array([2., 0.]))
         """
-        slots = self.find(keys)
-        tilt, offset, noise = kernels.own_law(self._table, slots, self.weights, self.variance)
-        if None in keys:
-            noise[[key is None for key in keys]] = 0.0
-        return OwnLaw(tilt, offset, noise)
+        found = self.find(keys)
+        tilt, offset, noise = kernels.own_law(self._table, found.slots, self.weights, self.variance)
+        return OwnLaw(tilt, offset, noise, found.places)
+
+    def add_drawn(
+        self,
+        scores: FloatArray,
+        found: FoundItems,
+        theta: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+    ) -> None:
+        """Add the effects of items drawn given θ, with ``scale`` on their sds.
+
+        They are made of the quantiles of ``uniforms``, one for each of ``found.many``.
+        """
+        own = (self._table, found.slots, found.places, self.variance)
+        kernels.add_own_scores(scores, *own, theta, uniforms, scale)
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
@@ -310,6 +346,13 @@ class OwnEffects:
             columns = max(self.weights + 2, int(_SPARE_COLUMNS * columns))
         self._table = np.zeros((capacity, columns))
         self._table[: len(before), : before.shape[1]] = before
+
+
+def _places(keys: Sequence[Key | None]) -> Slots:
+    if len(set(keys)) == len(keys):
+        return np.arange(len(keys))
+    first: dict[Key | None, int] = {}
+    return np.array([first.setdefault(key, place) for place, key in enumerate(keys)])
 
 
 def effects_of(weights: int, variance: float) -> OwnEffects | None:

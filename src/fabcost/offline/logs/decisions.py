@@ -16,9 +16,8 @@ from fabcost.features.tables.columns import Arrow, Coded
 from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.encoding import schema_of
 from fabcost.offline.logs.exports import is_export, read_export
-from fabcost.offline.logs.rounds import Log, LoggedItems, Places
+from fabcost.offline.logs.rounds import Log, LoggedItems, Places, schema_of
 
 MOST_LEVELS = 500
 #: Reward, propensity and action of an export.

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow.parquet
 
 from fabcost.features.tables.files import BadRowsError, Fault
-from fabcost.offline.logs.encoding import encoded_records
 from fabcost.offline.logs.export_rounds import (
     EXPORTED,
     ExportedRound,
@@ -21,7 +20,7 @@ from fabcost.offline.logs.export_rounds import (
     countable,
     round_of,
 )
-from fabcost.offline.logs.rounds import Log, LoggedItems
+from fabcost.offline.logs.rounds import Log, LoggedItems, encoded_records
 
 #: Columns of items, and of contexts, whose strings may be as many as there are visitors.
 MOST_OF_ITEMS, MOST_OF_CONTEXT = 500, 100

@@ -1,16 +1,22 @@
-"""Logged rounds: what was offered in each, what was chosen, and what came of it."""
+"""Logged rounds: what was offered, chosen, and came of it; and what was offered as numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.environments import crossed
+from fabcost.features.kinds import Text
+from fabcost.features.schema import Schema
+from fabcost.features.tables.columns import Values
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
+from fabcost.prior import Group
 
 Places = npt.NDArray[np.intp]
 
@@ -75,12 +81,8 @@ class Log:
     chances: Sequence[FloatArray] | None = None
     notes: tuple[str, ...] = ()
 
-    def candidates(self, situation: int) -> Places:
-        """The items to choose from."""
-        return self.offered[situation]
-
     def rows(self, situation: int) -> FloatArray:
-        """The features of `candidates`: (1, context, item), and the products if asked for."""
+        """The features of the candidates: (1, context, item), and the products if asked for."""
         items = self.items.features[self.offered[situation]]
         context = self.contexts[situation]
         if self.crosses:
@@ -98,11 +100,77 @@ class Log:
         """The features of each round's logged item."""
         full = np.empty((self.reward.size, self.rows(0).shape[1]))
         for situation, here in self.by_situation(np.arange(self.reward.size)):
-            place = np.searchsorted(self.candidates(situation), self.action[here])
+            place = np.searchsorted(self.offered[situation], self.action[here])
             full[here] = self.rows(situation)[place]
         return full
 
     def is_item(self, situation: int, name: str) -> FloatArray:
         """1 for the candidate of that id, 0 for the others."""
         ids = self.items.ids
-        return np.array([float(ids[each] == name) for each in self.candidates(situation)])
+        return np.array([float(ids[each] == name) for each in self.offered[situation]])
+
+
+def schema_of(
+    table: Table, source: str, *, most_levels: int, context: Iterable[str] = (), bias: bool = True
+) -> Schema:
+    """Numbers standardised, text with one column for each value: never more than ``most_levels``.
+
+    Examples
+    --------
+    >>> table = Table.of({"age": [1, 3], "make": ["kia", "audi"]})
+    >>> schema_of(table, "items.csv", most_levels=500, bias=False).design(table)
+    array([[-1.,  0.,  1.],
+           [ 1.,  1.,  0.]])
+    """
+    try:
+        schema = Schema.infer(table, context=context, most_levels=most_levels, bias=bias)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+    for feature in schema.features.values():
+        if isinstance(feature, Text):
+            raise ValueError(
+                f"column {feature.name!r} of {source} has more than {most_levels:,} different "
+                "texts, too many for a weight each: drop it"
+            )
+    return schema
+
+
+def groups_of(X: FloatArray) -> list[Group]:
+    """What the columns of rows stand for: ones are the constant, zeros and ones a category.
+
+    Examples
+    --------
+    >>> groups_of(np.array([[1.0, -0.5, 0.0], [1.0, 0.5, 1.0]]))
+    ['constant', 'numbers', 'categories']
+    """
+    ones = (X == 1.0).all(axis=0)
+    zeros_and_ones = ((X == 0.0) | (X == 1.0)).all(axis=0)
+    return [
+        "constant" if one else "categories" if category else "numbers"
+        for one, category in zip(ones, zeros_and_ones, strict=True)
+    ]
+
+
+def encoded_records(records: Sequence[Mapping[str, Any]], source: str, *, most: int) -> FloatArray:
+    """Records that need not have the same keys: what is missing gets a column where it occurs.
+
+    Numbers are standardised.  Strings have a column each, features of few different ones first,
+    until there are ``most`` columns; the others have none.
+
+    Examples
+    --------
+    >>> encoded_records([{"age": 1, "make": "kia"}, {"age": 3}], "log.parquet", most=100)
+    array([[-1.,  0.,  1.],
+           [ 1.,  1.,  0.]])
+    """
+    names = dict.fromkeys(n for each in records for n, value in each.items() if value is not None)
+    values = {name: [each.get(name) for each in records] for name in names}
+    few_first = sorted(values, key=lambda name: len(set(values[name])))
+    table = Table({name: Values(values[name]) for name in few_first}, len(records))
+    strings = [name for name in few_first if any(isinstance(v, str) for v in values[name])]
+    try:
+        schema = Schema.infer(table, text=strings, bias=False)
+        schema.limit_columns(most)
+        return schema.design(table)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error

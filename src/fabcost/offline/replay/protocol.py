@@ -11,9 +11,7 @@ import numpy.typing as npt
 from fabcost.bandit.baselines import Learner
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
-from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender
 
 _REPORT_EVERY = 1000
 
@@ -80,7 +78,9 @@ def replay(
     (True, True)
     """
     rows, labels = as_impressions(X, y, learner.posterior.dimension)
-    many = labels.size if rounds is None else _checked_rounds(rounds, labels.size)
+    many = labels.size if rounds is None else rounds
+    if not 1 <= many <= labels.size:
+        raise ValueError(f"rounds is {many} but there are {labels.size} impressions to show")
     ties, draws = rng.spawn(2)
     choose = _chooser(policy, learner, rows, ties, draws)
     order = np.empty(many, dtype=np.intp)
@@ -91,45 +91,6 @@ def replay(
         if progress is not None and (t + 1) % _REPORT_EVERY == 0:
             progress(t + 1)
     return Replay(order, labels[order] > 0)
-
-
-def play(
-    X: FloatArray,
-    y: FloatArray,
-    contender: Contender,
-    *,
-    seed: int,
-    rounds: int,
-    prior_variance: float = PRIOR_VARIANCE,
-    progress: Callable[[int], None] | None = None,
-) -> npt.NDArray[np.intp]:
-    """Clicks so far after each round of one replay.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(50, 2)), (rng.random(50) < 0.3).astype(float)
-    >>> clicks = play(X, y, Contender("ADF"), seed=0, rounds=50)
-    >>> bool(clicks[-1] == y.sum())
-    True
-    """
-    learner = LEARNERS[contender.learner](Gaussian.isotropic(X.shape[1], variance=prior_variance))
-    shown = replay(
-        X,
-        y,
-        learner,
-        policy=contender.policy,
-        rng=np.random.default_rng(seed),
-        rounds=rounds,
-        progress=progress,
-    )
-    return shown.clicks
-
-
-def _checked_rounds(rounds: int, impressions: int) -> int:
-    if not 1 <= rounds <= impressions:
-        raise ValueError(f"rounds is {rounds} but there are {impressions} impressions to show")
-    return rounds
 
 
 def _chooser(

@@ -5,11 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -17,11 +22,11 @@ from rich.table import Table
 import fabcost
 from fabcost.impressions import FloatArray
 from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_cent
-from fabcost.offline.logs.impressions import ReplayLog
-from fabcost.offline.methods import contenders
-from fabcost.offline.replay.figure import draw_replays
-from fabcost.offline.replay.runs import Replays, ReplaySettings, checkpoints, measure
-from fabcost.offline.replay.selection import Selection, chosen
+from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
+from fabcost.offline.methods import Style, contenders, style_of
+from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, checkpoints, measure
+
+_EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that hides the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,3 +201,58 @@ def _selection(report: ReplayReport) -> dict[str, Any] | None:
         "positives": int(report.log.y[selection.rows].sum()),
         "importance": dict(zip(report.columns, selection.importance.tolist(), strict=True)),
     }
+
+
+def draw_replays(found: Replays, path: Path, title: str = "") -> None:
+    """Cumulative clicks, the paired difference in clicks, and in per cent, with 95 % bands."""
+    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(12, 3.6), layout="constrained")
+        draw_panels(list(figure.subplots(1, 3)), found)
+        figure.suptitle(title)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+
+
+def draw_panels(panels: list[Axes], found: Replays) -> None:
+    """The three panels of one log."""
+    base = found.clicks[found.baseline]
+    styles = line_styles(found.clicks)
+    for name, clicks in found.clicks.items():
+        bands = (average(clicks), difference(clicks, base), per_cent(clicks, base))
+        for axes, band in zip(panels, bands, strict=True):
+            draw_band(axes, found.marks, band, name, styles[name])
+    labels = ("clicks", f"clicks beyond {found.baseline}", f"% beyond {found.baseline}")
+    for axes, label in zip(panels, labels, strict=True):
+        axes.set_xlabel("impressions shown")
+        axes.set_ylabel(label)
+    panels[0].legend(frameon=False)
+    _limit_per_cent(panels[2], found)
+
+
+def line_styles(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The style of each contender; further scales of one learner are drawn wider."""
+    met: Counter[Style] = Counter()
+    styles = {}
+    for name in names:
+        style = style_of(name)
+        styles[name] = {**style.line, "linewidth": 1.2 + 0.8 * met[style]}
+        met[style] += 1
+    return styles
+
+
+def draw_band(axes: Axes, rounds: IntArray, band: Band, name: str, style: dict[str, Any]) -> None:
+    """A mean with its interval."""
+    axes.plot(rounds, band.mean, label=name, **style)
+    axes.fill_between(rounds, band.low, band.high, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def _limit_per_cent(axes: Axes, found: Replays) -> None:
+    """Scale by what comes after the first hundredth of the rounds."""
+    base = found.clicks[found.baseline]
+    late = found.marks >= found.marks[-1] / _EARLIEST_SHARE
+    shown = [per_cent(clicks, base).mean[late] for clicks in found.clicks.values()]
+    values = np.concatenate(shown)
+    finite = values[np.isfinite(values)]
+    if finite.size and np.ptp(finite) > 0:
+        margin = 0.1 * np.ptp(finite)
+        axes.set_ylim(finite.min() - margin, finite.max() + margin)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -15,9 +14,11 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import PRIOR_VARIANCE, Contender, contender, contenders
+from fabcost.offline.logs.rounds import groups_of
+from fabcost.offline.methods import LEARNERS, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
-from fabcost.offline.replay.protocol import play
+from fabcost.offline.replay.protocol import replay
+from fabcost.prior import Prior
 
 Advance = Callable[[int], None]
 IntArray = npt.NDArray[np.intp]
@@ -44,8 +45,8 @@ class ReplaySettings:
         alike and see the same random numbers.
     rounds
         Impressions to show; None is all.
-    prior_variance
-        Of every weight.
+    prior
+        Of the weights, by what their columns stand for.
     """
 
     policies: tuple[str, ...] = DEFAULT_POLICIES
@@ -53,15 +54,13 @@ class ReplaySettings:
     seeds: int = 20
     first_seed: int = 0
     rounds: int | None = None
-    prior_variance: float = PRIOR_VARIANCE
+    prior: Prior = Prior()  # noqa: RUF009 - a frozen value
 
     def __post_init__(self) -> None:
         if not self.policies:
             raise ValueError("there are no policies but must be at least one")
         if not self.seeds >= 1:
             raise ValueError(f"seeds is {self.seeds} but must be at least 1")
-        if not (math.isfinite(self.prior_variance) and self.prior_variance > 0):
-            raise ValueError(f"prior variance is {self.prior_variance} but must be above zero")
         if self.baseline not in contenders(self.policies):
             shown = ", ".join(contenders(self.policies))
             raise ValueError(f"against is {self.against!r} but the policies are {shown}")
@@ -164,9 +163,7 @@ def measure(
     players = contenders(settings.policies)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     tasks = [
-        _Task(each, seed, rounds, settings.prior_variance)
-        for seed in seeds
-        for each in players.values()
+        _Task(each, seed, rounds, settings.prior) for seed in seeds for each in players.values()
     ]
     curves = _play_all(_Shared(X, y, counted), tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
@@ -188,7 +185,7 @@ class _Task(NamedTuple):
     contender: Contender
     seed: int
     rounds: int
-    prior_variance: float
+    prior: Prior
 
 
 def _play_all(
@@ -218,17 +215,17 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
-    clicks = play(
+    shown = replay(
         shared.X,
         shared.y,
-        task.contender,
-        seed=task.seed,
+        LEARNERS[task.contender.learner](task.prior.belief(groups_of(shared.X))),
+        policy=task.contender.policy,
+        rng=np.random.default_rng(task.seed),
         rounds=task.rounds,
-        prior_variance=task.prior_variance,
         progress=progress,
     )
     progress(task.rounds)
-    return clicks[shared.marks - 1]
+    return shown.clicks[shared.marks - 1]
 
 
 def _played_side_by_side(

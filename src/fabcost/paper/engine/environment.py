@@ -12,40 +12,26 @@ from pathlib import Path
 
 from fabcost import __version__
 
-EXTRAS = {
-    "nuts": ("arviz", "nutpie"),
-    "reports": ("matplotlib", "pyarrow", "rich", "typer"),
-}
-
+EXTRAS = {"nuts": ("arviz", "nutpie"), "reports": ("matplotlib", "pyarrow", "rich", "typer")}
 _PACKAGES = ("numpy", "scipy", "numba", "nutpie", "matplotlib")
 
 
-class MissingExtraError(ImportError):
-    """An optional package is not installed; the message says how to install it."""
-
-
 def require(extras: Mapping[str, tuple[str, ...]] = EXTRAS) -> None:
-    """Raise `MissingExtraError` unless every package of ``extras`` can be imported.
+    """Raise an ImportError unless every package of ``extras`` can be imported.
 
     Examples
     --------
     >>> require({"nuts": ("json",)})
     >>> require({"nuts": ("json", "no_such_package")})
     Traceback (most recent call last):
-    fabcost.paper.engine.environment.MissingExtraError: no_such_package is missing: \
-pip install 'fabcost[nuts]'
+    ImportError: no_such_package is missing: pip install 'fabcost[nuts]'
     """
-    missing = {
-        extra: [name for name in names if find_spec(name) is None]
-        for extra, names in extras.items()
-    }
-    packages = [name for names in missing.values() for name in names]
-    if packages:
-        install = ",".join(extra for extra, names in missing.items() if names)
-        verb = "is" if len(packages) == 1 else "are"
-        raise MissingExtraError(
-            f"{' and '.join(packages)} {verb} missing: pip install 'fabcost[{install}]'"
-        )
+    packages = [(name, extra) for extra, names in extras.items() for name in names]
+    missing = {name: extra for name, extra in packages if find_spec(name) is None}
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        install = f"pip install 'fabcost[{','.join(dict.fromkeys(missing.values()))}]'"
+        raise ImportError(f"{' and '.join(missing)} {verb} missing: {install}")
 
 
 def describe() -> dict[str, str]:

@@ -8,18 +8,11 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
-from typing import NamedTuple
 
 import fabcost
 
 PACKAGE = Path(fabcost.__file__).parent
-
-
-class ParsedFile(NamedTuple):
-    """A hash of what a file says, and the modules that it may import."""
-
-    code: str
-    imports: tuple[str, ...]
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
@@ -55,13 +48,15 @@ def _file(module: str, package: Path) -> Path | None:
 
 
 @cache
-def _read(path: Path, module: str) -> ParsedFile:
+def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
+    """A hash of what the file says, and the modules that it may import."""
     tree = ast.parse(path.read_bytes())
     home = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imports = tuple(_imports(tree, home))
     for node in ast.walk(tree):
-        _drop_docstring(node)
-    return ParsedFile(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
 def _imports(tree: ast.AST, home: str) -> Iterator[str]:
@@ -72,9 +67,3 @@ def _imports(tree: ast.AST, home: str) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             origin = resolve_name("." * node.level + (node.module or ""), home)
             yield from (origin, *(f"{origin}.{each.name}" for each in node.names))
-
-
-def _drop_docstring(node: ast.AST) -> None:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
-        del node.body[0]

@@ -10,33 +10,19 @@ class Scale:
     """Sizes of every part; ``name`` is the one on the command line."""
 
     name: str
-    #: Rows of the authors' simulated design (six covariates).
-    design_rows: int
-    #: Impressions of the simulated day of car adverts (15 covariates).
-    day_rows: int
-    #: Impressions at which marginals are drawn; the last is the whole day.
-    posterior_sizes: tuple[int, ...]
-    #: Impressions at which errors are measured.
-    convergence_sizes: tuple[int, ...]
-    #: Independent data sets behind each point of the convergence figure.
-    streams: int
-    #: Of NUTS.
-    draws: int
-    #: Of importance sampling on the day's data, behind each point of the convergence figure; the
-    #: authors' design, with fewer weights and more clicks, takes a quarter.
-    truth_draws: int
-    #: Impressions from which on rates of convergence are fitted.
-    fitted_from: int
-    #: Impressions after which a method that works in batch is run again, for its cost.
-    ep_batch: int
-    #: Paired replays of each policy.
-    bandit_seeds: int
-    #: Rounds of each replay.
-    bandit_rounds: int
-    #: Whether FAB-COST's replay is also run to the last impression.
-    whole_day: bool
-    #: Impressions on which costs are measured.
-    timed_rows: int
+    design_rows: int  # of the authors' simulated design (six covariates)
+    day_rows: int  # impressions of the simulated day of car adverts (15 covariates)
+    posterior_sizes: tuple[int, ...]  # where marginals are drawn; the last is the whole day
+    convergence_sizes: tuple[int, ...]  # where errors are measured
+    streams: int  # independent data sets behind each point of the convergence figure
+    draws: int  # of NUTS
+    truth_draws: int  # of importance sampling on the day; the easier design takes a quarter
+    fitted_from: int  # impressions from which on rates of convergence are fitted
+    ep_batch: int  # impressions after which a method that works in batch is run again
+    bandit_seeds: int  # paired replays of each policy
+    bandit_rounds: int  # of each replay
+    whole_day: bool  # whether replays are also run to the last impression
+    timed_rows: int  # impressions on which costs are measured
 
 
 QUICK = Scale(

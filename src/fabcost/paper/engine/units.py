@@ -1,4 +1,4 @@
-"""Pieces of work that are done once, kept, and found again after an interruption."""
+"""Pieces of work: done side by side, kept, and found again after an interruption."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import os
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fabcost.offline.processes import workers
 from fabcost.paper.engine.fingerprint import digest
 
 Result = dict[str, Any]
@@ -36,19 +38,8 @@ _UNREADABLE = (
 class Unit:
     """A function of the module level and its arguments, plain JSON values all of them.
 
-    Parameters
-    ----------
-    name
-        Distinct among the units of a run; also the name of its files.
-    function
-        Returns plain JSON values and NumPy arrays by name.  The same arguments give the same
-        values, apart from measured seconds.
-    arguments
-        Everything that the result depends on, seeds included.
-    weight
-        About how many seconds it takes, for the progress bar.
-    alone
-        Whether it measures time and must not share the machine with other units.
+    The function returns plain JSON values and NumPy arrays by name; the same arguments give the
+    same values, apart from measured seconds.
 
     Examples
     --------
@@ -56,11 +47,11 @@ class Unit:
     42
     """
 
-    name: str
+    name: str  # distinct among the units of a run; also that of its files
     function: Callable[..., Result]
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    weight: float = 1.0
-    alone: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # seeds included
+    weight: float = 1.0  # about how many seconds it takes, for the progress bar
+    alone: bool = False  # whether it measures time and must not share the machine
 
     def compute(self) -> Result:
         """Do the work; its seconds are added to the result."""
@@ -121,20 +112,16 @@ class UnitFolder:
         """Write the result so that `find` has it, whatever happens meanwhile."""
         arrays = {name: each for name, each in result.items() if isinstance(each, np.ndarray)}
         values = {name: each for name, each in result.items() if name not in arrays}
-        self._write_arrays(unit, arrays)
+        self._path(unit, ".json").unlink(missing_ok=True)  # it speaks of the arrays before
+        unfinished = self._path(unit, ".npz.part")
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        os.replace(unfinished, self._path(unit, ".npz"))
         origin = {**self._origin, "finished": datetime.now(UTC).isoformat(timespec="seconds")}
         kept = {"fingerprint": unit.fingerprint, "origin": origin, "values": values}
-        text = json.dumps(kept, allow_nan=False)
-        temporary = self._path(unit, ".json.part")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, self._path(unit, ".json"))
-
-    def _write_arrays(self, unit: Unit, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._path(unit, ".json").unlink(missing_ok=True)  # it speaks of the arrays before
-        temporary = self._path(unit, ".npz.part")
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-        os.replace(temporary, self._path(unit, ".npz"))
+        unfinished = self._path(unit, ".json.part")
+        unfinished.write_text(json.dumps(kept, allow_nan=False), encoding="utf-8")
+        os.replace(unfinished, self._path(unit, ".json"))
 
     def _read(self, unit: Unit) -> dict[str, Any]:
         kept: dict[str, Any] = json.loads(self._path(unit, ".json").read_text(encoding="utf-8"))
@@ -142,3 +129,72 @@ class UnitFolder:
 
     def _path(self, unit: Unit, suffix: str) -> Path:
         return self._directory / f"{unit.name}{suffix}"
+
+
+def _ignore(unit: Unit) -> None:
+    """Nobody wants to know of ``unit``."""
+
+
+def run(
+    units: Sequence[Unit],
+    folder: UnitFolder,
+    *,
+    jobs: int,
+    begin: Callable[[Unit], None] = _ignore,
+    advance: Callable[[Unit], None] = _ignore,
+) -> dict[str, Result]:
+    """The results of all units by name, computing only those that the folder does not have.
+
+    ``begin`` is told of every unit that has to be computed when its turn comes, ``advance`` of
+    every unit when its result is there.  Results are as read from the folder, so that they are the
+    same when they are found again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = UnitFolder(Path(tempfile.mkdtemp()))
+    >>> run([Unit("answer", dict, {"value": 42})], folder, jobs=1)["answer"]["value"]
+    42
+    """
+    names = [unit.name for unit in units]
+    if len(set(names)) < len(names):
+        raise ValueError(f"units must have distinct names but they are {', '.join(names)}")
+    found: dict[str, Result] = {}
+
+    def take(unit: Unit) -> bool:
+        kept = folder.find(unit)
+        if kept is not None:
+            found[unit.name] = kept
+            advance(unit)
+        return kept is not None
+
+    def finish(unit: Unit, result: Result) -> None:
+        folder.keep(unit, result)
+        if not take(unit):
+            raise OSError(f"the result of {unit.name} was written but cannot be read")
+
+    missing = [unit for unit in units if not take(unit)]
+    for alone, processes in ((True, 1), (False, jobs)):
+        _compute([unit for unit in missing if unit.alone is alone], processes, begin, finish)
+    return {name: found[name] for name in names}
+
+
+def _compute(
+    units: Sequence[Unit],
+    jobs: int,
+    begin: Callable[[Unit], None],
+    finish: Callable[[Unit, Result], None],
+) -> None:
+    """The longest first, so that the processes end together."""
+    if not units:
+        return
+    waiting = deque(sorted(units, key=lambda unit: -unit.weight))
+    running: dict[Future[Result], Unit] = {}
+    with workers(min(jobs, len(units))) as pool:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                unit = waiting.popleft()
+                running[pool.submit(unit.compute)] = unit
+                begin(unit)
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                finish(running.pop(future), future.result())

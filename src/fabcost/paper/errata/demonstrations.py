@@ -1,9 +1,8 @@
-"""Each erratum at work on a small example; what is found says in a sentence what it shows."""
+"""Each erratum at work on a small example: the numbers that it shows, by name."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,37 +13,16 @@ from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.offline.replay.protocol import replay
-from fabcost.paper.data.designs import authors_design, day
+from fabcost.paper.designs import authors_design, day
 from fabcost.paper.errata.printed import Natural, density_filtering
 from fabcost.tilted import tilted
 from fabcost.worlds.cold_start import simulate
 
-
-def _per_cent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"
+Shown = dict[str, float]
 
 
-class FactorInB(NamedTuple):
-    """∂ log Z/∂s² by finite differences, with κ² and as printed, and the variance each leaves."""
-
-    numerical: float
-    right: float
-    printed: float
-    variance_right: float
-    variance_printed: float
-
-    def __str__(self) -> str:
-        return (
-            f"At a cavity of mean 1.5 and variance 4, before a click, B along x is "
-            f"{self.right:.4f} by κ², {self.numerical:.4f} by finite differences and "
-            f"{self.printed:.4f} as printed. The variance after the click would be "
-            f"{self.variance_printed:.2f} instead of {self.variance_right:.2f}: as printed, the "
-            "update can make a variance negative."
-        )
-
-
-def factor_in_b(margin: float = 1.5, variance: float = 4.0) -> FactorInB:
-    """B along x at one cavity, where log Z ≈ log σ(κ m)."""
+def factor_in_b(margin: float = 1.5, variance: float = 4.0) -> Shown:
+    """B = ∂ log Z/∂s² along x, where log Z ≈ log σ(κ m), and the variance that it leaves."""
     kappa = (1.0 + math.pi * variance / 8.0) ** -0.5
     slope = kappa / (1.0 + math.exp(kappa * margin))
     right, printed = (-math.pi / 16.0 * f * margin * slope for f in (kappa**2, kappa**-2))
@@ -52,27 +30,17 @@ def factor_in_b(margin: float = 1.5, variance: float = 4.0) -> FactorInB:
     above, below = (
         float(tilted(margin, variance + each, moments="mackay").log_z) for each in (step, -step)
     )
-    left = [variance - variance**2 * (slope**2 - 2.0 * b) for b in (right, printed)]
-    return FactorInB((above - below) / (2.0 * step), right, printed, *left)
+    return {
+        "numerical": (above - below) / (2.0 * step),
+        "right": right,
+        "printed": printed,
+        "variance_right": variance - variance**2 * (slope**2 - 2.0 * right),
+        "variance_printed": variance - variance**2 * (slope**2 - 2.0 * printed),
+    }
 
 
-class Labels(NamedTuple):
-    """The share of clicks, and what filtering predicts for it with either labels."""
-
-    clicked: float
-    predicted: float
-    predicted_from_zeros: float
-
-    def __str__(self) -> str:
-        return (
-            f"Where {_per_cent(self.clicked)} of 2,000 simulated impressions are clicked, the "
-            f"paper's filtering predicts {_per_cent(self.predicted)} with labels −1 and +1, and "
-            f"{_per_cent(self.predicted_from_zeros)} with 0 and 1: a non-click tells it nothing."
-        )
-
-
-def labels(rows: int = 2_000) -> Labels:
-    """The paper's filtering algorithm with non-clicks as −1 and as 0."""
+def labels(rows: int = 2_000) -> Shown:
+    """The share of clicks, and the paper's filtering of it with non-clicks as −1 and as 0."""
     data = simulate(rows, 3, rng=np.random.default_rng(0))
     prior = Gaussian.isotropic(3, variance=PRIOR_VARIANCE)
 
@@ -80,32 +48,22 @@ def labels(rows: int = 2_000) -> Labels:
         fitted = Gaussian(*density_filtering(prior.mean, prior.covariance, data.X, y))
         return float(fitted.predict(data.X).mean())
 
-    return Labels(float(data.y.mean()), predicted(2.0 * data.y - 1.0), predicted(data.y))
+    return {
+        "clicked": float(data.y.mean()),
+        "predicted": predicted(2.0 * data.y - 1.0),
+        "predicted_from_zeros": predicted(data.y),
+    }
 
 
-class PriorInEP(NamedTuple):
-    """How far two priors' posterior means are apart, in sds, with EP of the notebooks and here."""
-
-    spread: float
-    kept: float
-
-    def __str__(self) -> str:
-        return (
-            "On 100 impressions of the authors' design (three of its weights), prior variances 100 "
-            f"and 0.1 lead to posterior means that are {self.kept:.1f} sds apart when the prior is "
-            f"kept, and {self.spread:.1f} sds apart when it is spread over the sites: the "
-            "posterior does not depend on the prior. This matters most when data are few."
-        )
-
-
-def prior_in_ep(rows: int = 100, *, variances: tuple[float, float] = (100.0, 0.1)) -> PriorInEP:
-    """EP under two priors of these variances, kept as a factor or spread over the sites."""
+def prior_in_ep(rows: int = 100, *, variances: tuple[float, float] = (100.0, 0.1)) -> Shown:
+    """How far EP's means under two priors are apart if these are spread over sites, or kept."""
     data = authors_design(rows, seed=0)
     X, y = data.X[:, :3], 2.0 * data.y - 1.0
     priors = [Gaussian.isotropic(3, variance=each) for each in variances]
-    spread = [prior_spread_over_sites(each, X, y) for each in priors]
-    kept = [ep.fit(each, X, y).posterior for each in priors]
-    return PriorInEP(_apart(*spread), _apart(*kept))
+    return {
+        "spread": _apart(*(prior_spread_over_sites(each, X, y) for each in priors)),
+        "kept": _apart(*(ep.fit(each, X, y).posterior for each in priors)),
+    }
 
 
 def prior_spread_over_sites(
@@ -124,8 +82,7 @@ def prior_spread_over_sites(
     True
     """
     sites = [Natural.of(prior) for _ in y]
-    shift, precision = (len(y) * each for each in (sites[0].shift, sites[0].precision))
-    belief = Natural(shift, precision)
+    belief = Natural(len(y) * sites[0].shift, len(y) * sites[0].precision)
     for visit in range(sweeps * len(y)):
         i = visit % len(y)
         cavity = belief / sites[i]
@@ -141,95 +98,47 @@ def prior_spread_over_sites(
     return belief.gaussian()
 
 
-class Runaway(NamedTuple):
-    """Exponents of the precision's growth with n, its excess, and the weights that are left."""
-
-    growth_published: float
-    growth_correct: float
-    excess: float
-    weights_left: float
-
-    def __str__(self) -> str:
-        return (
-            f"From 100 to 400 impressions of the authors' design the precision grows like n to the "
-            f"power {self.growth_published:.2f}, where a correct one grows like n to the power "
-            f"{self.growth_correct:.2f}. At 400 it is {self.excess:.0f} times too high, and the "
-            f"weights have {_per_cent(self.weights_left)} of their length. The paper's gain in "
-            "clicks is measured against this baseline; the reproduction measures it against both."
-        )
-
-
-def runaway(rows: int = 400) -> Runaway:
-    """The published Laplace bandit's fit of all rows beside a quarter of them."""
+def runaway(rows: int = 400) -> Shown:
+    """The published Laplace bandit's precision: p of its growth nᵖ, and its excess."""
     data = authors_design(rows, seed=0)
     prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
-    quarter = slice(rows // 4)
-    fits = [
-        [fit(prior, data.X[part], data.y[part]).posterior for part in (quarter, slice(rows))]
+    (early, published), (before, correct) = (
+        [fit(prior, data.X[:some], data.y[:some]).posterior for some in (rows // 4, rows)]
         for fit in (laplace.fit_as_published, laplace.fit)
-    ]
-    (early, published), (before, correct) = fits
-    lengths = [float(np.linalg.norm(each.mean)) for each in (published, correct)]
-    return Runaway(
-        _growth(early, published),
-        _growth(before, correct),
-        float(np.trace(published.precision) / np.trace(correct.precision)),
-        lengths[0] / lengths[1],
     )
 
+    def precision_over(one: Gaussian, other: Gaussian) -> float:
+        return float(np.trace(one.precision) / np.trace(other.precision))
 
-def _growth(quarter: Gaussian, whole: Gaussian) -> float:
-    """p of a precision ∝ nᵖ."""
-    return math.log(np.trace(whole.precision) / np.trace(quarter.precision)) / math.log(4.0)
-
-
-class Widths(NamedTuple):
-    """The conditional width over the marginal one, for the weight least and most affected."""
-
-    smallest: float
-    largest: float
-
-    def __str__(self) -> str:
-        return (
-            "On 2,000 impressions of the simulated day of car adverts the conditional width is "
-            f"{_per_cent(self.smallest)} to {_per_cent(self.largest)} of the marginal one, "
-            "depending on the weight. Part of the width that Laplace seems to miss is this "
-            "difference."
-        )
+    return {
+        "growth_published": math.log(precision_over(published, early)) / math.log(4.0),
+        "growth_correct": math.log(precision_over(correct, before)) / math.log(4.0),
+        "excess": precision_over(published, correct),
+        "weights_left": float(np.linalg.norm(published.mean) / np.linalg.norm(correct.mean)),
+    }
 
 
-def widths(rows: int = 2_000) -> Widths:
-    """Laplace's two widths of every weight on the day of adverts."""
+def widths(rows: int = 2_000) -> Shown:
+    """Laplace's conditional width over the marginal one, the least and the most of any weight."""
     data = day(rows, seed=0)
     prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
     fitted = laplace.fit(prior, data.X, data.y).posterior
     ratio = 1.0 / np.sqrt(fitted.precision.diagonal()) / fitted.sd
-    return Widths(float(ratio.min()), float(ratio.max()))
+    return {"smallest": float(ratio.min()), "largest": float(ratio.max())}
 
 
-class Ties(NamedTuple):
-    """Clicks with ties to the lowest index, with ties at random, and expected of any policy."""
-
-    lowest: int
-    at_random: int
-    expected: float
-
-    def __str__(self) -> str:
-        return (
-            "On a log of 1,000 impressions, clicks first, whose features tell nothing, Thompson "
-            f"sampling has {self.lowest} clicks in 100 rounds with ties to the lowest index, and "
-            f"{self.at_random} with ties at random; {self.expected:.0f} are expected of any policy."
-        )
-
-
-def ties(rows: int = 1_000, rounds: int = 100) -> Ties:
-    """A log sorted by outcome, clicks first, whose features say nothing about them."""
+def ties(rows: int = 1_000, rounds: int = 100) -> Shown:
+    """Clicks on a log sorted by outcome, clicks first, whose features say nothing about them."""
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(rows), rng.integers(0, 2, rows)])
     y = (np.arange(rows) < 0.3 * rows).astype(float)
     learner = FabCost(Gaussian.isotropic(2, variance=PRIOR_VARIANCE))
     shown = replay(X, y, learner, policy=Thompson(), rng=rng, rounds=rounds)
-    return Ties(_lowest_index(X, y, rounds), int(shown.clicks[-1]), float(rounds * y.mean()))
+    return {
+        "lowest": _lowest_index(X, y, rounds),
+        "at_random": int(shown.clicks[-1]),
+        "expected": float(rounds * y.mean()),
+    }
 
 
 def _lowest_index(X: FloatArray, y: FloatArray, rounds: int) -> int:
@@ -245,21 +154,8 @@ def _lowest_index(X: FloatArray, y: FloatArray, rounds: int) -> int:
     return clicks
 
 
-class Newest(NamedTuple):
-    """How far the fit moves, in sds, when the newest outcome is turned round."""
-
-    published: float
-    correct: float
-
-    def __str__(self) -> str:
-        return (
-            "Turning the newest of 20 outcomes round moves the published fit by "
-            f"{self.published:.1f} sds and the correct one by {self.correct:.1f}."
-        )
-
-
-def newest(rows: int = 20) -> Newest:
-    """The newest outcome turned round, in the published fit and in the correct one."""
+def newest(rows: int = 20) -> Shown:
+    """How far the published and the correct fit move when the newest outcome is turned round."""
     data = simulate(rows, 3, rng=np.random.default_rng(2))
     turned = data.y.copy()
     turned[-1] = 1.0 - turned[-1]
@@ -268,7 +164,7 @@ def newest(rows: int = 20) -> Newest:
         _apart(fit(prior, data.X, turned).posterior, fit(prior, data.X, data.y).posterior)
         for fit in (laplace.fit_as_published, laplace.fit)
     )
-    return Newest(published, correct)
+    return {"published": published, "correct": correct}
 
 
 def _apart(one: Gaussian, other: Gaussian) -> float:

@@ -11,13 +11,13 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple, get_args
 
-from fabcost.paper.report.parts import Change, PaperClaim, Verdict
-from fabcost.paper.report.pictures import Picture
+from fabcost.paper.parts.part import Change, PaperClaim, Picture, Verdict
 from fabcost.paper.report.wording import duration, typeset
 
 _LARGEST_SVG = 600_000  # bytes; beyond it a PNG is the smaller one
+# Columns of the tables and their widths in per cent.
 _CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
-_CASES = "Every case behind these claims"
+ERRATUM = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
 _CHANGES = {"Subject": 16, "Here": 38, "Measured": 46}
 
 
@@ -31,17 +31,6 @@ class Section(NamedTuple):
     pictures: Sequence[Picture]
 
 
-class TextTable(NamedTuple):
-    """Rows of text under columns of a width in per cent; the first cell of each names the row.
-
-    The caption is for those who hear the page; a heading above is for those who see it.
-    """
-
-    caption: str
-    columns: Mapping[str, int]
-    rows: Sequence[Sequence[str]]
-
-
 @dataclass(frozen=True, eq=False)
 class ReproductionReport:
     """Everything on the page: how it was asked for, what is known of the run, what was found."""
@@ -52,7 +41,7 @@ class ReproductionReport:
     version: str
     settings: Mapping[str, str]
     sections: Sequence[Section]
-    errata: TextTable
+    errata: Sequence[Sequence[str]]
     changes: Sequence[Change]
 
     @property
@@ -63,7 +52,8 @@ class ReproductionReport:
 
 def render(report: ReproductionReport) -> str:
     """The page as text."""
-    changes = TextTable("Changes, and what they give in this run", _CHANGES, report.changes)
+    claims = "The paper’s claims beside what this run measured"
+    errata = "What is printed, what is right, and what it changes"
     return Template(_file("page.html")).substitute(
         style=_file("style.css").strip(),
         scale=escape(report.scale),
@@ -71,12 +61,15 @@ def render(report: ReproductionReport) -> str:
         command=escape(report.command),
         version=escape(report.version),
         tally=_tally(report.claims),
-        links="\n".join(map(_link, report.sections)),
-        settings="\n".join(_setting(*each) for each in report.settings.items()),
-        claims=_claims(report.sections),
+        links="\n".join(
+            f'<li><a href="#{escape(each.name)}">{escape(each.title)}</a></li>'
+            for each in report.sections
+        ),
+        settings=_list(report.settings.items()),
+        claims=_framed(claims, _CLAIMS, "\n".join(map(_claims_of, report.sections))),
         sections="\n".join(map(_section, report.sections)),
-        errata=_table(report.errata),
-        changes=_table(changes),
+        errata=_table(errata, ERRATUM, report.errata),
+        changes=_table("Changes, and what they give in this run", _CHANGES, report.changes),
     )
 
 
@@ -84,20 +77,12 @@ def _file(name: str) -> str:
     return (resources.files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _link(section: Section) -> str:
-    return f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>'
-
-
-def _setting(name: str, value: str) -> str:
-    return f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>"
-
-
 def _text(text: str) -> str:
     return escape(typeset(text))
 
 
-def _paragraph(text: str) -> str:
-    return f"<p>{_text(text)}</p>"
+def _list(entries: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in entries)
 
 
 def _tally(claims: Iterable[PaperClaim]) -> str:
@@ -108,11 +93,6 @@ def _tally(claims: Iterable[PaperClaim]) -> str:
 
 def _verdict(verdict: Verdict) -> str:
     return f'<span class="verdict {verdict.replace(" ", "-")}">{escape(verdict)}</span>'
-
-
-def _claims(sections: Iterable[Section]) -> str:
-    bodies = "\n".join(map(_claims_of, sections))
-    return _framed("The paper’s claims beside what this run measured", _CLAIMS, bodies)
 
 
 def _claims_of(section: Section) -> str:
@@ -128,11 +108,9 @@ def _claim(claim: PaperClaim) -> str:
     return _cells(f"{_text(claim.claim)}{where}", cells, _CLAIMS)
 
 
-def _table(table: TextTable) -> str:
-    rows = "\n".join(
-        _cells(_text(first), map(_text, rest), table.columns) for first, *rest in table.rows
-    )
-    return _framed(table.caption, table.columns, f"<tbody>\n{rows}\n</tbody>")
+def _table(caption: str, columns: Mapping[str, int], rows: Iterable[Sequence[str]]) -> str:
+    cells = "\n".join(_cells(_text(first), map(_text, rest), columns) for first, *rest in rows)
+    return _framed(caption, columns, f"<tbody>\n{cells}\n</tbody>")
 
 
 def _cells(first: str, rest: Iterable[str], columns: Iterable[str]) -> str:
@@ -146,6 +124,7 @@ def _cells(first: str, rest: Iterable[str], columns: Iterable[str]) -> str:
 
 
 def _framed(caption: str, columns: Mapping[str, int], bodies: str) -> str:
+    """A table; its caption is for those who hear the page, who do not see the heading above."""
     widths = "".join(f'<col style="width: {width}%">' for width in columns.values())
     cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     return (
@@ -157,28 +136,28 @@ def _framed(caption: str, columns: Mapping[str, int], bodies: str) -> str:
 
 def _section(section: Section) -> str:
     name, figures = escape(section.name), "\n".join(map(_figure, section.pictures))
-    cases = "\n".join(_cases(claim) for claim in section.claims if claim.details)
-    folded = f"<details open>\n<summary>{_CASES}</summary>\n{cases}\n</details>\n"
+    cases = "\n".join(
+        f"<h3>{_text(claim.claim)}</h3>\n<dl>\n{_list(claim.details)}\n</dl>"
+        for claim in section.claims
+        if claim.details
+    )
+    summary = "<summary>Every case behind these claims</summary>"
+    folded = f"<details open>\n{summary}\n{cases}\n</details>\n" if cases else ""
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">\n'
         f'<h2 id="{name}-title">{escape(section.title)}</h2>\n'
-        f"{_paragraph(section.introduction)}\n{figures}\n{folded if cases else ''}</section>"
+        f"<p>{_text(section.introduction)}</p>\n{figures}\n{folded}</section>"
     )
-
-
-def _cases(claim: PaperClaim) -> str:
-    cases = "\n".join(_setting(*each) for each in claim.details)
-    return f"<h3>{_text(claim.claim)}</h3>\n<dl>\n{cases}\n</dl>"
 
 
 def _figure(picture: Picture) -> str:
     """As an image of its own, so that the names inside one drawing cannot meet another's."""
-    lines, dots = ("svg+xml", picture.svg), ("png", picture.png)
-    form, data = lines if len(picture.svg) <= _LARGEST_SVG else dots
+    is_small = len(picture.svg) <= _LARGEST_SVG
+    form, data = ("svg+xml", picture.svg) if is_small else ("png", picture.png)
     source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
-    image = f'<img src="{source}" alt="{_text(picture.shows)}">'
+    image = f'<img src="{source}" alt="{_text(picture.plot.shows)}">'
     return (
-        f'<figure id="{escape(picture.name)}">\n'
+        f'<figure id="{escape(picture.plot.name)}">\n'
         f'<div class="picture" tabindex="0">{image}</div>\n'
-        f"<figcaption>{_text(picture.caption)}</figcaption>\n</figure>"
+        f"<figcaption>{_text(picture.plot.caption)}</figcaption>\n</figure>"
     )

@@ -21,14 +21,10 @@ def duration(seconds: float) -> str:
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     if seconds < 3569.5:
-        return _two_units(round(seconds), "min", "s")
-    return _two_units(round(seconds / 60), "h", "min")
-
-
-def _two_units(count: int, large: str, small: str) -> str:
-    whole, rest = divmod(count, 60)
-    shown = [f"{number} {unit}" for number, unit in ((whole, large), (rest, small)) if number]
-    return " ".join(shown)
+        units, numbers = ("min", "s"), divmod(round(seconds), 60)
+    else:
+        units, numbers = ("h", "min"), divmod(round(seconds / 60), 60)
+    return " ".join(f"{n} {unit}" for n, unit in zip(numbers, units, strict=True) if n)
 
 
 def typeset(text: str) -> str:

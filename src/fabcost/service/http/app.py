@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
-from starlette.types import Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service import dashboard, personalizer
-from fabcost.service.http.answer import Header, HttpAnswer, answer, headers_of, request_id
+from fabcost.service.http.auth import check_allowed, check_origin
+from fabcost.service.http.exchange import (
+    CLOSE,
+    RETRY_SOON,
+    HttpAnswer,
+    HttpRequest,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    answer,
+    headers_of,
+    request_id,
+)
 from fabcost.service.http.fastpath import FastPath
-from fabcost.service.http.mounts import Contract, Pages
 from fabcost.service.http.openapi import document
-from fabcost.service.http.operation import Endpoint
-from fabcost.service.http.problem import CLOSE, RETRY_SOON, RefusedError, problem
-from fabcost.service.http.request import Deadlines, HttpRequest
 from fabcost.service.http.routes import operations
 from fabcost.service.http.routes.server import State
-from fabcost.service.http.site import Site
-from fabcost.service.http.tree import Tree
+from fabcost.service.http.routing import Endpoint, Site, Templates
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 
@@ -30,50 +38,37 @@ _NOWHERE = "(none)"
 #: Answered however busy the server is.
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+_PAGES = "/dashboard"
+_TEXT = b"text/plain; charset=utf-8"
+_CONTRACT = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
 _SECONDS_FOR_A_CHUNK = 60.0
-
-
-def application(
-    service: Service, settings: Settings, log: FilteringBoundLogger, *, asks_for_keys: bool
-) -> Application:
-    """The ASGI application of a service.
-
-    Keys are read by ``site.access.reread_keys`` of the result, which whoever serves it must call.
-    """
-    declared = operations(settings)
-    written = msgspec.json.encode(document(declared))
-    site = Site(service, settings, log, asks_for_keys=asks_for_keys, document=written)
-    contract = personalizer.Personalizer(service, create_models=settings.create_personalizer_models)
-    return Application(
-        site,
-        [Endpoint(each, site) for each in declared],
-        Contract(contract, site),
-        Pages(dashboard.routes(), site),
-    )
+_LOOK_EVERY_SECONDS = 0.25
 
 
 class Application:
-    """The ASGI application.
+    """The ASGI application of a service: its own API, the Personalizer contract, the dashboard.
 
-    Parameters
-    ----------
-    site
-        What routes work with.
-    endpoints
-        The native API.
-    contract, pages
-        All other routes.
+    Keys are read by ``site.access.reread_keys``, which whoever serves it must call.
     """
 
     def __init__(
-        self, site: Site, endpoints: Iterable[Endpoint], contract: Contract, pages: Pages
+        self,
+        service: Service,
+        settings: Settings,
+        log: FilteringBoundLogger,
+        *,
+        asks_for_keys: bool,
     ) -> None:
+        declared, create = operations(settings), settings.create_personalizer_models
+        written = msgspec.json.encode(document(declared))
+        site = Site(service, settings, log, asks_for_keys=asks_for_keys, document=written)
+        endpoints = (Endpoint(each, site) for each in declared)
         self.site = site
-        self._tree = Tree((each.method, each.route, each) for each in endpoints)
-        self._contract = contract
-        self._pages = pages
+        self._endpoints = Templates((each.method, each.route, each) for each in endpoints)
+        self._contract = personalizer.Personalizer(service, create_models=create)
+        self._assets = dashboard.read_assets()
         self._deadlines = Deadlines()
-        self.fast_path = FastPath(site, self._tree)
+        self.fast_path = FastPath(site, self._endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -85,7 +80,7 @@ class Application:
         self.site.in_flight += 1
         try:
             route, answered = await self._answer(request, identity)
-            await _deliver(answered, headers_of(answered, identity), request, send)
+            await _deliver(answered, identity, request, send)
         finally:
             self.site.in_flight -= 1
         method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -98,44 +93,61 @@ class Application:
             return route, await self._deadlines.within(seconds, request, answering)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
             refused = self.site.refusal(error, identity, route)
-            if personalizer.parse(request.scope["path"]) is not None:
-                return route, self._contract.refused(refused)
-            return route, problem(refused, identity)
+            if personalizer.parse(request.scope["path"]) is None:
+                return route, refused.answer(identity)
+            told = personalizer.refused(refused.code, str(refused), refused.headers)
+            return route, HttpAnswer(told.status, told.body, headers=told.headers)
 
     def _find(self, request: HttpRequest) -> tuple[str, float, Awaitable[HttpAnswer]]:
         """Who answers: the name of the route, how long it may take, and the answer to come."""
-        path = request.scope["path"]
+        path, method = request.scope["path"], request.scope["method"]
         if path not in _ALWAYS:
             self.site.check_room()
-        found = self._tree.find(path)
-        if found is None:
-            return self._find_mounted(request, path)
-        method = request.scope["method"]
-        endpoint = found.values.get("GET" if method == "HEAD" else method)
-        if endpoint is None:
-            raise _wrong_method(method, found.values)
-        return endpoint.route, endpoint.seconds, endpoint.answer(request, found.parameters)
-
-    def _find_mounted(
-        self, request: HttpRequest, path: str
-    ) -> tuple[str, float, Awaitable[HttpAnswer]]:
-        if (found := personalizer.parse(path)) is not None:
-            contract, method = self._contract, request.scope["method"]
-            answering = contract.answer(request, found)
-            return contract.route(method, found), contract.seconds, answering
-        if path == "/" or path.startswith("/dashboard/"):
-            return self._pages.route, self._pages.seconds, self._pages.answer(request)
+        if (found := self._endpoints.find(path)) is not None:
+            endpoint = found.values.get("GET" if method == "HEAD" else method)
+            if endpoint is None:
+                raise _wrong_method(method, found.values)
+            return endpoint.route, endpoint.seconds, endpoint.answer(request, found.parameters)
+        seconds = self.site.settings.request_seconds
+        if (place := personalizer.parse(path)) is not None:
+            route = _CONTRACT.get(place.role(method), "/personalizer")
+            return route, seconds, self._by_contract(request, place)
+        if path == "/" or path.startswith(f"{_PAGES}/"):
+            return _PAGES, seconds, self._page(request)
         raise RefusedError(404, "not_found", "there is nothing at this path")
+
+    async def _by_contract(
+        self, request: HttpRequest, place: personalizer.ContractPath
+    ) -> HttpAnswer:
+        """What the Personalizer contract answers."""
+        method, access = request.scope["method"], self.site.access
+        principal = access.admit(request.headers)
+        if not access.asks_for_keys:
+            check_origin(request.headers)
+        check_allowed(principal, place.role(method), place.model)
+        body = await request.body(self.site.settings.body_bytes)
+        may_make = principal.may_make(place.model)
+        asked = personalizer.ContractRequest(method, place, request.headers, body, may_make)
+        told = await self._contract.answer(asked)
+        return HttpAnswer(told.status, told.body, headers=told.headers)
+
+    async def _page(self, request: HttpRequest) -> HttpAnswer:
+        """A file of the dashboard, open to all; 304 if the browser has it already."""
+        if request.scope["method"] not in {"GET", "HEAD"}:
+            return HttpAnswer(405, b"Method Not Allowed", _TEXT, ((b"allow", b"GET, HEAD"),))
+        path = request.scope["path"]
+        name = "index.html" if path == "/" else path.removeprefix(f"{_PAGES}/")
+        asset = self._assets.get(name)
+        if asset is None:
+            return HttpAnswer(404, f"the dashboard has no file {name!r}\n".encode(), _TEXT)
+        headers = ((b"etag", asset.tag), (b"cache-control", b"no-cache"))
+        if asset.tag in request.headers.get(b"if-none-match", b""):
+            return HttpAnswer(304, b"", headers=headers)
+        return HttpAnswer(200, asset.content, asset.media_type, headers)
 
 
 class Startup:
-    """An ASGI application that says how far loading is, until there is one to pass requests to.
-
-    Parameters
-    ----------
-    progress
-        How far loading is, in words.
-    """
+    """An ASGI application that says how far loading is, until there is one to pass requests to."""
 
     def __init__(self, progress: Callable[[], str]) -> None:
         self._progress = progress
@@ -154,21 +166,16 @@ class Startup:
             return
         request = HttpRequest(scope, receive)
         identity = request_id(request.headers.get(b"x-request-id"))
-        answered = self._answer(scope["path"], identity)
-        await _deliver(answered, headers_of(answered, identity), request, send)
-
-    def _answer(self, path: str, identity: bytes) -> HttpAnswer:
-        if path == "/healthz":
-            return answer(State("ok"))
         # Nobody reads the body of a request that is refused here.
         refused = RefusedError(503, "not_ready", self._progress(), RETRY_SOON, CLOSE)
-        return problem(refused, identity)
+        healthy = scope["path"] == "/healthz"
+        answered = answer(State("ok")) if healthy else refused.answer(identity)
+        await _deliver(answered, identity, request, send)
 
 
-async def _deliver(
-    answer: HttpAnswer, headers: list[Header], request: HttpRequest, send: Send
-) -> None:
+async def _deliver(answer: HttpAnswer, identity: bytes, request: HttpRequest, send: Send) -> None:
     body, is_head = answer.body, request.scope["method"] == "HEAD"
+    headers = headers_of(answer, identity)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": b"" if is_head else body})
@@ -195,7 +202,61 @@ async def _pass_on(chunks: AsyncGenerator[bytes], request: HttpRequest, send: Se
 
 
 def _wrong_method(method: str, allowed: Collection[str]) -> RefusedError:
-    names = sorted({*allowed, *({"HEAD"} if "GET" in allowed else ())})
-    listed = ", ".join(names)
+    listed = ", ".join(sorted({*allowed, *({"HEAD"} if "GET" in allowed else ())}))
     message = f"the method is {method} but must be one of {listed}"
     return RefusedError(405, "wrong_method", message, (b"allow", listed.encode()))
+
+
+class _Underway(NamedTuple):
+    until: float
+    seconds: float
+    request: HttpRequest
+
+    def refusal(self) -> RefusedError:
+        if self.request.waits_for_body:
+            message = f"the body did not come within {self.seconds:g} s"
+            return RefusedError(408, "too_slow", message, CLOSE)
+        message = f"no answer within {self.seconds:g} s; what was asked for may still be done"
+        return RefusedError(503, "timeout", message, RETRY_SOON)
+
+
+class Deadlines:
+    """Looks four times a second whose time is over.
+
+    A timer for each request would cost several times as much as everything else here.
+    """
+
+    def __init__(self) -> None:
+        self._underway: dict[asyncio.Task[object], _Underway] = {}
+        self._overdue: dict[asyncio.Task[object], RefusedError] = {}
+        self._looking: asyncio.TimerHandle | None = None
+
+    async def within(
+        self, seconds: float, request: HttpRequest, answering: Awaitable[HttpAnswer]
+    ) -> HttpAnswer:
+        """The answer, or an error if it takes longer."""
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        if task is None:
+            raise RuntimeError("requests are answered in tasks")
+        self._underway[task] = _Underway(loop.time() + seconds, seconds, request)
+        if self._looking is None:
+            self._looking = loop.call_later(_LOOK_EVERY_SECONDS, self._look, loop)
+        try:
+            return await answering
+        except asyncio.CancelledError:
+            if task not in self._overdue or task.uncancel() > 0:
+                raise
+            raise self._overdue[task] from None
+        finally:
+            del self._underway[task]
+            if self._overdue:
+                self._overdue.pop(task, None)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for task, each in self._underway.items():
+            if each.until < now and task not in self._overdue:
+                self._overdue[task] = each.refusal()
+                task.cancel()
+        again = bool(self._underway)
+        self._looking = loop.call_later(_LOOK_EVERY_SECONDS, self._look, loop) if again else None

@@ -5,18 +5,30 @@ Of a key only the id and a digest of the secret are kept.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
-from fabcost.service.http.problem import RefusedError
+from structlog.typing import FilteringBoundLogger
+
+from fabcost.service.http.exchange import Header, RefusedError
 from fabcost.service.store.rows import KeyRow
+from fabcost.wire.errors import ServiceError
 
 Role = Literal["decide", "feedback", "read", "admin"]
 ROLES: frozenset[Role] = frozenset(get_args(Role))
+_ASK: Header = (b"www-authenticate", b'Bearer realm="fabcost"')
+_SHOW = "show a key in force: Authorization: Bearer KEY, or X-Api-Key: KEY"
+_NO_KEY = (
+    "no API key is in force, so nobody is let in: make one with `fabcost keys add NAME --role "
+    "admin` where the server runs"
+)
+_REREAD_SECONDS = 2.0
 _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _OF_NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 
@@ -29,25 +41,11 @@ class Principal(NamedTuple):
     model: str | None
 
     def may(self, role: Role) -> bool:
-        """Whether the role is theirs; an admin has all.
-
-        Examples
-        --------
-        >>> ANYONE.may("decide"), Principal("k", frozenset({"read"}), None).may("decide")
-        (True, False)
-        """
+        """Whether the role is theirs; an admin has all."""
         return role in self.roles or "admin" in self.roles
 
     def may_make(self, model: str) -> bool:
-        """Whether they may make a model: an admin, or whom an admin gave a key of that model.
-
-        Examples
-        --------
-        >>> ANYONE.may_make("news"), Principal("k", frozenset({"decide"}), None).may_make("news")
-        (True, False)
-        >>> Principal("k", frozenset({"decide"}), "news").may_make("news")
-        True
-        """
+        """Whether they may make a model: an admin, or whom an admin gave a key of that model."""
         return self.may("admin") or self.model == model
 
 
@@ -56,13 +54,7 @@ ANYONE = Principal("", frozenset({"admin"}), None)
 
 
 def digest(secret: str) -> str:
-    """SHA-256 of a secret, which has 256 random bits and so needs no slow hash.
-
-    Examples
-    --------
-    >>> digest("abc")[:8]
-    'ba7816bf'
-    """
+    """SHA-256 of a secret, which has 256 random bits and so needs no slow hash."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -92,24 +84,14 @@ def new_key(
 
 
 class Keys:
-    """The keys in force, in memory.
-
-    Examples
-    --------
-    >>> row, text = new_key("shop", ["decide"], "news", now=0.0)
-    >>> keys = Keys([row])
-    >>> keys.find(text) == Principal(row.key_id, frozenset({"decide"}), "news")
-    True
-    >>> keys.find(text[:-1] + "?") is None, keys.find("fc_absent_x") is None
-    (True, True)
-    >>> len(keys)
-    1
-    """
+    """The keys in force, in memory."""
 
     def __init__(self, rows: Iterable[KeyRow]) -> None:
-        self._known = {
-            row.key_id: (row.digest, _principal(row)) for row in rows if row.revoked is None
-        }
+        self._known: dict[str, tuple[str, Principal | None]] = {}
+        for row in rows:
+            if row.revoked is None:
+                principal = Principal(row.key_id, frozenset(row.roles.split(",")), row.model)
+                self._known[row.key_id] = (row.digest, principal)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -123,45 +105,79 @@ class Keys:
         return principal if is_right and prefix == "fc" else None
 
 
-def _principal(row: KeyRow) -> Principal:
-    return Principal(row.key_id, frozenset(row.roles.split(",")), row.model)
-
-
 def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
-    """An error if the key does not have the role, or opens another model only.
-
-    Examples
-    --------
-    >>> check_allowed(Principal("k", frozenset({"read"}), "news"), "read", "news")
-    >>> check_allowed(Principal("k", frozenset({"read"}), "news"), "read", "shop")
-    Traceback (most recent call last):
-    fabcost.service.http.problem.RefusedError: this key opens one model, which is another
-    """
+    """An error if the key does not have the role, or opens another model only."""
     if not principal.may(role):
         raise RefusedError(403, "forbidden", f"this key does not have the role {role}")
     if principal.model is not None and principal.model != model:
         raise RefusedError(403, "forbidden", "this key opens one model, which is another")
 
 
-def is_loopback_host(host: bytes) -> bool:
-    """Whether a Host header names this machine.
+def check_origin(headers: Mapping[bytes, bytes]) -> None:
+    """An error if a page of another site asks.
 
-    Examples
-    --------
-    >>> is_loopback_host(b"localhost:8000"), is_loopback_host(b"evil.example:8000")
-    (True, False)
+    The contract takes JSON under any content type, so browsers send it without asking first.
     """
-    return _LOOPBACK.fullmatch(host) is not None
+    origin = headers.get(b"origin")
+    if origin is None:
+        return
+    site = origin.partition(b"://")[2]
+    if not site or site.lower() != headers.get(b"host", b"").lower():
+        raise RefusedError(403, "forbidden", "without keys pages of other sites are not served")
 
 
-def key_in(headers: Mapping[bytes, bytes]) -> str | None:
-    """The key that was sent, in whichever of the headers that may hold one.
+class Access:
+    """Lets in whoever shows a key in force; anyone on this machine if none are asked for.
 
-    Examples
-    --------
-    >>> key_in({b"authorization": b"Bearer fc_1_2"}), key_in({b"x-api-key": b"fc_1_2"})
-    ('fc_1_2', 'fc_1_2')
+    ``read`` gives all keys, and ``log`` is told when nobody is let in.
     """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[Iterable[KeyRow]]],
+        log: FilteringBoundLogger,
+        *,
+        asks_for_keys: bool,
+    ) -> None:
+        self.asks_for_keys = asks_for_keys
+        self._read = read
+        self._log = log
+        self._keys = Keys([])
+        self._has_read_keys = False
+
+    def admit(self, headers: Mapping[bytes, bytes]) -> Principal:
+        """Who asks, or an error.
+
+        Without keys the host must be a loopback by name: a web page elsewhere whose name was made
+        to point here (DNS rebinding) is kept out.
+        """
+        if not self.asks_for_keys:
+            if not _LOOPBACK.fullmatch(headers.get(b"host", b"")):
+                raise RefusedError(421, "wrong_host", "without keys only loopback hosts are served")
+            return ANYONE
+        text = _key_in(headers)
+        principal = None if text is None else self._keys.find(text)
+        if principal is None:
+            raise RefusedError(401, "not_authenticated", _SHOW if self._keys else _NO_KEY, _ASK)
+        return principal
+
+    async def reread_keys(self) -> None:
+        """Read the keys in force; those of before stay while the database is away."""
+        with contextlib.suppress(ServiceError):
+            before, self._keys = self._keys, Keys(await self._read())
+            if self.asks_for_keys and not self._keys and (before or not self._has_read_keys):
+                self._log.warning(_NO_KEY)
+            self._has_read_keys = True
+
+    async def keep_rereading_keys(self) -> None:
+        """Every two seconds, so that keys added or revoked elsewhere count here."""
+        while True:
+            await self.reread_keys()
+            await asyncio.sleep(_REREAD_SECONDS)
+
+
+def _key_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """The key that was sent, in whichever of the headers that may hold one."""
     scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() == b"bearer":
         return token.strip().decode("latin-1")

@@ -16,53 +16,48 @@ from collections.abc import Callable
 from functools import cache, partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
-from fabcost.service.http.answer import JSON_HEADERS, Header, encode, request_id
-from fabcost.service.http.operation import Endpoint
-from fabcost.service.http.problem import CLOSE, problem_body
+from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode, request_id
 from fabcost.service.http.protocol import GuardedProtocol
-from fabcost.service.http.site import Site
-from fabcost.service.http.tree import Tree
+from fabcost.service.http.routing import Endpoint, Site, Templates
 
 _MOST_HELD = 65_536
 _HELD_SECONDS = 1.0
 
-#: An endpoint, and the parameters in the path.
-Place = tuple[Endpoint, dict[str, str]]
 #: Sends a head, as it goes over the wire but for its end, and a body; and may end the connection.
 SendWhole = Callable[[bytes, bytes, bool], None]
+#: Begins to answer, given headers and body.
+Begin = Callable[[list[Header], bytes, SendWhole], None]
 
 
 class FastPath:
-    """Answers by endpoints that can begin without waiting.
+    """Answers by endpoints that can begin without waiting."""
 
-    Parameters
-    ----------
-    site
-        What routes work with.
-    tree
-        The native API, by method and path.
-    """
-
-    def __init__(self, site: Site, tree: Tree[Endpoint]) -> None:
+    def __init__(self, site: Site, endpoints: Templates[Endpoint]) -> None:
         self._site = site
-        self._tree = tree
+        self._endpoints = endpoints
 
-    def find(self, method: bytes, url: bytes) -> Place | None:
-        """Where such requests are answered, if they are answered here."""
+    def find(self, method: bytes, url: bytes) -> Begin | None:
+        """What answers such requests, if they are answered here."""
         if method != b"POST" or b"%" in url or b"?" in url or not url.isascii():
             return None
-        found = self._tree.find(url.decode())
+        found = self._endpoints.find(url.decode())
         endpoint = None if found is None else found.values.get("POST")
         if found is None or endpoint is None or not endpoint.can_begin:
             return None
-        return endpoint, found.parameters
+        return partial(self._begin, endpoint, found.parameters)
 
-    def begin(self, place: Place, headers: list[Header], content: bytes, send: SendWhole) -> None:
+    def _begin(
+        self,
+        endpoint: Endpoint,
+        parameters: dict[str, str],
+        headers: list[Header],
+        content: bytes,
+        send: SendWhole,
+    ) -> None:
         """Begin to answer; what is refused is answered at once."""
         started, site = perf_counter(), self._site
-        endpoint, parameters = place
         named = dict(headers)
         identity = request_id(named.get(b"x-request-id"))
         finish = partial(self._finish, endpoint.route, identity, started, send)
@@ -78,12 +73,12 @@ class FastPath:
     ) -> None:
         site = self._site
         site.in_flight -= 1
-        headers: tuple[Header, ...] = ()
+        status, headers = 200, tuple[Header, ...]()
         if isinstance(result, Exception):
-            error = site.refusal(result, identity, route)
-            body, status, headers = problem_body(error, identity), error.status, error.headers
+            refused = site.refusal(result, identity, route)
+            status, headers, body = refused.status, refused.headers, refused.body(identity)
         else:
-            body, status = encode(result), 200
+            body = encode(result)
         send(_head(status, identity, len(body), headers), body, CLOSE in headers)
         site.told(identity, "POST", route, status, perf_counter() - started)
 
@@ -107,29 +102,16 @@ def _beginning(status: int) -> bytes:
     return line + b"".join(b"%b: %b\r\n" % header for header in JSON_HEADERS)
 
 
-class HasFastPath(Protocol):
-    """An application; it has no fast path while it loads."""
-
-    @property
-    def fast_path(self) -> FastPath | None:
-        """The fast path, if it is there."""
-        ...
-
-
 class FastProtocol(GuardedProtocol):
-    """Takes each request that is small and all there soon to the fast path."""
+    """Takes each request that is small and all there soon to the fast path.
 
-    application: HasFastPath
+    ``fast_path`` gives it, but for when the application still loads.
+    """
 
-    @classmethod
-    def over(cls, application: HasFastPath, *, seconds_for_a_head: float) -> type[FastProtocol]:
-        """The protocol for an application."""
-        given = {"application": application, "seconds_for_a_head": seconds_for_a_head}
-        return type(cls.__name__, (cls,), given)
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._begin: Callable[[list[Header], bytes, SendWhole], None] | None = None
+    def __init__(self, *, fast_path: Callable[[], FastPath | None], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._fast_path = fast_path
+        self._begin: Begin | None = None
         self._held: list[bytes] | None = None
         self._holding: asyncio.TimerHandle | None = None
 
@@ -185,19 +167,17 @@ class FastProtocol(GuardedProtocol):
             super().on_message_complete()
             return
         content = self._released()
-        exchange = _Exchange(keep_alive=self.parser.should_keep_alive())
-        self.cycle = exchange  # type: ignore[assignment]
-        send = partial(self._send, exchange)
+        cycle = _FastCycle(keep_alive=self.parser.should_keep_alive())
+        self.cycle = cycle  # type: ignore[assignment]
+        send = partial(self._send, cycle)
         self.loop.call_soon(self._begin, self.headers, content, send)
 
     def _may_be_fast(self) -> bool:
-        fast, parser = self.application.fast_path, self.parser
-        place = None if fast is None else fast.find(parser.get_method(), self.url)
-        if fast is None or place is None:
-            return False
-        self._begin = partial(fast.begin, place)
+        fast, parser = self._fast_path(), self.parser
+        self._begin = None if fast is None else fast.find(parser.get_method(), self.url)
         return (
-            getattr(self.cycle, "response_complete", True)
+            self._begin is not None
+            and getattr(self.cycle, "response_complete", True)
             and parser.get_http_version() == "1.1"
             and not self.expect_100_continue
         )
@@ -223,13 +203,13 @@ class FastProtocol(GuardedProtocol):
         if content:
             super().on_body(content)
 
-    def _send(self, exchange: _Exchange, head: bytes, body: bytes, close: bool) -> None:
+    def _send(self, cycle: _FastCycle, head: bytes, body: bytes, close: bool) -> None:
         """Do what uvicorn does with an answer in two messages, without looking at each header."""
-        exchange.response_started = exchange.response_complete = True
-        if exchange.disconnected or self.transport.is_closing():
+        cycle.response_started = cycle.response_complete = True
+        if cycle.disconnected or self.transport.is_closing():
             return
         more = [b"\r\n%b: %b" % header for header in self.server_state.default_headers]
-        ends = close or not exchange.keep_alive
+        ends = close or not cycle.keep_alive
         if ends:
             more.append(b"\r\nconnection: close")
         self.transport.write(b"".join((head, *more, b"\r\n\r\n", body)))
@@ -238,7 +218,7 @@ class FastProtocol(GuardedProtocol):
         self.on_response_complete()
 
 
-class _Exchange:
+class _FastCycle:
     """One request on the fast path; to uvicorn it is a cycle as any other."""
 
     __slots__ = ("disconnected", "keep_alive", "response_complete", "response_started")

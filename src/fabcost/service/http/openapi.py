@@ -11,8 +11,8 @@ import msgspec
 
 import fabcost
 from fabcost.service.http.auth import Role
-from fabcost.service.http.operation import Bytes, NoQuery, Operation
-from fabcost.service.http.problem import ErrorAnswer
+from fabcost.service.http.exchange import ErrorAnswer
+from fabcost.service.http.routing import Bytes, NoQuery, Operation
 from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.wire.messages import LONGEST_ID, ModelName
 
@@ -38,19 +38,14 @@ _ROLES: dict[Role, str] = {
     "read": "look at everything",
     "admin": "everything",
 }
+_SECURITY = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+}
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
-    """An OpenAPI 3.1 document.
-
-    Examples
-    --------
-    >>> async def greet(call):
-    ...     '''Say hello.'''
-    >>> made = document([Operation("GET", "/hello/{name}", greet, None, dict[str, str])])
-    >>> made["paths"]["/hello/{name}"]["get"]["summary"]
-    'Say hello.'
-    """
+    """An OpenAPI 3.1 document."""
     types = _types(operations)
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
@@ -58,11 +53,17 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     for operation in operations:
         path = paths.setdefault(_PARAMETER.sub(r"{\1}", operation.path), {})
         path[operation.method.lower()] = _operation(operation, schema_of)
+    roles = "; ".join(f"`{role}`: {meaning}" for role, meaning in _ROLES.items())
     return {
         "openapi": "3.1.0",
-        "info": _information(),
+        "info": {
+            "title": "fabcost",
+            "version": fabcost.__version__,
+            "description": f"Decisions that learn from clicks, durably. Roles of keys: {roles}.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
         "paths": paths,
-        "components": {"schemas": components, "securitySchemes": _security_schemes()},
+        "components": {"schemas": components, "securitySchemes": _SECURITY},
     }
 
 
@@ -70,23 +71,6 @@ def _types(operations: Sequence[Operation]) -> list[Any]:
     bodies = [each for operation in operations for each in (operation.body, operation.answer)]
     plain = [each for each in bodies if each is not None and not isinstance(each, Bytes)]
     return [ErrorAnswer, ModelName, *plain]
-
-
-def _information() -> dict[str, Any]:
-    roles = "; ".join(f"`{role}`: {meaning}" for role, meaning in _ROLES.items())
-    return {
-        "title": "fabcost",
-        "version": fabcost.__version__,
-        "description": "Decisions that learn from clicks, durably. Roles of keys: " + roles + ".",
-        "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
-    }
-
-
-def _security_schemes() -> dict[str, Any]:
-    return {
-        "bearer": {"type": "http", "scheme": "bearer"},
-        "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
-    }
 
 
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:

@@ -29,10 +29,9 @@ class GuardedProtocol(HttpToolsProtocol):
     protocol are answered as if they did not ask for that.
     """
 
-    seconds_for_a_head = 10.0
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
+    def __init__(self, *, seconds_for_a_head: float, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self._seconds_for_a_head = seconds_for_a_head
         self._unread = b""
         self._owes_an_end = False
         self._stalled: asyncio.TimerHandle | None = None
@@ -210,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stalled = None
 
     def _wait(self) -> None:
-        self._waiting = self.loop.call_later(self.seconds_for_a_head, self.transport.close)
+        self._waiting = self.loop.call_later(self._seconds_for_a_head, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:

@@ -1,4 +1,7 @@
-"""The learner of one model: a fold over its log, with large refreshes in the background."""
+"""The learner of one model: a fold over its log, with large refreshes in the background.
+
+It is written down now and then, so that a start after a kill learns little again.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.service.learning.snapshot import Saving
 from fabcost.service.store.record import Impression
+from fabcost.service.store.store import Store
 from fabcost.tilted import tilted
 
 #: A refresh over more than this many multiplications is done in the background.
@@ -28,6 +31,10 @@ INLINE = 4_000_000
 _NICENESS = 10
 #: Impressions between two looks at whether a snapshot is due or the server stops.
 _AT_ONCE = 256
+#: A snapshot is due after so many impressions, or this share of the log if that is more …
+_IMPRESSIONS, _SHARE = 1000, 0.25
+#: … or when learning since the last one took so long, or so many times as long as saving it.
+SECONDS, _TIMES_SAVING = 5.0, 20.0
 
 
 class Learnt(NamedTuple):
@@ -59,6 +66,59 @@ class Published:
         return content.hexdigest()
 
 
+class Saving:
+    """Packs a learner when it is due, and keeps that until it is written.
+
+    Whoever has the learner calls `learnt` and `pack`; another thread may `write`.  ``pack`` makes
+    the bytes from which a learner goes on; ``lsn`` is that of the last snapshot that can be read,
+    then of the last that was packed.
+    """
+
+    def __init__(self, pack: Callable[[FabCost], bytes], lsn: int) -> None:
+        self._pack = pack
+        self.lsn = lsn
+        self._seconds = 0.0
+        self._longest = SECONDS
+        self._lock = threading.Lock()
+        # The lsn and the bytes of what is to be written.
+        self._waiting: tuple[int, bytes] | None = None
+
+    def learnt(self, learner: FabCost, lsn: int, *, seconds: float) -> None:
+        """Say that the learner has impressions up to ``lsn``; the last ones took ``seconds``."""
+        self._seconds += seconds
+        many = lsn - self.lsn >= max(_IMPRESSIONS, int(_SHARE * self.lsn))
+        if many or self._seconds >= self._longest:
+            self.pack(learner, lsn)
+
+    def pack(self, learner: FabCost, lsn: int) -> None:
+        """Pack the learner now, unless that was done."""
+        if lsn == self.lsn:
+            return
+        started = time.monotonic()
+        packed = (lsn, self._pack(learner))
+        with self._lock:
+            self._waiting = packed
+        self.lsn, self._seconds = lsn, 0.0
+        self._longest = SECONDS
+        self._cost(time.monotonic() - started)
+
+    def write(self, store: Store, model: str) -> None:
+        """Write what is waiting, in a transaction of its own."""
+        packed = self._waiting
+        if packed is None:
+            return
+        started = time.monotonic()
+        with store.transaction():
+            store.put_snapshot(model, packed[0], time.time(), packed[1])
+        self._cost(time.monotonic() - started)
+        with self._lock:
+            if self._waiting is packed:
+                self._waiting = None
+
+    def _cost(self, seconds: float) -> None:
+        self._longest = max(self._longest, _TIMES_SAVING * seconds)
+
+
 class Learning:
     """One thread applies impressions; decisions read what is `published`.
 
@@ -67,24 +127,11 @@ class Learning:
     when the refresh is done, the impressions since are applied to its result.  So the outcome
     does not depend on how long it took.
 
-    Between two refreshes, and after every few hundred impressions, the learner may be packed for a
-    snapshot, also in the background: it is in a state of the fold over the log whenever it does
-    not learn.
-
-    Parameters
-    ----------
-    learner
-        After the impressions of the log up to ``lsn``.
-    lsn
-        The number of the last of them.
-    prior_variance
-        Of the weights of columns that come later.
-    inline
-        Refreshes of at most so many multiplications are not put into the background.
-    refreshed
-        Told the seconds of each refresh.
-    saving
-        Packs the learner when a snapshot is due; without it none ever is.
+    Between two refreshes, and after every few hundred impressions, ``saving`` may pack the learner
+    for a snapshot, also in the background: it is in a state of the fold over the log whenever it
+    does not learn.  The ``learner`` has the impressions of the log up to ``lsn``; ``refreshed`` is
+    told the seconds of each refresh, of which those of at most ``inline`` multiplications are not
+    put into the background.
     """
 
     def __init__(

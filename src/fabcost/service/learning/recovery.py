@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.service.learning.learner import Learning, Learnt, dense
-from fabcost.service.learning.snapshot import Saving
+from fabcost.service.learning.learner import Learning, Learnt, Saving, dense
 from fabcost.service.store.record import impression
 from fabcost.service.store.store import Store
 from fabcost.storage import archive
@@ -34,22 +32,7 @@ class StoppedLoadingError(Exception):
 
 
 class Progress:
-    """Told by the thread that loads, read and stopped by others.
-
-    Examples
-    --------
-    >>> progress = Progress()
-    >>> print(progress)
-    loading
-    >>> progress.begin(models=3)
-    >>> progress.replay(after=1000, to=26000)
-    >>> progress.learnt(3048)
-    >>> print(progress)
-    loading, 0 of 3 models, 2,048 of 25,000 impressions of the next
-    >>> progress.loaded()
-    >>> print(progress)
-    loading, 1 of 3 models
-    """
+    """Told by the thread that loads, read and stopped by others."""
 
     def __init__(self) -> None:
         self._text = "loading"
@@ -88,40 +71,24 @@ class Progress:
         self._text = f"loading, {self._done} of {self._models} models{more}"
 
 
+@dataclass(eq=False)
 class Recovery:
     """The learner of one model after the impressions of its log up to some number.
 
-    Parameters
-    ----------
-    store
-        Has the log, the snapshots, and the learner that an imported model started from.
-    model, settings
-        Name and settings.
-    width
-        Columns of the schema when the model was made.
-    complain
-        Told of a snapshot that cannot be read.
-    refreshed
-        Told the seconds of each refresh.
+    The ``store`` has the log, the snapshots, and the learner that an imported model started from;
+    the schema had ``width`` columns when the model was made.  ``complain`` is told of a snapshot
+    that cannot be read, ``refreshed`` the seconds of each refresh.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        model: str,
-        settings: ModelSettings,
-        *,
-        width: int,
-        complain: Callable[[str], object] = str,
-        refreshed: Callable[[float], object] = float,
-    ) -> None:
-        self._store = store
-        self.model = model
-        self._settings = settings
-        self._width = width
-        self._complain = complain
-        self._refreshed = refreshed
-        self._base = store.model_base(model)
+    store: Store
+    model: str
+    settings: ModelSettings
+    width: int
+    complain: Callable[[str], object] = str
+    refreshed: Callable[[float], object] = float
+
+    def __post_init__(self) -> None:
+        self._base = self.store.model_base(self.model)
 
     def learning(self, head: int, progress: Progress) -> Learning:
         """As after the log: long refreshes go on in the background, as they did before.
@@ -138,16 +105,16 @@ class Recovery:
                 learning.wait()
             if learning.failure is not None:
                 raise learning.failure
-            saving.write(self._store, self.model)
+            saving.write(self.store, self.model)
             progress.learnt(learning.lsn)
         if saving.lsn > newest and learning.learner is not None:
             saving.pack(learning.learner, learning.lsn)
-            saving.write(self._store, self.model)
+            saving.write(self.store, self.model)
         return learning
 
     def provisional(self, head: int, failure: Exception) -> Learning:
         """From the prior, where the log cannot be learnt; nothing of it is ever written."""
-        learner = FabCost(self._prior(), refresh=Refresh.never(), moments=self._settings.moments)
+        learner = FabCost(self._prior(), refresh=Refresh.never(), moments=self.settings.moments)
         learning = self._begun(learner, head, None)
         learning.failure = failure
         return learning
@@ -156,24 +123,24 @@ class Recovery:
         return Learning(
             learner,
             lsn,
-            prior_variance=self._settings.prior_variance,
-            refreshed=self._refreshed,
+            prior_variance=self.settings.prior_variance,
+            refreshed=self.refreshed,
             saving=saving,
         )
 
     def newest(self, head: int) -> tuple[FabCost, int]:
         """The learner of the newest snapshot that can be read, or the first; and its lsn."""
-        for lsn in self._store.snapshot_numbers(self.model):
+        for lsn in self.store.snapshot_numbers(self.model):
             if lsn <= head:
                 try:
-                    return self._restored(self._store.snapshot(self.model, lsn)), lsn
+                    return self._restored(self.store.snapshot(self.model, lsn)), lsn
                 except (ValueError, KeyError) as error:
-                    self._complain(f"snapshot {lsn} of model {self.model!r} is left out: {error}")
+                    self.complain(f"snapshot {lsn} of model {self.model!r} is left out: {error}")
         return self.first(), 0
 
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
-        rows = self._store.log(self.model, after=after, to=to)
+        rows = self.store.log(self.model, after=after, to=to)
         log = (Learnt(impression(row.features), row.label) for row in rows)
         while chunk := list(islice(log, _AT_ONCE)):
             yield chunk
@@ -192,18 +159,22 @@ class Recovery:
             return learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
         return FabCost(
             self._prior(),
-            refresh=self._settings.refresh.schedule(),
-            moments=self._settings.moments,
-            window=self._settings.window,
+            refresh=self.settings.refresh.schedule(),
+            moments=self.settings.moments,
+            window=self.settings.window,
         )
 
     def _prior(self) -> Gaussian:
-        return Gaussian.isotropic(self._width, variance=self._settings.prior_variance)
+        return Gaussian.isotropic(self.width, variance=self.settings.prior_variance)
 
     def _restored(self, content: bytes) -> FabCost:
         kind = FORMAT if self._base is None else learner_file.LEARNER
         settings, arrays = archive.unpack(kind, content, "the snapshot")
-        _check_arithmetic(settings)
+        if settings.get("arithmetic", 0) != kernels.ARITHMETIC:
+            raise ValueError(
+                f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
+                f"{kernels.ARITHMETIC}: the log is learnt again"
+            )
         if self._base is not None:
             return FabCost.restored(settings, arrays)
         kept, seen = arrays["site_precision"].size, settings["seen"]
@@ -245,13 +216,3 @@ class Keeper:
             impressions = list(chain.from_iterable(self.recovery.chunks(self.head, head)))
             self.head = head
             self.learning.apply(impressions)
-
-
-def _check_arithmetic(settings: dict[str, Any]) -> None:
-    """A ValueError for what another version computed: it has not the bits that the log has now."""
-    found = settings.get("arithmetic", 0)
-    if found != kernels.ARITHMETIC:
-        raise ValueError(
-            f"its arithmetic is {found} but this version's is {kernels.ARITHMETIC}: "
-            "the log is learnt again"
-        )

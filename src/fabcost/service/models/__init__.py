@@ -1,7 +1,7 @@
 """Models in memory, and all that callers can do with them: the event loop's side.
 
-`registry` has them by name; `decisions`, `views` and `transfers` are the other parts of a
+`registry` changes them; `decisions`, `views` and `transfers` are the other parts of a
 `fabcost.service.service.Service`, which alone imports them.  A decision reads from
-`decisions.Decider.begin_to_decide` to `model.Model.decide`, its `candidates` and its `choice`;
-what it decided goes to the writer.  `load` is where a start makes them.
+`decisions.Decider.begin_to_decide` to `model.Model.decide` and its `candidates`; what it decided
+goes to the writer.  `load` is where a start makes them.
 """

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from fabcost.features.feature import Term
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
-from fabcost.features.reader import Reader, ReadItems
+from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.service.models.catalogue import Catalogue, Selected
-from fabcost.service.models.memory import Key, Memory
+from fabcost.service.models.catalogue import Catalogue, Memory, MemoryKey, Selected
 from fabcost.service.store.record import Impression, encoded
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest, Record
@@ -40,9 +39,9 @@ class Scene(NamedTuple):
     rows: FoldedRows
     context: Raw
     candidates: Raw
-    items: Mapping[str, Record] | None
-    key: Key | None
     memory: Memory
+    items: Mapping[str, Record] | None = None
+    key: MemoryKey | None = None
     listed: str | None = None
 
     def at(self, place: int) -> WrittenItem:
@@ -53,26 +52,20 @@ class Scene(NamedTuple):
         found: WrittenItem | None = self.memory.get(key)
         if found is None:
             found = self._written(place)
-            size = len(found.row) + (0 if found.features is None else len(found.features))
-            self.memory.put(key, found, size)
+            self.memory.put(key, found, len(found.row) + len(found.features or b""))
         return found
 
     def _written(self, place: int) -> WrittenItem:
         row = encoded(Impression.of(self.rows.row(place)))
         return WrittenItem(row, None if self.items is None else _raw(self.items[self.names[place]]))
 
-    @property
-    def size(self) -> int:
-        """Bytes of its own, without the candidates."""
-        return self.rows.own_bytes + len(self.context)
 
-
+@dataclass(frozen=True, eq=False)
 class Scenes:
     """Reads requests by a schema, which may grow, and a catalogue."""
 
-    def __init__(self, schema: Schema, catalogue: Catalogue) -> None:
-        self._schema = schema
-        self._catalogue = catalogue
+    schema: Schema
+    catalogue: Catalogue
 
     def of(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         """The scene of a request, and the places that are excluded; errors change nothing."""
@@ -81,82 +74,62 @@ class Scenes:
             raise InvalidRequestError("give only one of candidates, items and filter")
         try:
             if request.candidates is not None:
-                return self._inline(request)
+                return self._inline(request, request.candidates)
             return self._of_catalogue(request)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
 
-    def _inline(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
-        reader = self._schema.reader()
+    def _inline(
+        self, request: DecisionRequest, candidates: Mapping[str, Record]
+    ) -> tuple[Scene, list[int]]:
+        reader = self.schema.reader()
         terms = reader.read(request.context, "context")
-        read = ReadItems.by(reader, request.candidates or {})
+        read = ReadItems.by(reader, candidates)
         excluded = _excluded(read.names, request.exclude)
-        self._schema.grow_to(reader)
-        items = self._schema.place_items(reader, read)
-        names, context = _raw(items.names), _raw(request.context)
-        return self._scene(terms, items, names, context, None, None), excluded
+        self.schema.grow_to(reader)
+        rows = self.schema.drawn(terms, self.schema.place_items(reader, read))
+        context, names = _raw(request.context), _raw(read.names)
+        return Scene(read.names, rows, context, names, self.catalogue.memory), excluded
 
     def _of_catalogue(self, request: DecisionRequest) -> tuple[Scene, list[int]]:
         # The catalogue before the reader: encoding it may grow the schema.
         if request.items is not None:
-            items = self._catalogue.named(request.items)
-            excluded = _excluded(items.names, request.exclude)  # type: ignore[arg-type]
-            context = _raw(request.context)
-            return self._read(request, items, _raw(items.names), context, None), excluded
-        selected = self._catalogue.selected(request.filter)
+            items = self.catalogue.named(request.items)
+            excluded = _excluded(request.items, request.exclude)
+            return self._read(request.context, items, _raw(items.names)), excluded
+        selected = self.catalogue.selected(request.filter)
         excluded = _excluded(selected.items.names, request.exclude)  # type: ignore[arg-type]
-        return self._remembered(request, selected), excluded
+        return self._remembered(request.context, selected), excluded
 
-    def _remembered(self, request: DecisionRequest, selected: Selected) -> Scene:
-        context, memory = _encoder.encode(request.context), self._catalogue.memory
-        key = self._key(selected, context)
+    def _remembered(self, context: Record, selected: Selected) -> Scene:
+        written, memory = _encoder.encode(context), self.catalogue.memory
+        key = self._key(selected, written)
         scene: Scene | None = memory.get(key)
         if scene is None:
-            scene = self._read(request, selected.items, selected.names, Raw(context), key)
+            scene = self._read(context, selected.items, selected.names)
             # Reading it may have grown the schema.
-            key = self._key(selected, context)
+            key = self._key(selected, written)
             scene = scene._replace(key=key, listed=selected.listed)
-            memory.put(key, scene, scene.size)
+            memory.put(key, scene, scene.rows.own_bytes + len(written))
         # Asked for last, the candidates stay longer than the scenes that hold them.
         if selected.key is not None and memory.get(selected.key) is None:
             memory.drop(key)
         return scene
 
-    def _key(self, selected: Selected, context: bytes) -> Key:
-        return (self._catalogue.owner, selected.number, self._schema.width, context)
+    def _key(self, selected: Selected, context: bytes) -> MemoryKey:
+        return (self.catalogue.owner, selected.number, self.schema.width, context)
 
-    def _read(
-        self,
-        request: DecisionRequest,
-        items: EncodedItems,
-        names: Raw,
-        context: Raw,
-        key: Key | None,
-    ) -> Scene:
-        reader: Reader = self._schema.reader()
-        terms = reader.read(request.context, "context")
-        self._schema.grow_to(reader)
-        return self._scene(terms, items, names, context, self._catalogue.items, key)
-
-    def _scene(
-        self,
-        terms: list[Term],
-        items: EncodedItems,
-        names: Raw,
-        context: Raw,
-        features: Mapping[str, Record] | None,
-        key: Key | None,
-    ) -> Scene:
+    def _read(self, context: Record, items: EncodedItems, names: Raw) -> Scene:
+        rows, catalogue = self.schema.folded(context, items), self.catalogue
         ids: tuple[str, ...] = items.names  # type: ignore[assignment]
-        rows = self._schema.drawn(terms, items)
-        return Scene(ids, rows, context, names, features, key, self._catalogue.memory)
+        return Scene(ids, rows, _raw(context), names, catalogue.memory, catalogue.items)
 
 
 def _raw(value: Any) -> Raw:
     return Raw(_encoder.encode(value))
 
 
-def _excluded(names: tuple[str, ...], exclude: Sequence[str]) -> list[int]:
+def _excluded(names: Sequence[str], exclude: Sequence[str]) -> list[int]:
     if not exclude:
         return []
     unwanted = set(exclude)

@@ -1,46 +1,85 @@
 """The items of a model, encoded once, and found by id or by their features.
 
-Records of decisions among many items say which of a version of the catalogue they were: naming
-each in every record would be much.
+What they are found to be is remembered for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from itertools import compress, count
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 from msgspec import Raw
 
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
-from fabcost.service.models.memory import Key, Memory, new_owner
-from fabcost.service.store.record import MANY, encoded, pack, record, unpack
-from fabcost.service.store.rows import StoredDecision
-from fabcost.service.store.store import Store
+from fabcost.service.settings import CACHE_BYTES
+from fabcost.service.store.record import listing
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import Between, Filter, ItemsAnswer, Record, Scalar
 
+#: The owner of what is remembered, and what tells it from the owner's others.
+MemoryKey = tuple[Any, ...]
+
+#: Of what is remembered, beside the value: its key, its place, and what holds it.
+_ENTRY_BYTES = 500
 _BYTES_OF_A_PLACE = 8
-_ALL = "all"
-_MARK = '"listed":'
+
+_owners = count(1)
+
+
+class Memory:
+    """Values by key, ``most`` bytes of them; those not asked for the longest are dropped first."""
+
+    def __init__(self, most: int = CACHE_BYTES) -> None:
+        self.most = most
+        self.held = 0
+        self._entries: dict[MemoryKey, tuple[Any, int]] = {}
+
+    def get(self, key: MemoryKey) -> Any:
+        """The value, or None if it is not known, or no longer."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        self._entries[key] = entry
+        return entry[0]
+
+    def put(self, key: MemoryKey, value: Any, size: int) -> None:
+        """Remember a value of so many bytes, unless it is larger than all that may be."""
+        self.drop(key)
+        size += _ENTRY_BYTES
+        while self._entries and self.held + size > self.most:
+            self.drop(next(iter(self._entries)))
+        if size <= self.most:
+            self._entries[key] = (value, size)
+            self.held += size
+
+    def drop(self, key: MemoryKey) -> None:
+        """Forget a value, if it is known."""
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self.held -= entry[1]
+
+    def forget(self, owner: int) -> None:
+        """All values of an owner."""
+        for key in [key for key in self._entries if key[0] == owner]:
+            self.drop(key)
 
 
 class Selected(NamedTuple):
     """Items to choose from, their ids as JSON, a number of their own, and where they are kept.
 
-    ``listed`` stands for the ids if they are many.  Those of the whole catalogue stay as long as
-    it does, and have no key.
+    ``listed`` stands for the ids if they are many: naming each in every record of a decision would
+    be much.  Those of the whole catalogue stay as long as it does, and have no key.
     """
 
     items: EncodedItems
     names: Raw
     listed: str | None
     number: int
-    key: Key | None
+    key: MemoryKey | None
 
     @property
     def size(self) -> int:
@@ -52,19 +91,7 @@ class Selected(NamedTuple):
 class Catalogue:
     """Items by id, in the order of their first coming.
 
-    Attributes
-    ----------
-    memory
-        Remembers what filters select; a server's models share one.
-    owner
-        Whose entries there are those of the catalogue.
-
-    Examples
-    --------
-    >>> catalogue = Catalogue(Schema.open(), 0, {})
-    >>> catalogue.put(1, {"ad-1": {"make": "kia"}, "ad-2": {"make": "ford"}})
-    >>> catalogue.all().names, catalogue.matching({"make": "ford"}).names
-    (('ad-1', 'ad-2'), ('ad-2',))
+    Its ``memory`` is shared by all models of a server, and has what filters select.
     """
 
     def __init__(self, schema: Schema, version: int, items: Mapping[str, Record]) -> None:
@@ -75,7 +102,7 @@ class Catalogue:
         self._encoded: EncodedItems | None = None
         self._unread: dict[str, Record] = dict(items)
         self.memory = Memory()
-        self.owner = new_owner()
+        self.owner = next(_owners)
         self._numbers = count()
         self._everything: Selected | None = None
         self._ids: list[str] | None = None
@@ -136,10 +163,6 @@ class Catalogue:
             raise InvalidRequestError("items is empty but must have an id")
         return self.all().subset(ids)
 
-    def matching(self, wanted: Filter) -> EncodedItems:
-        """The items whose features are as wanted."""
-        return self.selected(wanted).items
-
     def selected(self, wanted: Filter | None) -> Selected:
         """The items whose features are as wanted, or all; remembered until something changes."""
         if wanted is None:
@@ -166,7 +189,7 @@ class Catalogue:
         found = {each: self.items[each] for each in page}
         return ItemsAnswer(version=self.version, items=found, next=page[-1] if more else None)
 
-    def _select(self, items: EncodedItems, key: Key | None) -> Selected:
+    def _select(self, items: EncodedItems, key: MemoryKey | None) -> Selected:
         listed = listing(items.names, self.items)  # type: ignore[arg-type]
         names = Raw(msgspec.json.encode(() if listed else items.names))
         return Selected(items, names, listed, next(self._numbers), key)
@@ -189,70 +212,15 @@ class Catalogue:
 
 def _fits(value: Scalar, wanted: Any) -> bool:
     if isinstance(wanted, Between):
-        return _is_number(value) and _within(value, wanted)
+        return _is_within(value, wanted)
     if isinstance(wanted, list):
         return value in wanted
-    return (
-        value is not None
-        and isinstance(value, bool) == isinstance(wanted, bool)
-        and (value == wanted)
-    )
+    same_kind = isinstance(value, bool) == isinstance(wanted, bool)
+    return value is not None and same_kind and value == wanted
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _within(value: Any, between: Between) -> bool:
-    return (between.min is None or value >= between.min) and (
-        between.max is None or value <= between.max
-    )
-
-
-def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None:
-    """Which items of a catalogue these are, as text; None if they are few.
-
-    Examples
-    --------
-    >>> items = dict.fromkeys(map(str, range(1_000)))
-    >>> listing(list(items), items), listing(["1", "2"], items)
-    ('all', None)
-    >>> even = [item for item in items if int(item) % 2 == 0]
-    >>> told(listing(even, items), list(items)) == even
-    True
-    """
-    if len(names) < MANY:
-        return None
-    if len(names) == len(catalogue):
-        return _ALL
-    among = set(names)
-    bits = np.fromiter((item in among for item in catalogue), dtype=bool, count=len(catalogue))
-    return pack(np.packbits(bits))
-
-
-def told(listed: str, items: Sequence[str]) -> list[str]:
-    """The names that `listing` was made of, from the items of the catalogue."""
-    if listed == _ALL:
-        return list(items)
-    bits = np.unpackbits(unpack(listed, np.dtype(np.uint8)), count=len(items))
-    return list(compress(items, bits.tolist()))
-
-
-def in_full(store: Store, rows: Collection[StoredDecision]) -> list[StoredDecision]:
-    """Decisions whose records name all candidates, as the database has them or not."""
-    known: dict[tuple[str, int], list[str]] = {}
-    return [_in_full(store, row, known) if _MARK in row.record else row for row in rows]
-
-
-def _in_full(
-    store: Store, row: StoredDecision, known: dict[tuple[str, int], list[str]]
-) -> StoredDecision:
-    made = record(row.record)
-    if made.listed is None:
-        return row
-    at = (row.model, made.catalogue_version)
-    if at not in known:
-        known[at] = store.listed_items(*at)
-    candidates = told(made.listed, known[at])
-    named = msgspec.structs.replace(made, candidates=candidates, listed=None)
-    return row._replace(record=encoded(named))
+def _is_within(value: Any, between: Between) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    above = between.min is None or value >= between.min
+    return above and (between.max is None or value <= between.max)

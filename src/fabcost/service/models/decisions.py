@@ -6,6 +6,7 @@ import asyncio
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -19,12 +20,7 @@ from fabcost.service.store.record import DecisionRecord, record
 from fabcost.service.store.rows import StoredDecision
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
-from fabcost.wire.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    FeedbackAnswer,
-    FeedbackRequest,
-)
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackAnswer, FeedbackRequest
 
 #: Told the answer to a decision, or an error.
 Finish = Callable[[DecisionAnswer | Exception], object]
@@ -32,26 +28,20 @@ Finish = Callable[[DecisionAnswer | Exception], object]
 Repeated = Callable[[DecisionRecord], object]
 
 
+@dataclass(eq=False)
 class Decider:
     """Decides, and hears what became of it.
 
     The database has ``durable_within`` seconds to keep a decision; then it is answered from memory.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        writer: Writer,
-        *,
-        clock: Clock,
-        metrics: Metrics,
-        durable_within: float,
-    ) -> None:
-        self.durable_within = durable_within
-        self._registry = registry
-        self._writer = writer
-        self._clock = clock
-        self._metrics = metrics
+    registry: Registry
+    writer: Writer
+    clock: Clock
+    metrics: Metrics
+    durable_within: float
+
+    def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._own = secrets.token_hex(6)
         self._numbers = count()
@@ -73,37 +63,36 @@ class Decider:
         self, name: str, request: DecisionRequest, finish: Finish, repeated: Repeated = id
     ) -> None:
         """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
-        model, now = self._registry.of(name), self._clock.now()
+        model, now = self.registry.of(name), self.clock.now()
         decision = request.decision_id or self.new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
-            self._metrics.decided(name, made.answer.arm, durable=None, entropy=None)
+            self.metrics.decided(name, made.answer.arm, durable=None, entropy=None)
             finish(made.answer)
             return
-        pending = PendingDecision(
-            name, made, finish, metrics=self._metrics, since=self._loop.time(), repeated=repeated
-        )
+        since = self._loop.time()
+        pending = PendingDecision(name, made, finish, repeated, self.metrics, since)
         # Those that were answered go now, while their memory is still in the processor's cache.
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
         self._waiting.append(pending)
         write = Write(made.row, model.new_steps(), made.entropy, pending)
         if self.stalled:
-            self._writer.put_aside(write)
+            self.writer.put_aside(write)
         else:
-            self._writer.submit(write)
+            self.writer.submit(write)
 
     async def feedback(
         self, name: str, requests: Sequence[FeedbackRequest]
     ) -> list[FeedbackAnswer]:
         """Learn what became of decisions; each is answered when that is durable."""
-        self._registry.of(name)
-        now = self._clock.now()
+        self.registry.of(name)
+        now = self.clock.now()
         feeds = []
         for each in requests:
             key = (name, each.decision_id)
             feeds.append(Feed(key, each.value, each.key, now, self._loop.create_future()))
-            self._writer.submit(feeds[-1])
+            self.writer.submit(feeds[-1])
         statuses = await asyncio.gather(*(each.done for each in feeds))
         return [
             FeedbackAnswer(each.decision_id, status)
@@ -112,9 +101,9 @@ class Decider:
 
     async def activate(self, name: str, decision_id: str) -> bool:
         """Let a deferred decision count; whether it was waiting for that."""
-        self._registry.of(name)
-        request = Activate((name, decision_id), self._clock.now(), self._loop.create_future())
-        self._writer.submit(request)
+        self.registry.of(name)
+        request = Activate((name, decision_id), self.clock.now(), self._loop.create_future())
+        self.writer.submit(request)
         return await request.done
 
     def new_id(self, now: float) -> str:
@@ -124,7 +113,7 @@ class Decider:
     @property
     def stalled(self) -> bool:
         """Whether the database has not answered since it kept a decision waiting for too long."""
-        return self._given_up_at == self._writer.settled
+        return self._given_up_at == self.writer.settled
 
     def stop_waiting(self) -> None:
         """Answer decisions from memory that the database has kept waiting for too long."""
@@ -132,56 +121,45 @@ class Decider:
         while self._waiting and (self._waiting[0].done() or self._waiting[0].since < latest):
             pending = self._waiting.popleft()
             if not pending.done():
-                self._given_up_at = self._writer.settled
-                self._writer.give_up(pending)
+                self._given_up_at = self.writer.settled
+                self.writer.give_up(pending)
 
 
+@dataclass(eq=False, slots=True)
 class PendingDecision:
     """Answers a decision as soon as it is told what became of writing it.
 
     It waits for that ``since`` a time of the loop; `Decider.begin_to_decide` has the others.
     """
 
-    __slots__ = ("_done", "_finish", "_made", "_metrics", "_model", "_repeated", "since")
-
-    def __init__(
-        self,
-        model: str,
-        made: Made,
-        finish: Finish,
-        *,
-        metrics: Metrics,
-        since: float,
-        repeated: Repeated,
-    ) -> None:
-        self._model = model
-        self._made = made
-        self._finish = finish
-        self._metrics = metrics
-        self._repeated = repeated
-        self._done = False
-        self.since = since
+    model: str
+    made: Made
+    finish: Finish
+    repeated: Repeated
+    metrics: Metrics
+    since: float
+    answered: bool = False
 
     def done(self) -> bool:
         """Whether it was answered."""
-        return self._done
+        return self.answered
 
     def set_result(self, written: StoredDecision | bool, /) -> None:
         """Answer, from memory if it is not durable, or as the decision that has its id."""
-        self._done = True
+        self.answered = True
         if not isinstance(written, bool):
             found = record(written.record)
-            self._repeated(found)
-            self._finish(found.answer)
+            self.repeated(found)
+            self.finish(found.answer)
             return
-        answer, entropy = self._made.answer, self._made.entropy
-        self._metrics.decided(self._model, answer.arm, durable=written, entropy=entropy)
-        self._finish(answer if written else msgspec.structs.replace(answer, durable=False))
+        answer, entropy = self.made.answer, self.made.entropy
+        self.metrics.decided(self.model, answer.arm, durable=written, entropy=entropy)
+        self.finish(answer if written else msgspec.structs.replace(answer, durable=False))
 
     def set_exception(self, exception: Exception, /) -> None:
         """Answer that it could not be written."""
-        self._done = True
-        self._finish(exception)
+        self.answered = True
+        self.finish(exception)
 
 
 def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:

@@ -1,4 +1,4 @@
-"""Models from the database into memory, and new ones into both."""
+"""Models from the database into memory, new ones into both, and files of `fabcost.Recommender`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,51 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
+from fabcost.inference.ep import MAX_SWEEPS
+from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
+from fabcost.recommend.document import FORMAT, format_of
+from fabcost.recommend.recommender import Recommender
 from fabcost.service.learning.recovery import Keeper, Progress, Recovery
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
-from fabcost.wire.settings import ModelSettings
+from fabcost.storage import archive
+from fabcost.wire.settings import (
+    LONGEST_WAIT,
+    EpsilonGreedySettings,
+    GreedySettings,
+    ModelSettings,
+    PolicySettings,
+    RefreshSettings,
+    ThompsonSettings,
+    UCBSettings,
+    UniformSettings,
+)
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
+_POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
+    Thompson: lambda policy: ThompsonSettings(policy.scale),
+    Greedy: lambda _: GreedySettings(),
+    EpsilonGreedy: lambda policy: EpsilonGreedySettings(policy.epsilon),
+    BayesianUCB: lambda policy: UCBSettings(policy.quantile),
+    Uniform: lambda _: UniformSettings(),
+}
+#: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
+_SERVICE = "service"
+#: Bytes of a file's settings; some twenty times as many in memory while they are read.
+MOST_SETTINGS = 8 * 1024 * 1024
 
 
 class LoadedModel(NamedTuple):
@@ -103,15 +132,7 @@ def load(
         tell(f"model {row.model!r} cannot be loaded and goes on from its prior: {error!r}")
         learning = recovery.provisional(row.head_lsn, error)
     metrics.applied(row.model, row.head_lsn)
-    model = Model(
-        row.model,
-        settings,
-        created=row.created,
-        edited=row.edited,
-        schema=schema,
-        catalogue=catalogue,
-        learning=learning,
-    )
+    model = Model(row.model, settings, row.created, row.edited, schema, catalogue, learning)
     keeper = Keeper(settings, recovery, learning, row.head_lsn, row.catalogue_version)
     return LoadedModel(model, keeper)
 
@@ -146,3 +167,89 @@ def schema_of(settings: ModelSettings) -> Schema:
     if schema.width == 0:
         raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
     return schema
+
+
+def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) -> bytes:
+    """What `Recommender.load` reads.
+
+    ``grown`` is the schema of now as a document; ``learner`` is a copy and may be changed.
+    """
+    schema = Schema.from_dict(grown, most_columns=None)
+    missing = schema.width - learner.posterior.dimension
+    if missing:
+        learner.grow(settings.prior_variance, missing)
+    recommender = Recommender(
+        schema,
+        learner=learner,
+        policy=settings.policy.policy(),
+        prior_variance=settings.prior_variance,
+        most_weights=settings.most_weights,
+        seed=settings.seed,
+        wait=settings.reward_wait_seconds,
+    )
+    document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
+    # The schema is in the file as it has grown.
+    own = msgspec.structs.replace(settings, schema=None)
+    saved = {**document, _SERVICE: msgspec.to_builtins(own)}
+    return archive.pack(format_of(document), saved, arrays)
+
+
+def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSettings, bytes]:
+    """The settings of a model that goes on as the file's recommender would, and its learner.
+
+    What fixes how it learns comes from the file.  Everything else is that of ``settings``, or of
+    the model from which the file came, or else the recommender's policy and wait, in seconds.
+    """
+    document, _ = archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
+    recommender = Recommender.from_bytes(content, source="the file")
+    learner = recommender.learner
+    if not isinstance(learner, FabCost):
+        raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
+    if recommender.prior != Prior.same(recommender.prior_variance) or learner.own is not None:
+        raise ValueError(
+            "the file's recommender has several prior variances, or effects of items' own, but a "
+            "model has one variance: make it with Recommender(..., prior_variance=...)"
+        )
+    given = msgspec.to_builtins(settings or _settings(recommender, document))
+    fixed = {
+        "schema": recommender.schema.to_dict(),
+        "prior_variance": recommender.prior_variance,
+        "refresh": msgspec.to_builtins(_refresh(learner.refresh_schedule)),
+        "moments": learner.moments,
+        "window": learner.window,
+        "most_weights": max(given["most_weights"], recommender.schema.width),
+    }
+    return _checked({**given, **fixed}), learner_file.to_bytes(learner)
+
+
+def _settings(recommender: Recommender, document: dict[str, Any]) -> ModelSettings:
+    if _SERVICE in document:
+        return _checked(document[_SERVICE])
+    policy = recommender.bandit.policy
+    wait = document["ledger"]["wait"]
+    if wait is None:
+        return ModelSettings(policy=_POLICIES[type(policy)](policy))
+    seconds = min(wait, LONGEST_WAIT)
+    return ModelSettings(policy=_POLICIES[type(policy)](policy), reward_wait_seconds=seconds)
+
+
+def _refresh(schedule: Refresh) -> RefreshSettings:
+    refresh = {
+        "geometric": RefreshSettings(growth=schedule.growth),
+        "at": RefreshSettings(kind="at", points=list(schedule.points)),
+        "never": RefreshSettings(kind="never"),
+    }.get(schedule.kind)
+    if schedule.max_sweeps > MAX_SWEEPS:
+        raise ValueError(
+            f"the file's max_sweeps is {schedule.max_sweeps} but must be at most {MAX_SWEEPS}"
+        )
+    if refresh is None:
+        raise ValueError(f"the file's refresh schedule is {schedule.kind!r}, which is not offered")
+    return refresh
+
+
+def _checked(settings: Any) -> ModelSettings:
+    try:
+        return msgspec.convert(settings, ModelSettings)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"the file is of no model that can be: {error}") from error

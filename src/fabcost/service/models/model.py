@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from fabcost import kernels
+from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.streams import Streams
+from fabcost.features.folding import FoldedRows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
 from fabcost.service.learning.learner import Learning, Published
 from fabcost.service.models.candidates import Scene, Scenes
 from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.models.choice import Chooser, Chosen
-from fabcost.service.models.memory import Memory
 from fabcost.service.store.record import NewRecord, Shares, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.writer.requests import Steps
-from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.messages import DecisionAnswer, DecisionRequest, ModelAnswer, Record
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
+from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
+from fabcost.wire.settings import DRAWS, ModelSettings
+
+
+class Chosen(NamedTuple):
+    """What was chosen, on whose behalf, and the probabilities that this had."""
+
+    place: int
+    arm: Arm
+    choice: Choice | None
+    propensities: FloatArray | None
 
 
 class Made(NamedTuple):
@@ -33,49 +46,29 @@ class Made(NamedTuple):
     entropy: float | None
 
 
+@dataclass(eq=False)
 class Model:
-    """A model that decides; it learns elsewhere, in `Learning`.
+    """A model that decides; it learns elsewhere, in `Learning`, which publishes the posterior."""
 
-    Parameters
-    ----------
-    name, settings
-        As it was made, or changed later.
-    created, edited
-        When.
-    schema
-        As it has grown so far.
-    catalogue
-        Its items.
-    learning
-        Publishes the posterior.
-    """
+    name: str
+    settings: ModelSettings
+    created: float
+    edited: float
+    schema: Schema
+    catalogue: Catalogue
+    learning: Learning
 
-    def __init__(
-        self,
-        name: str,
-        settings: ModelSettings,
-        *,
-        created: float,
-        edited: float,
-        schema: Schema,
-        catalogue: Catalogue,
-        learning: Learning,
-    ) -> None:
-        self.name = name
-        self.created = created
-        self.schema = schema
-        self.catalogue = catalogue
-        self.learning = learning
-        self.scenes = Scenes(schema, catalogue)
-        self._steps_told = schema.steps
-        self._wide: tuple[Published, Gaussian] = (learning.published, learning.published.belief)
-        self.change(settings, edited)
+    def __post_init__(self) -> None:
+        self.scenes = Scenes(self.schema, self.catalogue)
+        self._steps_told = self.schema.steps
+        published = self.learning.published
+        self._wide: tuple[Published, Gaussian] = (published, published.belief)
+        self.change(self.settings, self.edited)
 
     def change(self, settings: ModelSettings, edited: float) -> None:
         """Decide by other settings from now on."""
-        self.settings = settings
-        self.edited = edited
-        self._chooser = Chooser(settings)
+        self.settings, self.edited = settings, edited
+        self._policy, self._streams = settings.policy.policy(), Streams(settings.seed)
 
     @property
     def degraded(self) -> str | None:
@@ -96,21 +89,11 @@ class Model:
             degraded=self.degraded,
         )
 
-    def remember_in(self, memory: Memory) -> None:
-        """Share what is remembered of scenes with other models."""
-        self.catalogue.memory = memory
-
-    def forget(self) -> None:
-        """Remember nothing any longer."""
-        self.catalogue.memory.forget(self.catalogue.owner)
-
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
         scene, excluded = self.scenes.of(request)
         published, belief = self.belief()
-        chosen = self._chooser.choose(
-            belief, scene.rows, decision=decision, top_k=request.top_k, excluded=excluded
-        )
+        chosen = self._choose(belief, scene.rows, decision, request.top_k, excluded)
         answer = self._answer(request, decision, chosen, scene.names, published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
@@ -140,6 +123,41 @@ class Model:
             belief = widened(published.belief, width, self.settings.prior_variance)
             self._wide = (published, belief)
         return self._wide
+
+    def _choose(
+        self, belief: Gaussian, rows: FoldedRows, decision: str, top_k: int, excluded: list[int]
+    ) -> Chosen:
+        """One of the rows; the same decision id gives the same choice.
+
+        With holdback ``h`` a row of ``n`` that has the probability ``p`` under the policy is
+        shown with ``(1 − h) p + h / n``.
+        """
+        mode, holdback = self.settings.mode, self.settings.holdback
+        if mode in ("off", "logging-only"):
+            return Chosen(_first(rows, excluded), "baseline", None, None)
+        rng, allowed = self._streams.of(decision), len(rows) - len(excluded)
+        choice = choose(
+            belief,
+            self._policy,
+            rows,
+            rng=rng,
+            top_k=min(top_k, allowed),
+            exclude=excluded,
+            draws=DRAWS[self.settings.propensities],
+            floor=self.settings.floor,
+        )
+        if mode == "apprentice":
+            return Chosen(_first(rows, excluded), "baseline", choice, None)
+        if holdback == 0.0:
+            return Chosen(choice.index, "bandit", choice, choice.propensities)
+        others = np.delete(np.arange(len(rows)), excluded)
+        shares = choice.propensities
+        if shares is not None:
+            shares = (1.0 - holdback) * shares
+            shares[others] += holdback / allowed
+        if rng.random() >= holdback:
+            return Chosen(choice.index, "bandit", choice, shares)
+        return Chosen(int(rng.choice(others)), "holdback", choice, shares)
 
     def _answer(
         self,
@@ -210,6 +228,22 @@ class Model:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Those that are served, by name, and those that are not because they are unreadable."""
+
+    served: dict[str, Model]
+    unreadable: Mapping[str, Exception]
+
+    def of(self, name: str) -> Model:
+        """The model that decides, or an error."""
+        model = self.served.get(name)
+        if model is None:
+            unreadable = name in self.unreadable
+            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
+        return model
+
+
 def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     """The belief with independent weights of mean zero added, up to ``width``."""
     known = belief.dimension
@@ -220,3 +254,7 @@ def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
     root[:known, :known] = belief.root
     root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
     return Gaussian.from_kernel(mean, root)
+
+
+def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
+    return next(place for place in range(len(rows)) if place not in excluded)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from fabcost.service.clock import Clock
 from fabcost.service.metrics import Metrics
+from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.load import LoadedModel, make
-from fabcost.service.models.memory import Memory
-from fabcost.service.models.model import Model
+from fabcost.service.models.model import Model, Models
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
 from fabcost.service.writer.journal import Deleted, Relisted
@@ -24,22 +23,18 @@ from fabcost.wire.errors import (
     InvalidRequestError,
     StoreAwayError,
     UnknownItemError,
-    UnknownModelError,
-    UnreadableModelError,
 )
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
 
+T = TypeVar("T")
 _LOOK_AGAIN_SECONDS = 0.05
 #: Items that one transaction writes.
 ITEMS_AT_ONCE = 1000
 
 
 class Registry:
-    """Finds models by name; makes, changes and deletes them and their catalogues.
-
-    ``memory`` is that of candidates and scenes, over all models.
-    """
+    """Makes, changes and deletes models and their catalogues, which share a ``memory``."""
 
     def __init__(
         self,
@@ -56,17 +51,10 @@ class Registry:
         self._clock = clock
         self._metrics = metrics
         self._memory = memory
+        self.of = Models(models, writer.journal.unreadable).of
         for model in models.values():
-            model.remember_in(memory)
+            model.catalogue.memory = memory
         writer.relist = self._relist
-
-    def of(self, name: str) -> Model:
-        """The model that decides, or an error."""
-        model = self._models.get(name)
-        if model is None:
-            unreadable = name in self._journal.unreadable
-            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
-        return model
 
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
@@ -105,7 +93,7 @@ class Registry:
             self._journal.keepers[name] = loaded.keeper
 
         def show(loaded: LoadedModel) -> None:
-            loaded.model.remember_in(self._memory)
+            loaded.model.catalogue.memory = self._memory
             self._models[name] = loaded.model
 
         try:
@@ -127,16 +115,21 @@ class Registry:
 
         def write(store: Store) -> ModelSettings:
             # What another request changed a moment ago must stay changed.
-            settings = _changed(self._journal.keepers[name].settings, changes)
+            before = self._journal.keepers[name].settings
+            try:
+                settings = changed(before, changes)
+            except (ValueError, msgspec.ValidationError) as error:
+                raise InvalidRequestError(str(error)) from error
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
             return settings
 
         def keep(settings: ModelSettings) -> None:
             self._journal.keepers[name].settings = settings
 
-        await self._writer.call_about(
-            name, write, keep, lambda settings: model.change(settings, edited)
-        )
+        def show(settings: ModelSettings) -> None:
+            model.change(settings, edited)
+
+        await self._writer.call(write, keep, show, about=name)
         return model.shown()
 
     async def delete_model(self, name: str) -> None:
@@ -152,8 +145,13 @@ class Registry:
             store.keys.revoke_of(name, now)
             return self._journal.delete(name)
 
+        def show(_: Deleted) -> None:
+            model = self._models.pop(name, None)
+            if model is not None:
+                self._memory.forget(model.catalogue.owner)
+
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
-        await self._writer.call(write, self._journal.deleted, lambda _: self._forget(name))
+        await self._writer.call(write, self._journal.deleted, show)
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""
@@ -164,14 +162,15 @@ class Registry:
 
         async def put() -> int:
             version = model.catalogue.next_version()
-            show = partial(model.catalogue.put, version, items)
             try:
                 # Others are served between the pieces; the loop sees all of them at the end.
                 for start in range(0, first, ITEMS_AT_ONCE):
                     piece = rows[start : start + ITEMS_AT_ONCE]
-                    await self._writer.call_about(name, partial(_put, name, version, piece))
-                last = partial(_put, name, version, rows[first:])
-                await self._change_items(name, version, last, show)
+                    await self._writer.call(_putting(name, version, piece), about=name)
+                last = _putting(name, version, rows[first:])
+                await self._change_items(
+                    name, version, last, lambda _: model.catalogue.put(version, items)
+                )
             except ValueError:
                 await self._look_again(name, version)
                 raise
@@ -192,33 +191,28 @@ class Registry:
                 name,
                 version,
                 lambda store: store.delete_items(name, version, ids),
-                lambda: model.catalogue.remove(version, ids),
+                lambda _: model.catalogue.remove(version, ids),
             )
             return version
 
         return await self._in_turn(model, delete, in_pieces=False)
 
     async def _change_items(
-        self,
-        name: str,
-        version: int,
-        function: Callable[[Store], None],
-        show: Callable[[], object],
+        self, name: str, version: int, function: Callable[[Store], T], show: Callable[[T], object]
     ) -> None:
-        def keep(_: None) -> None:
+        def keep(_: T) -> None:
             self._journal.keepers[name].catalogue = version
 
-        await self._writer.call_about(name, function, keep, lambda _: show())
+        await self._writer.call(function, keep, show, about=name)
 
     async def _look_again(self, name: str, version: int) -> None:
         """Show the items that the database has: it took some pieces and refused another."""
-        found: list[Relisted] = []
 
-        def look(store: Store) -> None:
-            found.append(Relisted(name, version, store.items(name)))
+        def look(store: Store) -> Relisted:
             store.put_items(name, version, [])
+            return Relisted(name, version, store.items(name))
 
-        await self._change_items(name, version, look, lambda: self._relist(found[0]))
+        await self._change_items(name, version, look, self._relist)
 
     async def _in_turn(
         self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool
@@ -249,12 +243,6 @@ class Registry:
             items = {each.item: json.loads(each.features) for each in found.items}
             model.catalogue.replace(found.version, items)
 
-    def _forget(self, name: str) -> None:
-        """A model is deleted."""
-        model = self._models.pop(name, None)
-        if model is not None:
-            model.forget()
-
     def items(self, name: str, *, limit: int, after: str | None = None) -> ItemsAnswer:
         """A page of the catalogue."""
         return self.of(name).catalogue.page(limit, after)
@@ -271,12 +259,5 @@ class Registry:
         return found
 
 
-def _put(model: str, version: int, rows: Sequence[ItemRow], store: Store) -> None:
-    store.put_items(model, version, rows)
-
-
-def _changed(settings: ModelSettings, changes: dict[str, Any]) -> ModelSettings:
-    try:
-        return changed(settings, changes)
-    except (ValueError, msgspec.ValidationError) as error:
-        raise InvalidRequestError(str(error)) from error
+def _putting(model: str, version: int, rows: Sequence[ItemRow]) -> Callable[[Store], None]:
+    return lambda store: store.put_items(model, version, rows)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.inference.online import FabCost
 from fabcost.service.clock import Clock
-from fabcost.service.models import file
-from fabcost.service.models.catalogue import in_full
+from fabcost.service.models.load import from_file, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
+from fabcost.service.models.views import in_full
 from fabcost.service.store.record import DecisionRecord, encoded
 from fabcost.service.store.rows import DecisionRow, StoredDecision
 from fabcost.service.threads import StoreThread
@@ -41,6 +42,7 @@ _LOOK_AGAIN_SECONDS = 0.25
 _TURN_SECONDS = 0.005
 
 
+@dataclass(eq=False)
 class Transfers:
     """Exports and imports.
 
@@ -48,20 +50,13 @@ class Transfers:
     that has none, from the time.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        writer: Writer,
-        exporter: StoreThread,
-        *,
-        clock: Clock,
-        new_id: Callable[[float], str],
-    ) -> None:
-        self._registry = registry
-        self._writer = writer
-        self._exporter = exporter
-        self._clock = clock
-        self._new_id = new_id
+    registry: Registry
+    writer: Writer
+    exporter: StoreThread
+    clock: Clock
+    new_id: Callable[[float], str]
+
+    def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._exports = 0
 
@@ -78,8 +73,8 @@ class Transfers:
 
     async def export_log(self, name: str, *, after: int, limit: int) -> list[StoredDecision]:
         """A page of the log; pages of several exports are read by turns."""
-        self._registry.of(name)
-        return await self._exporter.ask(
+        self.registry.of(name)
+        return await self.exporter.ask(
             lambda store: in_full(store, store.history(name, after=after, limit=limit))
         )
 
@@ -92,13 +87,13 @@ class Transfers:
         schema has every feature of the log, so that no line can be refused later.
         """
         while True:
-            schema = self._registry.of(name).schema
+            schema = self.registry.of(name).schema
             reader, known = schema.reader(), len(schema.features)
             try:
-                await asyncio.to_thread(_check_read, reader, read)
+                await asyncio.to_thread(lambda: check_all(reader, read()))  # noqa: B023
             except ValueError as error:
                 raise InvalidRequestError(str(error)) from error
-            if schema is self._registry.of(name).schema and known == len(schema.features):
+            if schema is self.registry.of(name).schema and known == len(schema.features):
                 schema.grow_to(reader)
                 return
 
@@ -107,22 +102,23 @@ class Transfers:
 
         The answer is how many are new, or have an outcome that was not known before.
         """
-        model, now = self._registry.of(name), self._clock.now()
+        model, now = self.registry.of(name), self.clock.now()
         rows = await self._logged_rows(model, impressions, now)
-        if self._registry.of(name) is not model:
+        if self.registry.of(name) is not model:
             raise UnknownModelError(name)
         writes: list[asyncio.Future[StoredDecision | bool]] = []
-        feeds: list[asyncio.Future[FeedbackStatus] | None] = []
-        for row, each in zip(rows, impressions, strict=True):
+        feeds: dict[int, asyncio.Future[FeedbackStatus]] = {}
+        for place, (row, each) in enumerate(zip(rows, impressions, strict=True)):
             writes.append(self._loop.create_future())
-            self._writer.submit(Write(row, model.new_steps(), None, writes[-1]))
-            feeds.append(self._fed(row, each.value, now))
+            self.writer.submit(Write(row, model.new_steps(), None, writes[-1]))
+            if each.value is not None:
+                done = feeds[place] = self._loop.create_future()
+                self.writer.submit(Feed((name, row.decision), each.value, "imported", now, done))
         written = await asyncio.gather(*writes)
-        await asyncio.gather(*(feed for feed in feeds if feed is not None))
+        fed = dict(zip(feeds, await asyncio.gather(*feeds.values()), strict=True))
         if False in written:
             raise StoreAwayError("the decisions are in memory only")
-        fed = (None if feed is None else feed.result() for feed in feeds)
-        return sum(map(_is_news, written, fed))
+        return sum(_is_news(each, fed.get(place)) for place, each in enumerate(written))
 
     async def _logged_rows(
         self, model: Model, impressions: Sequence[LoggedImpression], now: float
@@ -133,26 +129,17 @@ class Transfers:
             if self._loop.time() - turn > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 turn = self._loop.time()
-            rows.append(logged_row(model, each, each.decision_id or self._new_id(now), now))
+            rows.append(logged_row(model, each, each.decision_id or self.new_id(now), now))
         return rows
-
-    def _fed(
-        self, row: DecisionRow, value: float | None, now: float
-    ) -> asyncio.Future[FeedbackStatus] | None:
-        if value is None:
-            return None
-        done: asyncio.Future[FeedbackStatus] = self._loop.create_future()
-        self._writer.submit(Feed((row.model, row.decision), value, "imported", now, done))
-        return done
 
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""
-        model = self._registry.of(name)
+        model = self.registry.of(name)
         while True:
-            learner = await self._writer.call_about(name, lambda _: self._copied_learner(name))
+            learner = await self.writer.call(lambda _: self._copied_learner(name), about=name)
             if learner is not None:
                 schema = model.schema.to_dict()
-                return await asyncio.to_thread(file.to_file, model.settings, schema, learner)
+                return await asyncio.to_thread(to_file, model.settings, schema, learner)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -162,18 +149,14 @@ class Transfers:
     ) -> ModelAnswer:
         """A new model from a file of `fabcost.Recommender.save`."""
         try:
-            found, base = await asyncio.to_thread(file.from_file, content, settings)
+            found, base = await asyncio.to_thread(from_file, content, settings)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
-        return await self._registry.create_model(name, found, base)
+        return await self.registry.create_model(name, found, base)
 
     def _copied_learner(self, name: str) -> FabCost | None:
-        learner = self._writer.journal.keepers[name].learning.learner
+        learner = self.writer.journal.keepers[name].learning.learner
         return None if learner is None else FabCost.restored(*learner.state())
-
-
-def _check_read(reader: Reader, read: Callable[[], Iterable[tuple[int, LoggedImpression]]]) -> None:
-    check_all(reader, read())
 
 
 def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:
@@ -199,21 +182,31 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
     place = _place(given)
     request = DecisionRequest(context=given.context, candidates=given.candidates)
     scene, _ = model.scenes.of(request)
-    answer = _answer(model, given, decision, place, now + LONGEST_WAIT)
+    shares, deadline = given.propensities, now + LONGEST_WAIT
+    answer = DecisionAnswer(
+        decision_id=decision,
+        item=given.item,
+        ranking=[given.item],
+        scores=[0.0],
+        propensities=None if shares is None else [shares[place]],
+        arm="imported",
+        posterior_version=model.learning.published.version,
+        deadline=deadline,
+    )
     record = DecisionRecord(
         context=given.context,
         candidates=list(given.candidates),
         answer=answer,
         mode=model.settings.mode,
         features=given.candidates,
-        all_propensities=given.propensities,
+        all_propensities=shares,
         excluded=list(given.excluded),
     )
     return DecisionRow(
         model=model.name,
         decision=decision,
         made=now if given.time is None else min(given.time, now),
-        deadline=answer.deadline,
+        deadline=deadline,
         arm="imported",
         item=given.item,
         active=True,
@@ -233,19 +226,3 @@ def _place(given: LoggedImpression) -> int:
             f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
         )
     return list(given.candidates).index(given.item)
-
-
-def _answer(
-    model: Model, given: LoggedImpression, decision: str, place: int, deadline: float
-) -> DecisionAnswer:
-    shares = given.propensities
-    return DecisionAnswer(
-        decision_id=decision,
-        item=given.item,
-        ranking=[given.item],
-        scores=[0.0],
-        propensities=None if shares is None else [shares[place]],
-        arm="imported",
-        posterior_version=model.learning.published.version,
-        deadline=deadline,
-    )

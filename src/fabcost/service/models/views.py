@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+import msgspec
 import numpy as np
 
 from fabcost.service.clock import Clock
 from fabcost.service.learning.learner import Learnt, predicted
-from fabcost.service.models.catalogue import in_full
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
-from fabcost.service.store.record import Impression, impression, view
-from fabcost.service.store.rows import (
-    CalibrationRow,
-    CountRow,
-    StoredDecision,
-    TallyRow,
-)
+from fabcost.service.store.record import encoded, impression, record, told
+from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
 from fabcost.service.store.store import Store
 from fabcost.service.threads import StoreThread
 from fabcost.service.writer.writer import Writer
@@ -39,6 +35,7 @@ from fabcost.wire.messages import (
 
 T = TypeVar("T")
 _TOP_ITEMS = 10
+_LISTED = '"listed":'
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
@@ -59,30 +56,19 @@ class Totals(NamedTuple):
         return now - self.at < min(50.0 * self.seconds, _OLDEST_TOTALS_SECONDS)
 
 
-class StatsRead(NamedTuple):
-    """What the database knows of a model."""
-
-    counts: list[CountRow]
-    calibration: list[CalibrationRow]
-    tallies: list[TallyRow]
-    totals: Totals
-
-
+@dataclass(frozen=True, eq=False)
 class Views:
     """Shows the posterior, counts and decisions."""
 
-    def __init__(
-        self, registry: Registry, writer: Writer, reader: StoreThread, *, clock: Clock
-    ) -> None:
-        self._registry = registry
-        self._writer = writer
-        self._reader = reader
-        self._clock = clock
-        self._totals: WeakKeyDictionary[Model, Totals] = WeakKeyDictionary()
+    registry: Registry
+    writer: Writer
+    reader: StoreThread
+    clock: Clock
+    totals: WeakKeyDictionary[Model, Totals] = field(default_factory=WeakKeyDictionary)
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
-        model = self._registry.of(name)
+        model = self.registry.of(name)
         published, belief = model.belief()
         columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
         return PosteriorAnswer(
@@ -94,37 +80,69 @@ class Views:
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        model, now = self._registry.of(name), self._clock.now()
-        if self._writer.journal.has_uncounted:
-            await self._writer.count()
-        since, totals = now - 60.0 * minutes, self._totals.get(model)
-        read = await self._reader.ask(lambda store: _read_stats(store, name, since, totals))
-        self._totals[model] = read.totals
-        away, unwritten = self._writer.away is not None, self._writer.unwritten
-        return _stats(model, read, now, away=away, unwritten=unwritten)
+        model, now = self.registry.of(name), self.clock.now()
+        if self.writer.journal.has_uncounted:
+            await self.writer.count()
+        since, before = now - 60.0 * minutes, self.totals.get(model)
+        totals, read = await self.reader.ask(lambda store: _read_stats(store, name, since, before))
+        self.totals[model] = totals
+        learning, published = model.learning, model.learning.published
+        return StatsAnswer(
+            model=name,
+            mode=model.settings.mode,
+            now=now,
+            posterior_version=published.version,
+            posterior_published=published.time,
+            impressions=learning.lsn,
+            weights=model.schema.width,
+            decisions=totals.decisions,
+            pending=totals.pending,
+            learner_lag=learning.lag,
+            refreshing=learning.refreshing and learning.failure is None,
+            learning_failed=learning.failure is not None,
+            refreshes=published.refreshes,
+            last_refresh_seconds=learning.last_refresh_seconds,
+            store_away=self.writer.away is not None,
+            unwritten=self.writer.unwritten,
+            feedback=totals.feedback,
+            **read,
+        )
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""
-        return await self._stored(name, decision_id, view)
+        return await self._stored(name, decision_id, _view)
 
     async def decisions(
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins; large ones make a page shorter."""
-        self._registry.of(name)
-        return await self._reader.ask(lambda store: _recent(store, name, limit, before))
+        self.registry.of(name)
+        return await self.reader.ask(lambda store: _recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
-        """What speaks for the chosen item, under the posterior of now."""
-        model = self._registry.of(name)
+        """What each column of the chosen row adds to its score, under the posterior of now."""
+        model = self.registry.of(name)
         row, shown = await self._stored(
-            name, decision_id, lambda stored: (impression(stored.features), view(stored))
+            name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
-        return _explain(model, row, shown)
+        published, belief = model.belief()
+        p = predicted(published, model.settings.prior_variance, [Learnt(row, 1)])[0]
+        mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
+        columns = [model.schema.columns[column] for column in row.columns]
+        contributions = [
+            Contribution(*each, each[1] * each[2])
+            for each in zip(columns, row.numbers, mean, sd, strict=True)
+        ]
+        return ExplanationAnswer(
+            decision=shown,
+            posterior_version=published.version,
+            click_probability=float(np.clip(p, 0.0, 1.0)),
+            contributions=sorted(contributions, key=lambda one: -abs(one.contribution)),
+        )
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
-        self._registry.of(name)
+        self.registry.of(name)
         key = (name, decision_id)
 
         def find(store: Store) -> T:
@@ -133,7 +151,7 @@ class Views:
                 raise UnknownDecisionIdError(decision_id)
             return read(in_full(store, [stored[key]])[0])
 
-        return await self._reader.ask(find)
+        return await self.reader.ask(find)
 
 
 def _recent(
@@ -144,7 +162,7 @@ def _recent(
     while len(views) < limit and size < _PAGE_BYTES:
         many = min(_ROWS_AT_ONCE, limit - len(views))
         rows = in_full(store, store.recent(name, limit=many, before=oldest))
-        views += map(view, rows)
+        views += map(_view, rows)
         if len(rows) < many:
             return views, None
         size += sum(len(row.record) for row in rows)
@@ -152,41 +170,19 @@ def _recent(
     return views, oldest
 
 
-def _explain(each: Model, row: Impression, decision: DecisionView) -> ExplanationAnswer:
-    """What each column of the chosen row adds to its score under the posterior of now."""
-    published, belief = each.belief()
-    learnt = [Learnt(row, 1)]
-    contributions = [
-        Contribution(
-            each.schema.columns[column],
-            number,
-            float(belief.mean[column]),
-            float(belief.sd[column]),
-            float(belief.mean[column] * number),
-        )
-        for column, number in zip(row.columns, row.numbers, strict=True)
-    ]
-    contributions.sort(key=lambda one: -abs(one.contribution))
-    return ExplanationAnswer(
-        decision=decision,
-        posterior_version=published.version,
-        click_probability=float(
-            np.clip(predicted(published, each.settings.prior_variance, learnt)[0], 0.0, 1.0)
-        ),
-        contributions=contributions,
-    )
-
-
-def _read_stats(store: Store, name: str, since: float, totals: Totals | None) -> StatsRead:
+def _read_stats(
+    store: Store, name: str, since: float, totals: Totals | None
+) -> tuple[Totals, dict[str, list[Any]]]:
     """Ask the database; ``totals`` are those of the last time."""
     if totals is None or not totals.is_fresh(time.monotonic()):
         totals = _read_totals(store, name)
-    return StatsRead(
-        counts=store.counts.minutes(name, since=since),
-        calibration=store.counts.calibration(name),
-        tallies=store.counts.tallies(name, limit=_TOP_ITEMS),
-        totals=totals,
-    )
+    counts, calibration = store.counts.minutes(name, since=since), store.counts.calibration(name)
+    tallies = store.counts.tallies(name, limit=_TOP_ITEMS)
+    return totals, {
+        "buckets": [StatsBucket(**_without_model(row)) for row in counts],
+        "calibration": [CalibrationBin(**_without_model(row)) for row in calibration],
+        "top_items": [ItemTally(**_without_model(row)) for row in tallies],
+    }
 
 
 def _read_totals(store: Store, name: str) -> Totals:
@@ -197,32 +193,49 @@ def _read_totals(store: Store, name: str) -> Totals:
     return Totals(feedback, pending, decisions, now, now - started)
 
 
-def _stats(each: Model, read: StatsRead, now: float, *, away: bool, unwritten: int) -> StatsAnswer:
-    learning = each.learning
-    published = learning.published
-    return StatsAnswer(
-        model=each.name,
-        mode=each.settings.mode,
-        now=now,
-        posterior_version=published.version,
-        posterior_published=published.time,
-        impressions=learning.lsn,
-        weights=each.schema.width,
-        decisions=read.totals.decisions,
-        pending=read.totals.pending,
-        learner_lag=learning.lag,
-        refreshing=learning.refreshing and learning.failure is None,
-        learning_failed=learning.failure is not None,
-        refreshes=published.refreshes,
-        last_refresh_seconds=learning.last_refresh_seconds,
-        store_away=away,
-        unwritten=unwritten,
-        feedback=read.totals.feedback,
-        buckets=[StatsBucket(**_without_model(row)) for row in read.counts],
-        calibration=[CalibrationBin(**_without_model(row)) for row in read.calibration],
-        top_items=[ItemTally(**_without_model(row)) for row in read.tallies],
-    )
-
-
 def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:
     return {name: value for name, value in row._asdict().items() if name != "model"}
+
+
+def in_full(store: Store, rows: Collection[StoredDecision]) -> list[StoredDecision]:
+    """Decisions whose records name all candidates, as the database has them or not."""
+    known: dict[tuple[str, int], list[str]] = {}
+    return [_in_full(store, row, known) if _LISTED in row.record else row for row in rows]
+
+
+def _in_full(
+    store: Store, row: StoredDecision, known: dict[tuple[str, int], list[str]]
+) -> StoredDecision:
+    made = record(row.record)
+    if made.listed is None:
+        return row
+    at = (row.model, made.catalogue_version)
+    if at not in known:
+        known[at] = store.listed_items(*at)
+    candidates = told(made.listed, known[at])
+    named = msgspec.structs.replace(made, candidates=candidates, listed=None)
+    return row._replace(record=encoded(named))
+
+
+def _view(stored: StoredDecision) -> DecisionView:
+    made = record(stored.record)
+    return DecisionView(
+        decision_id=stored.decision,
+        item=stored.item,
+        arm=stored.arm,
+        made=stored.made,
+        deadline=stored.deadline,
+        context=made.context,
+        candidates=made.candidates,
+        excluded=made.excluded,
+        ranking=made.answer.ranking,
+        scores=made.answer.scores,
+        propensities=made.answer.propensities,
+        posterior_version=made.answer.posterior_version,
+        would_choose=made.would_choose,
+        deferred=made.deferred,
+        resolved=stored.resolved,
+        outcome=stored.outcome,
+        value=stored.value,
+        applied_lsn=stored.lsn,
+    )

@@ -4,16 +4,7 @@
 role that a key must have, and `Personalizer` for the answer.  Nothing here knows HTTP servers.
 """
 
-from fabcost.service.personalizer.errors import error_body, unauthorised_body
-from fabcost.service.personalizer.paths import ContractPath, parse
-from fabcost.service.personalizer.requests import ContractRequest
+from fabcost.service.personalizer.contract import ContractPath, ContractRequest, parse, refused
 from fabcost.service.personalizer.routes import Personalizer
 
-__all__ = [
-    "ContractPath",
-    "ContractRequest",
-    "Personalizer",
-    "error_body",
-    "parse",
-    "unauthorised_body",
-]
+__all__ = ["ContractPath", "ContractRequest", "Personalizer", "parse", "refused"]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
-from fabcost.service.personalizer.apprentice import latest_metrics, written
-from fabcost.service.personalizer.errors import ContractError
-from fabcost.service.personalizer.models import NEW_MODEL, OpenModels
-from fabcost.service.personalizer.requests import (
+from fabcost.service.personalizer.contract import (
     Body,
     ContractAnswer,
+    ContractError,
     ContractRequest,
     json_answer,
 )
+from fabcost.service.personalizer.events import NEW_MODEL, OpenModels
 from fabcost.service.service import Service
+from fabcost.service.store.record import record
+from fabcost.service.store.rows import StoredDecision
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
@@ -29,6 +32,9 @@ _LEARNING_MODES: Final[dict[Mode, str]] = {
     "logging-only": "LoggingOnly",
     "off": "LoggingOnly",
 }
+#: The latest events of a model that are looked at, and how many are read at once.
+LATEST: Final = 1_000
+PAGE: Final = 100
 _SHORTEST_WAIT: Final = timedelta(seconds=5)
 _LONGEST_WAIT: Final = timedelta(days=2)
 
@@ -49,13 +55,7 @@ _FIXED: Final[dict[str, tuple[Any, str]]] = {
 
 
 class ServiceConfiguration(Struct, frozen=True, rename="camel", kw_only=True):
-    """The configuration; dates, and metrics of the apprentice, are taken but not kept.
-
-    Examples
-    --------
-    >>> msgspec.convert(configuration_of(Changeable()), ServiceConfiguration).reward_wait_time
-    datetime.timedelta(seconds=600)
-    """
+    """The configuration; dates, and metrics of the apprentice, are taken but not kept."""
 
     reward_wait_time: timedelta
     default_reward: float
@@ -75,72 +75,53 @@ class ServiceConfiguration(Struct, frozen=True, rename="camel", kw_only=True):
 _CONFIGURATION: Final = Body(dict[str, Any], "InvalidServiceConfiguration")
 
 
-class Configurations:
-    """The operations on configurations, each from a request to its answer.
+async def read(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """The configuration, of a new model if there is none; reading makes none."""
+    model = models.find(request.model)
+    if model is None:
+        return json_answer(configuration_of(NEW_MODEL))
+    return await _shown(models.service, model)
 
-    Parameters
-    ----------
-    service
-        The service.
-    models
-        Its models, with those that are still to be made.
-    """
 
-    def __init__(self, service: Service, models: OpenModels) -> None:
-        self._service = service
-        self._models = models
+async def replace(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """Set all of the configuration."""
+    return await _set(models, request.model, _CONFIGURATION.read(request.body))
 
-    async def read(self, request: ContractRequest) -> ContractAnswer:
-        """The configuration, of a new model if there is none; reading makes none."""
-        model = self._models.find(request.model)
-        if model is None:
-            return json_answer(configuration_of(NEW_MODEL))
-        return await self._shown(model)
 
-    async def replace(self, request: ContractRequest) -> ContractAnswer:
-        """Set all of the configuration."""
-        given = _CONFIGURATION.read(request.body)
-        return await self._set(request.model, given)
+async def change(models: OpenModels, request: ContractRequest) -> ContractAnswer:
+    """Set some of the configuration."""
+    given = _CONFIGURATION.read(request.body)
+    model = models.find(request.model)
+    settings = NEW_MODEL if model is None else model.settings
+    return await _set(models, request.model, {**configuration_of(settings), **given})
 
-    async def change(self, request: ContractRequest) -> ContractAnswer:
-        """Set some of the configuration."""
-        given = _CONFIGURATION.read(request.body)
-        model = self._models.find(request.model)
-        settings = NEW_MODEL if model is None else model.settings
-        return await self._set(request.model, {**configuration_of(settings), **given})
 
-    async def _set(self, name: str, given: dict[str, Any]) -> ContractAnswer:
-        model = self._models.find(name)
-        changed = changes(NEW_MODEL if model is None else model.settings, given)
-        try:
-            model = self._service.model(name)
-            if changed:
-                model = await self._service.change_model(name, changed)
-        except UnknownModelError:
-            settings = msgspec.structs.replace(NEW_MODEL, **changed)
-            model = await self._service.create_model(name, settings)
-        return await self._shown(model)
+async def _set(models: OpenModels, name: str, given: dict[str, Any]) -> ContractAnswer:
+    service, model = models.service, models.find(name)
+    changed = changes(NEW_MODEL if model is None else model.settings, given)
+    try:
+        model = service.model(name)
+        if changed:
+            model = await service.change_model(name, changed)
+    except UnknownModelError:
+        settings = msgspec.structs.replace(NEW_MODEL, **changed)
+        model = await service.create_model(name, settings)
+    return await _shown(service, model)
 
-    async def _shown(self, model: ModelAnswer) -> ContractAnswer:
-        """Without metrics while the database cannot be read."""
-        configuration = configuration_of(model.settings)
-        configuration["lastConfigurationEditDate"] = written(model.edited)
-        if model.settings.mode == "apprentice":
-            with contextlib.suppress(StoreAwayError):
-                if metrics := await latest_metrics(self._service, model.name):
-                    configuration["latestApprenticeModeMetrics"] = metrics
-        return json_answer(configuration)
+
+async def _shown(service: Service, model: ModelAnswer) -> ContractAnswer:
+    """Without metrics while the database cannot be read."""
+    configuration = configuration_of(model.settings)
+    configuration["lastConfigurationEditDate"] = _written(model.edited)
+    if model.settings.mode == "apprentice":
+        with contextlib.suppress(StoreAwayError):
+            if metrics := await _latest_metrics(service, model.name):
+                configuration["latestApprenticeModeMetrics"] = metrics
+    return json_answer(configuration)
 
 
 def configuration_of(settings: Changeable) -> dict[str, Any]:
-    """The configuration that settings stand for, as plain values.
-
-    Examples
-    --------
-    >>> configuration = configuration_of(Changeable(floor=0.1))
-    >>> configuration["rewardWaitTime"], configuration["explorationPercentage"]
-    ('PT10M', 0.1)
-    """
+    """The configuration that settings stand for, as plain values."""
     own = {
         "reward_wait_time": timedelta(seconds=settings.reward_wait_seconds),
         "default_reward": settings.default_reward,
@@ -153,15 +134,7 @@ def configuration_of(settings: Changeable) -> dict[str, Any]:
 
 
 def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a model that a configuration changes, or a `ContractError`.
-
-    Examples
-    --------
-    >>> required = {"modelExportFrequency": "PT5M", "logRetentionDays": -1, "modelRetrainDays": 0}
-    >>> rewards = {"rewardWaitTime": "PT1H", "defaultReward": 0, "rewardAggregation": "sum"}
-    >>> changes(Changeable(), {**required, **rewards, "explorationPercentage": 0})
-    {'reward_wait_seconds': 3600.0, 'aggregation': 'sum'}
-    """
+    """The settings of a model that a configuration changes, or a `ContractError`."""
     try:
         asked = msgspec.convert(given, ServiceConfiguration)
     except msgspec.ValidationError as error:
@@ -179,13 +152,7 @@ def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def duration(seconds: float) -> str:
-    """An ISO 8601 duration, in the largest units.
-
-    Examples
-    --------
-    >>> duration(600), duration(90_000), duration(0.5), duration(0)
-    ('PT10M', 'P1DT1H', 'PT0.5S', 'PT0S')
-    """
+    """An ISO 8601 duration, in the largest units."""
     microseconds = round(seconds * 1e6)
     sign = "-" if microseconds < 0 else ""
     minutes, rest = divmod(abs(microseconds), 60_000_000)
@@ -200,33 +167,22 @@ def duration(seconds: float) -> str:
 def _rewards(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
     """Only what changes is checked: the native API may have set more than the contract allows."""
     changed: dict[str, Any] = {}
-    if asked.reward_wait_time != timedelta(seconds=settings.reward_wait_seconds):
-        changed["reward_wait_seconds"] = _checked_wait(asked.reward_wait_time)
-    if asked.default_reward != settings.default_reward:
-        changed["default_reward"] = _checked_default(asked.default_reward)
-    if asked.reward_aggregation.lower() != settings.aggregation:
-        changed["aggregation"] = _checked_aggregation(asked.reward_aggregation.lower())
+    wait, default = asked.reward_wait_time, asked.default_reward
+    aggregation, known = asked.reward_aggregation.lower(), get_args(Aggregation)
+    if wait != timedelta(seconds=settings.reward_wait_seconds):
+        if not _SHORTEST_WAIT <= wait <= _LONGEST_WAIT:
+            raise _error(f"rewardWaitTime is {_plain(wait)} but must be from PT5S to P2D")
+        changed["reward_wait_seconds"] = wait.total_seconds()
+    if default != settings.default_reward:
+        if not -1.0 <= default <= 1.0:
+            raise _error(f"defaultReward is {default} but must be from -1 to 1")
+        changed["default_reward"] = default
+    if aggregation != settings.aggregation:
+        if aggregation not in known:
+            said = f"rewardAggregation is {aggregation!r} but must be one of {', '.join(known)}"
+            raise _error(said)
+        changed["aggregation"] = aggregation
     return changed
-
-
-def _checked_wait(given: timedelta) -> float:
-    if not _SHORTEST_WAIT <= given <= _LONGEST_WAIT:
-        shown = duration(given.total_seconds())
-        raise _error(f"rewardWaitTime is {shown} but must be from PT5S to P2D")
-    return given.total_seconds()
-
-
-def _checked_default(given: float) -> float:
-    if not -1.0 <= given <= 1.0:
-        raise _error(f"defaultReward is {given} but must be from -1 to 1")
-    return given
-
-
-def _checked_aggregation(given: str) -> str:
-    known = get_args(Aggregation)
-    if given not in known:
-        raise _error(f"rewardAggregation is {given!r} but must be one of {', '.join(known)}")
-    return given
 
 
 def _mode(settings: Changeable, asked: ServiceConfiguration) -> dict[str, Any]:
@@ -260,3 +216,35 @@ def _camel(name: str) -> str:
 
 def _error(message: str) -> ContractError:
     return ContractError("InvalidServiceConfiguration", message)
+
+
+async def _latest_metrics(service: Service, model: str) -> dict[str, Any] | None:
+    """Metrics of the latest events, None if none of them was an apprentice's and is settled."""
+    first: int | None = None
+    for _ in range(LATEST // PAGE):
+        _, first = await service.decisions(model, limit=PAGE, before=first)
+        if first is None:
+            break
+    after = 0 if first is None else first - 1
+    rows = await service.export_log(model, after=after, limit=LATEST)
+    return await asyncio.to_thread(_metrics, rows)
+
+
+def _metrics(rows: Sequence[StoredDecision]) -> dict[str, Any] | None:
+    settled = [(row, record(row.record)) for row in rows if row.value is not None]
+    seen = [(row, made.would_choose) for row, made in settled if made.mode == "apprentice"]
+    if not seen:
+        return None
+    imitated = [row for row, would in seen if would == row.item]
+    return {
+        "numberOfEvents": len(seen),
+        "numberOfImitatedEvents": len(imitated),
+        "sumOfRewards": sum(row.value or 0.0 for row, _ in seen),
+        "sumOfImitatedRewards": sum(row.value or 0.0 for row in imitated),
+        "startTime": _written(seen[0][0].made),
+        "lastProcessedEventTime": _written(seen[-1][0].made),
+    }
+
+
+def _written(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")

@@ -25,16 +25,6 @@ def store_at(address: str) -> Store:
     As usual, ``sqlite:///news.db`` is a path relative to the working directory and
     ``sqlite:////var/news.db`` an absolute one.  PostgreSQL may be given by keywords and values:
     ``host=db dbname=news``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = store_at(f"sqlite:///{folder}/bandit.db")
-    ...     store.open(take_over=True)
-    ...     store.models()
-    ...     store.close()
-    []
     """
     path = file_at(address)
     return Store(Postgres(address) if path is None else Sqlite(path))
@@ -66,13 +56,7 @@ def file_at(address: str) -> str | None:
 
 
 def is_open_to_others(address: str) -> bool:
-    """Whether a database is a file that every user of this machine can read or write.
-
-    Examples
-    --------
-    >>> is_open_to_others("postgresql://db/news")
-    False
-    """
+    """Whether a database is a file that every user of this machine can read or write."""
     path = file_at(address)
     if path is None or os.name != "posix" or not os.path.exists(path):
         return False

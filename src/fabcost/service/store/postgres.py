@@ -20,7 +20,8 @@ from fabcost.service.store.connection import (
     READ_ONLY,
     UNUSABLE_NOW,
     Dialect,
-    refuse_nul,
+    Found,
+    Rows,
 )
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
@@ -68,13 +69,7 @@ _TYPES = {
 
 
 class Postgres:
-    """A connection to a server; a batch travels as one JSON text, which PostgreSQL reads exactly.
-
-    Examples
-    --------
-    >>> Postgres("postgresql://news:secret@db.example/news").dialect
-    'postgres'
-    """
+    """A connection to a server; a batch travels as one JSON text, which is read exactly."""
 
     dialect: Dialect = "postgres"
 
@@ -122,30 +117,22 @@ class Postgres:
                 self._connection.close()
             self._connection = None
 
-    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""
-        refuse_nul(list(parameters.values()))
         return _rows(self._execute(_translated(statement), parameters or None))
 
-    def run_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
+    def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on rows, in one round trip."""
         return _rows(self._over_batch(statement, columns, rows))
 
-    def insert_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> int:
+    def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
         """Run one statement on rows, and say how many it inserted."""
         return self._over_batch(statement, columns, rows).rowcount
 
     def _over_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+        self, statement: str, columns: Sequence[str], rows: Rows
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         content = msgspec.json.encode([dict(zip(columns, row, strict=True)) for row in rows])
-        if b"\\u0000" in content:
-            for row in rows:
-                refuse_nul(row)
         text = _batch(tuple(columns)) + _translated(statement)
         return self._execute(text, {"batch": content.decode()})
 
@@ -217,7 +204,7 @@ def _reason(state: str | None) -> str:
     return _REASONS.get(state, NOT_OURS if state.startswith(_ACCESS) else UNUSABLE_NOW)
 
 
-def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Found:
     # All of them came with the answer to the statement.
     return cursor.fetchall() if cursor.description else []
 

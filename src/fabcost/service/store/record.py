@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -12,24 +14,21 @@ import numpy.typing as npt
 from msgspec import Raw, Struct
 
 from fabcost.impressions import FloatArray
-from fabcost.service.store.rows import StoredDecision
-from fabcost.wire.messages import DecisionAnswer, DecisionView, Record
+from fabcost.wire.messages import DecisionAnswer, Record
 from fabcost.wire.settings import Mode
+
+ContextT = TypeVar("ContextT")
+NamesT = TypeVar("NamesT")
+FeaturesT = TypeVar("FeaturesT")
 
 #: Fewer candidates are written one by one.
 MANY = 100
 _FAST = 1
+_ALL = "all"
 
 
 def pack(array: npt.NDArray[Any]) -> str:
-    """The numbers of an array as text that is short if they repeat; its type is left to `unpack`.
-
-    Examples
-    --------
-    >>> text = pack(np.arange(1_000, dtype=np.uint8) % 3)
-    >>> len(text) < 50, unpack(text, np.dtype(np.uint8))[:5]
-    (True, array([0, 1, 2, 0, 1], dtype=uint8))
-    """
+    """The numbers of an array as text, short if they repeat; its type is left to `unpack`."""
     return base64.b85encode(zlib.compress(array.tobytes(), _FAST)).decode()
 
 
@@ -42,13 +41,6 @@ class Shares(Struct, frozen=True, array_like=True):
     """Propensities that take few values, as those of many candidates do: most are as likely.
 
     ``places`` has for each candidate which of the numbers is its own, packed.
-
-    Examples
-    --------
-    >>> given = np.repeat([0.0, 0.01, 0.25], [500, 25, 3])
-    >>> shares = Shares.of(given)
-    >>> shares.numbers, shares.all() == given.tolist(), Shares.of(given[:9])
-    ([0.0, 0.01, 0.25], True, None)
     """
 
     many: int
@@ -81,67 +73,59 @@ def _index(count: int) -> np.dtype[Any]:
     return np.min_scalar_type(count - 1).newbyteorder("<")
 
 
-class DecisionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision as it was made.
+def listing(names: Sequence[str], catalogue: Mapping[str, object]) -> str | None:
+    """Which items of a catalogue these are, as text; None if they are few."""
+    if len(names) < MANY:
+        return None
+    if len(names) == len(catalogue):
+        return _ALL
+    among = set(names)
+    bits = np.fromiter((item in among for item in catalogue), dtype=bool, count=len(catalogue))
+    return pack(np.packbits(bits))
 
-    Attributes
-    ----------
-    candidates
-        Ids, in the order in which they were considered.
-    features
-        Of inline candidates; those of the catalogue are known by its version.
-    item_features
-        Of the item of the catalogue that was chosen, as they were; None if they are unknown.
-    all_propensities
-        One for each candidate.
-    would_choose
-        What the bandit would have chosen, where the baseline was served.
-    excluded
-        Candidates that could not be chosen.
-    listed
-        In place of ``candidates``: which of the items that the catalogue had in its version; see
-        `fabcost.service.models.catalogue`.
-    shares
-        In place of ``all_propensities``, if they are many of few values.
-    """
 
-    context: Record
-    candidates: list[str]
+def told(listed: str, items: Sequence[str]) -> list[str]:
+    """The names that `listing` was made of, from the items of the catalogue."""
+    if listed == _ALL:
+        return list(items)
+    bits = np.unpackbits(unpack(listed, np.dtype(np.uint8)), count=len(items))
+    return list(compress(items, bits.tolist()))
+
+
+class _Record(
+    Struct, Generic[ContextT, NamesT, FeaturesT], frozen=True, kw_only=True, omit_defaults=True
+):
+    context: ContextT
+    #: Ids, in the order in which they were considered.
+    candidates: NamesT
     answer: DecisionAnswer
     mode: Mode
+    #: Of inline candidates; those of the catalogue are known by its version.
     features: dict[str, Record] | None = None
-    item_features: Record | None = None
+    #: Of the item of the catalogue that was chosen, as they were; None if they are unknown.
+    item_features: FeaturesT | None = None
     catalogue_version: int = 0
+    #: One for each candidate.
     all_propensities: list[float] | None = None
+    #: By the bandit, where the baseline was served.
     would_choose: str | None = None
+    #: Candidates that could not be chosen.
     excluded: list[str] = []
     deferred: bool = False
+    #: In place of ``candidates``, if many: a `listing` of what the catalogue's version had.
     listed: str | None = None
+    #: In place of ``all_propensities``, if many of few values.
     shares: Shares | None = None
 
 
-class NewRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A `DecisionRecord` to be written, with parts that were encoded before.
+class DecisionRecord(
+    _Record[Record, list[str], Record], frozen=True, kw_only=True, omit_defaults=True
+):
+    """A decision as it was made."""
 
-    Examples
-    --------
-    >>> NewRecord.__struct_fields__ == DecisionRecord.__struct_fields__
-    True
-    """
 
-    context: Raw
-    candidates: Raw
-    answer: DecisionAnswer
-    mode: Mode
-    features: dict[str, Record] | None = None
-    item_features: Raw | None = None
-    catalogue_version: int = 0
-    all_propensities: list[float] | None = None
-    would_choose: str | None = None
-    excluded: list[str] = []
-    deferred: bool = False
-    listed: str | None = None
-    shares: Shares | None = None
+class NewRecord(_Record[Raw, Raw, Raw], frozen=True, kw_only=True, omit_defaults=True):
+    """A `DecisionRecord` to be written, with parts that were encoded before."""
 
 
 class Impression(Struct, frozen=True, array_like=True):
@@ -152,13 +136,7 @@ class Impression(Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, row: FloatArray) -> Impression:
-        """A dense row.
-
-        Examples
-        --------
-        >>> Impression.of(np.array([1.0, 0.0, 2.5]))
-        Impression(columns=[0, 2], numbers=[1.0, 2.5])
-        """
+        """A dense row."""
         columns: npt.NDArray[np.intp] = np.flatnonzero(row)
         return cls(columns.tolist(), row[columns].tolist())
 
@@ -174,24 +152,12 @@ _impressions = msgspec.json.Decoder(Impression)
 
 
 def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
-    """As JSON.
-
-    Examples
-    --------
-    >>> encoded(Impression([0, 2], [1.0, 2.5]))
-    '[[0,2],[1.0,2.5]]'
-    """
+    """As JSON."""
     return _encoder.encode(value).decode()
 
 
 def impression(features: str) -> Impression:
-    """The impression that `encoded` wrote.
-
-    Examples
-    --------
-    >>> impression("[[0,2],[1.0,2.5]]").width
-    3
-    """
+    """The impression that `encoded` wrote."""
     return _impressions.decode(features)
 
 
@@ -201,28 +167,3 @@ def record(text: str) -> DecisionRecord:
     if made.shares is None:
         return made
     return msgspec.structs.replace(made, all_propensities=made.shares.all(), shares=None)
-
-
-def view(stored: StoredDecision) -> DecisionView:
-    """A stored decision for people and programs."""
-    made = record(stored.record)
-    return DecisionView(
-        decision_id=stored.decision,
-        item=stored.item,
-        arm=stored.arm,
-        made=stored.made,
-        deadline=stored.deadline,
-        context=made.context,
-        candidates=made.candidates,
-        excluded=made.excluded,
-        ranking=made.answer.ranking,
-        scores=made.answer.scores,
-        propensities=made.answer.propensities,
-        posterior_version=made.answer.posterior_version,
-        would_choose=made.would_choose,
-        deferred=made.deferred,
-        resolved=stored.resolved,
-        outcome=stored.outcome,
-        value=stored.value,
-        applied_lsn=stored.lsn,
-    )

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 #: A decision by its model and its id.
 Key = tuple[str, str]
 #: Feedback by its model, its decision and its own key.
 FeedbackKey = tuple[str, str, str]
+#: Those whose rows are deleted in pieces, each with the least key there is.
+LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
+    ("feedback", ""),
+    ("decisions", ""),
+    ("tallies", ""),
+    ("items", ""),
+    ("past_items", -1),
+    ("counts", -math.inf),
+)
 
 
 class ModelRow(NamedTuple):
@@ -22,7 +32,7 @@ class ModelRow(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """How far the rows of a model are deleted: up to a key of one of the tables."""
+    """How far the rows of a model are deleted: up to a key of one of `LARGE_TABLES`."""
 
     model: str
     table: int = 0

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
-from fabcost.service.store.connection import Connection
-from fabcost.service.store.schema import migrate, prepare_for_keys, statement
+from fabcost.service.store.connection import (
+    Connection,
+    Found,
+    Rows,
+    migrate,
+    prepare_for_keys,
+    statements,
+)
 from fabcost.wire.errors import TakenOverError
 
+_STAMP_BYTES = 16
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -19,27 +27,11 @@ class Session:
 
     Every transaction that writes leaves a new random stamp.  A database with another stamp than the
     last one of ours is not the one we wrote: another server's, or an older copy of our own.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from fabcost.service.store.sqlite import Sqlite
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first, second = (Session(Sqlite(f"{folder}/bandit.db")) for _ in range(2))
-    ...     first.open(take_over=True)
-    ...     second.open(take_over=True)
-    ...     try:
-    ...         with first.transaction():
-    ...             pass
-    ...     except TakenOverError as error:
-    ...         print(error)
-    ...     first.close()
-    ...     second.close()
-    epoch 2 of the database has begun but this server is of epoch 1
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._statements = statements(connection.dialect)
         self._epoch: int | None = None
         self._stamp = ""
         # Differs from the other after a commit whose end was not heard.
@@ -55,17 +47,13 @@ class Session:
         With ``take_over`` begin a new epoch: any other server finds `TakenOverError` at its next
         transaction.  Without it the connection may only read, and may write API keys.
         """
-        self.connection.connect()
-        try:
+        with self._connecting():
             migrate(self.connection)
             if take_over:
                 with self.begun():
-                    self._stamp = self._next_stamp = _new_stamp()
+                    self._stamp = self._next_stamp = secrets.token_hex(_STAMP_BYTES)
                     ((self._epoch,),) = self.run("take_over", stamp=self._stamp)
                 self.connection.hurry()
-        except BaseException:
-            self.close()
-            raise
 
     def open_for_keys(self, *, write: bool, make: bool = False) -> None:
         """Connect for API keys alone, next to a server of this version or an earlier one.
@@ -73,16 +61,17 @@ class Session:
         No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
         the newest version.
         """
+        with self._connecting():
+            prepare_for_keys(self.connection, write=write, make=make)
+
+    @contextmanager
+    def _connecting(self) -> Iterator[None]:
         self.connection.connect()
         try:
-            prepare_for_keys(self.connection, write=write, make=make)
+            yield
         except BaseException:
-            self.close()
+            self.connection.disconnect()
             raise
-
-    def close(self) -> None:
-        """End the connection; closing twice is harmless."""
-        self.connection.disconnect()
 
     def reopen(self) -> None:
         """Connect again, in the same epoch; `TakenOverError` if what was written is not there."""
@@ -101,22 +90,21 @@ class Session:
             self._latest = self._appended
             yield
             if self._writing and (self._changed or self._latest > 0.0):
-                self._next_stamp = _new_stamp()
+                self._next_stamp = secrets.token_hex(_STAMP_BYTES)
                 self.run("leave_stamp", stamp=self._next_stamp, time=self._latest)
         self._stamp = self._next_stamp
         self._appended = 0.0
 
-    def append(
-        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], latest: float
-    ) -> bool:
+    def append(self, name: str, columns: Sequence[str], rows: Rows, latest: float) -> bool:
         """Insert rows, the latest of that time, by one statement that is a transaction of its own.
 
         Whether all of them were new; nothing is inserted if the stamp is not ours.
         """
         self._own_epoch()
         self._must_not_nest()
-        text = statement(name, self.connection.dialect)
         own = [(*row, self._stamp) for row in rows]
+        _refuse_nul(chain.from_iterable(own))
+        text = self._statements[name]
         inserted = self.connection.insert_batch(text, (*columns, "stamp"), own)
         if inserted < len(rows):
             return False
@@ -174,21 +162,19 @@ class Session:
         """Times that the transaction writes."""
         self._latest = max(self._latest, *times, 0.0)
 
-    def run(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+    def run(self, name: str, /, **parameters: Any) -> Found:
         """Run a named statement; the rows it returns."""
-        text = statement(name, self.connection.dialect)
         with self._ended_by_failure():
-            return self.connection.run(text, parameters)
+            _refuse_nul(parameters.values())
+            return self.connection.run(self._statements[name], parameters)
 
-    def run_batch(
-        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
+    def run_batch(self, name: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run a named statement on a table ``batch`` of these rows."""
         if not rows:
             return []
-        text = statement(name, self.connection.dialect)
         with self._ended_by_failure():
-            return self.connection.run_batch(text, columns, rows)
+            _refuse_nul(chain.from_iterable(rows))
+            return self.connection.run_batch(self._statements[name], columns, rows)
 
     @contextmanager
     def _ended_by_failure(self) -> Iterator[None]:
@@ -199,15 +185,13 @@ class Session:
             self._writing = False
             raise
 
-    def write(self, name: str, /, **parameters: Any) -> list[tuple[Any, ...]]:
+    def write(self, name: str, /, **parameters: Any) -> Found:
         """`run` for a statement that changes something."""
         self.must_write()
         self._changed = True
         return self.run(name, **parameters)
 
-    def write_batch(
-        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
+    def write_batch(self, name: str, columns: Sequence[str], rows: Rows) -> Found:
         """`run_batch` for a statement that changes something."""
         self.must_write()
         self._changed |= bool(rows)
@@ -223,5 +207,8 @@ class Session:
             raise RuntimeError("a transaction has begun already: they cannot be nested")
 
 
-def _new_stamp() -> str:
-    return secrets.token_hex(16)
+def _refuse_nul(values: Iterable[Any]) -> None:
+    """A ValueError if some text holds a NUL, which PostgreSQL has no text for."""
+    for value in values:
+        if type(value) is str and "\0" in value:
+            raise ValueError(f"{value!r} holds a NUL character, which the database cannot keep")

@@ -19,7 +19,8 @@ from fabcost.service.store.connection import (
     READ_ONLY,
     UNUSABLE_NOW,
     Dialect,
-    refuse_nul,
+    Found,
+    Rows,
 )
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
@@ -51,18 +52,6 @@ class Sqlite:
 
     Batches are bound as numbers and text, not as JSON, because SQLite promises no exact reading of
     decimal numbers.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     connection = Sqlite(f"{folder}/bandit.db")
-    ...     connection.connect()
-    ...     connection.run("SELECT :a + 1", {"a": 0.1 + 0.2})
-    ...     connection.run_batch("SELECT place, item FROM batch", ["item"], [["a"], ["b"]])
-    ...     connection.disconnect()
-    [(1.3,)]
-    [(1, 'a'), (2, 'b')]
     """
 
     dialect: Dialect = "sqlite"
@@ -84,9 +73,11 @@ class Sqlite:
         self.disconnect()
         if not self._file:
             _make_private(self._path)
+        # A new file in the place of one that was deleted would help nobody.
+        existing = f"file://{quote(os.path.abspath(self._path))}?mode=rw"
         with _errors(self._path, at_first=True):
             self._connection = sqlite3.connect(
-                self._existing() if self._file else self._path,
+                existing if self._file else self._path,
                 uri=bool(self._file),
                 timeout=self._wait_seconds,
                 isolation_level=None,
@@ -108,15 +99,12 @@ class Sqlite:
             self._connection.close()
             self._connection = None
 
-    def run(self, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""
-        refuse_nul(list(parameters.values()))
         with _errors(self._path):
             return self._open().execute(statement, dict(parameters)).fetchall()
 
-    def run_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
+    def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on rows; more than 512 are run by so many at a time."""
         found = []
         for text, values in _over_batches(statement, columns, rows):
@@ -124,15 +112,11 @@ class Sqlite:
                 found += self._open().execute(text, values).fetchall()
         return found
 
-    def insert_batch(
-        self, statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> int:
+    def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
         """Run one statement on rows, and say how many it inserted."""
         connection = self._open()
         before = connection.total_changes
-        for text, values in _over_batches(statement, columns, rows):
-            with _errors(self._path):
-                connection.execute(text, values)
+        self.run_batch(statement, columns, rows)
         return connection.total_changes - before
 
     def roll_back(self) -> None:
@@ -140,10 +124,6 @@ class Sqlite:
         if self._connection is not None and self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-
-    def _existing(self) -> str:
-        # A new file in the place of one that was deleted would help nobody.
-        return f"file://{quote(os.path.abspath(self._path))}?mode=rw"
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -201,14 +181,13 @@ def _keep_a_log(connection: sqlite3.Connection, seconds: float) -> str:
 
 
 def _over_batches(
-    statement: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    statement: str, columns: Sequence[str], rows: Rows
 ) -> Iterator[tuple[str, list[Any]]]:
     for start in range(0, len(rows), _MOST_ROWS):
         part = rows[start : start + _MOST_ROWS]
         # Sizes are rounded up, so that few statements are ever compiled.
         size = 1 << (len(part) - 1).bit_length()
         values = list(chain.from_iterable(part))
-        refuse_nul(values)
         values += [None] * ((size - len(part)) * len(columns))
         values.append(len(part))
         yield _over_batch(statement, tuple(columns), size), values

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any
 
-from fabcost.service.store.connection import Connection
+from fabcost.service.store.connection import Connection, Found
 from fabcost.service.store.rows import (
+    LARGE_TABLES,
     AppliedRow,
+    CalibrationRow,
+    CountRow,
     DecisionRow,
     Deletion,
     FeedbackKey,
     FeedbackRow,
     ItemRow,
     Key,
+    KeyRow,
     ModelRow,
     Resolution,
     StoredDecision,
+    TallyRow,
 )
 from fabcost.service.store.session import Session
-from fabcost.service.store.tables import CountTables, KeyTable
 from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 
 #: Rows that one transaction deletes, or a few more.
 ROWS_AT_ONCE = 1000
 #: Feedback of one decision that is kept although it changes nothing.
 KEPT_FEEDBACK = 100
-# Each with the least key there is.
-_LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
-    ("feedback", ""),
-    ("decisions", ""),
-    ("tallies", ""),
-    ("items", ""),
-    ("past_items", -1),
-    ("counts", -math.inf),
-)
 _KEY = ("model", "decision")
 _PAGE = 10_000
 _BEYOND = 2**63 - 1
@@ -50,55 +42,25 @@ class Store:
     their own.  Whatever the database refuses is a `StoreAwayError` (try again later; the
     transaction was rolled back or its outcome is unknown), a `TakenOverError` or a
     `DatabaseUnusableError`.
-
-    Attributes
-    ----------
-    counts
-        What people look at.
-    keys
-        API keys, which may be written while a server runs.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._session = session = Session(connection)
+        self.open = session.open
+        self.open_for_keys = session.open_for_keys
+        self.reopen = session.reopen
+        self.close = connection.disconnect
+        self.transaction = session.transaction
+        self.latest_time = session.latest_time
+        self.reset_time = session.reset_time
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
         self.counts = CountTables(session)
         self.keys = KeyTable(session)
 
-    def open(self, *, take_over: bool) -> None:
-        """Connect and migrate; with ``take_over`` become the only one that may write."""
-        self._session.open(take_over=take_over)
-
-    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
-        """Connect for API keys alone, next to a server of this version or an earlier one."""
-        self._session.open_for_keys(write=write, make=make)
-
-    def close(self) -> None:
-        """End the connection; closing twice is harmless."""
-        self._session.close()
-
-    def reopen(self) -> None:
-        """Connect again after `StoreAwayError`, in the same epoch."""
-        self._session.reopen()
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing, durable when it ends; `TakenOverError` if the database is not ours."""
-        return self._session.transaction()
-
-    # Time
-
-    def latest_time(self) -> float:
-        """The latest time that was written, 0.0 for a new database."""
-        return self._session.latest_time()
-
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
         return bool(self._run("waits_after", moment=moment))
-
-    def reset_time(self, moment: float) -> None:
-        """Take a moment for the latest time that was written."""
-        self._session.reset_time(moment)
 
     # Models
 
@@ -107,10 +69,7 @@ class Store:
         return [ModelRow(*row) for row in self._run("models")]
 
     def insert_model(self, row: ModelRow, base: bytes | None) -> None:
-        """A new model, and the learner it starts from if it was imported.
-
-        `AlreadyThereError` if there is one of that name.
-        """
+        """A new model, and the learner it starts from if it was imported."""
         self._session.note(row.created, row.edited)
         if not self._write("insert_model", **row._asdict(), base=base):
             raise AlreadyThereError(row.model)
@@ -140,24 +99,19 @@ class Store:
 
     def delete_piece(self, deletion: Deletion) -> Deletion | None:
         """Delete about `ROWS_AT_ONCE` rows of a marked model; where to go on, if more are left."""
-        rows = 0
-        while rows < ROWS_AT_ONCE:
-            if deletion.table == len(_LARGE_TABLES):
-                self.delete_model(deletion.model)
+        deleted, (model, table, after) = 0, deletion
+        while deleted < ROWS_AT_ONCE:
+            if table == len(LARGE_TABLES):
+                self.delete_model(model)
                 return None
-            deletion, some = self._delete_some(deletion)
-            rows += some
-        return deletion
-
-    def _delete_some(self, deletion: Deletion) -> tuple[Deletion, int]:
-        model, table, after = deletion
-        name, first = _LARGE_TABLES[table]
-        after = first if after is None else after
-        # What PostgreSQL has deleted it reads again until it is vacuumed: so go on after it.
-        rows = self._write(f"delete_some_{name}", model=model, after=after, limit=ROWS_AT_ONCE)
-        if len(rows) < ROWS_AT_ONCE:
-            return Deletion(model, table + 1), len(rows)
-        return Deletion(model, table, max(key for (key,) in rows)), len(rows)
+            name, first = LARGE_TABLES[table]
+            # What PostgreSQL has deleted it reads again until it is vacuumed: so go on after it.
+            given = {"model": model, "after": first if after is None else after}
+            rows = self._write(f"delete_some_{name}", **given, limit=ROWS_AT_ONCE)
+            more = len(rows) == ROWS_AT_ONCE
+            table, after = (table, max(key for (key,) in rows)) if more else (table + 1, None)
+            deleted += len(rows)
+        return Deletion(model, table, after)
 
     def advance(self, model: str, *, head: int, to: int) -> None:
         """Compare and swap ``head_lsn``; `TakenOverError` if it is not ``head``."""
@@ -198,10 +152,7 @@ class Store:
         return [ItemRow(*row) for row in self._run("items", model=model)]
 
     def listed_items(self, model: str, version: int) -> list[str]:
-        """The ids that a version of the catalogue had, in the order of their first coming.
-
-        Of versions before the database had version 6 nothing is known.
-        """
+        """The ids that a version of the catalogue had, if it was made since version 6."""
         return [item for (item,) in self._run("listed_items", model=model, version=version)]
 
     # Decisions
@@ -219,8 +170,8 @@ class Store:
     def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
         """Insert decisions by one statement, a transaction of its own; whether all were new.
 
-        If not, some may have been inserted.  Nothing is inserted once another server has taken
-        over, or the database was replaced.
+        If not, some may be there.  None is once another server has taken over, or the database was
+        replaced.
         """
         if not rows:
             return True
@@ -250,12 +201,8 @@ class Store:
         return len(self._write_batch("resolve", Resolution._fields, rows))
 
     def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
-        """Unresolved decisions whose deadline is at or before ``now``, the earliest first.
-
-        Those of the models ``without`` are left out.
-        """
-        names = json.dumps(sorted(without))
-        return _stored(self._run("due", now=now, limit=limit, without=names))
+        """Unresolved decisions whose deadline has come, the earliest first, ``without`` models."""
+        return _stored(self._run("due", now=now, limit=limit, without=json.dumps(sorted(without))))
 
     def delete_decisions(self, keys: Collection[Key]) -> None:
         """Delete decisions of a model that is no more."""
@@ -341,6 +288,62 @@ class Store:
         return {status: int(count) for status, count in self._run("feedback_counts", model=model)}
 
 
-def _stored(rows: list[tuple[Any, ...]]) -> list[StoredDecision]:
+class CountTables:
+    """Counts by minute and arm, by bin of the predicted click probability, and by item."""
+
+    def __init__(self, session: Session) -> None:
+        self._run, self._write_batch = session.run, session.write_batch
+
+    def add(
+        self,
+        minutes: Sequence[CountRow] = (),
+        calibration: Sequence[CalibrationRow] = (),
+        tallies: Sequence[TallyRow] = (),
+    ) -> None:
+        """Add rows to those that are there."""
+        self._write_batch("add_counts", CountRow._fields, minutes)
+        self._write_batch("add_calibration", CalibrationRow._fields, calibration)
+        self._write_batch("add_tallies", TallyRow._fields, tallies)
+
+    def minutes(self, model: str, *, since: float) -> list[CountRow]:
+        """Counts of the minutes from ``since`` on, in order."""
+        return [CountRow(*row) for row in self._run("counts", model=model, since=since)]
+
+    def calibration(self, model: str) -> list[CalibrationRow]:
+        """All bins in order."""
+        return [CalibrationRow(*row) for row in self._run("calibration", model=model)]
+
+    def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
+        """The items chosen most often."""
+        return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]
+
+
+class KeyTable:
+    """API keys, written while a server runs in transactions of their own, but for `revoke_of`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def all(self) -> list[KeyRow]:
+        """All API keys, revoked ones too."""
+        return [KeyRow(*row) for row in self._session.run("keys")]
+
+    def insert(self, row: KeyRow) -> None:
+        """A new API key; the same key again changes nothing."""
+        with self._session.begun():
+            if not self._session.write("insert_key", **row._asdict()):
+                raise ValueError(f"the database refused a row: there is another key {row.key_id!r}")
+
+    def revoke(self, key_id: str, now: float) -> bool:
+        """Revoke a key; whether one was in force until ``now``."""
+        with self._session.begun():
+            return bool(self._session.write("revoke_key", key_id=key_id, now=now))
+
+    def revoke_of(self, model: str, now: float) -> None:
+        """Revoke all keys of a model, within a transaction."""
+        self._session.write("revoke_keys_of", model=model, now=now)
+
+
+def _stored(rows: Found) -> list[StoredDecision]:
     # SQLite has no booleans.
     return [StoredDecision._make((*row[:6], bool(row[6]), bool(row[7]), *row[8:])) for row in rows]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -25,49 +24,21 @@ _OUTERMOST_BIN = 12
 
 
 class Additions:
-    """Additions of one transaction, all of them to the minute in which the decision was made.
-
-    Examples
-    --------
-    >>> counts = Additions()
-    >>> row = DecisionRow("news", "d", 65.0, 665.0, "bandit", "ad-1", True, True, "[]", "{}")
-    >>> counts.decision(row, entropy=0.5)
-    >>> counts.rows()[0].start, counts.rows()[0].decisions
-    (60.0, 1)
-    """
+    """Additions of one transaction, all of them to the minute in which the decision was made."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, float, str], list[float]] = {}
         self._tallies: dict[tuple[str, str], list[int]] = {}
         self._bins: dict[tuple[str, int], list[float]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._sums or self._tallies or self._bins)
-
-    def add(self, other: Additions) -> None:
-        """All that the other counted, too."""
-        _add(self._sums, other._sums)
-        _add(self._tallies, other._tallies)
-        _add(self._bins, other._bins)
-
-    def forget(self, model: str) -> None:
-        """Nothing of a model."""
-        for sums in (self._sums, self._tallies, self._bins):
-            _drop(sums, model)
-
-    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
-        """A decision was made."""
+    def decision(
+        self, row: DecisionRow | StoredDecision, entropy: float | None, *, by: int = 1
+    ) -> None:
+        """A decision was made; or, by −1, was never shown and counts no longer."""
         sums = self._minute(row)
-        sums[0] += 1
-        sums[4] += entropy or 0.0
-        self._tally(row)[0] += 1
-
-    def discarded(self, row: StoredDecision) -> None:
-        """A decision was never shown, and counts no longer."""
-        sums = self._minute(row)
-        sums[0] -= 1
-        sums[4] -= _recorded_entropy(row) or 0.0
-        self._tally(row)[0] -= 1
+        sums[0] += by
+        sums[4] += by * (entropy or 0.0)
+        self._tally(row)[0] += by
 
     def outcome(self, row: StoredDecision, *, clicked: bool) -> None:
         """It is known what became of a decision."""
@@ -92,26 +63,18 @@ class Additions:
             sums[1] += float(probability)
             sums[2] += click > 0
 
-    def rows(self) -> list[CountRow]:
-        """Additions by minute and arm."""
-        return [
+    def write(self, store: Store) -> None:
+        """Add everything to the database."""
+        minutes = [
             CountRow(*key, int(n), int(seen), int(clicks), loss, entropy)
             for key, (n, seen, clicks, loss, entropy) in self._sums.items()
         ]
-
-    def write(self, store: Store) -> None:
-        """Add everything to the database."""
-        if self._sums:
-            store.counts.add_minutes(self.rows())
-        if self._tallies:
-            store.counts.add_tallies([TallyRow(*key, *sums) for key, sums in self._tallies.items()])
-        if self._bins:
-            store.counts.add_calibration(
-                [
-                    CalibrationRow(*key, int(n), predicted, int(clicks))
-                    for key, (n, predicted, clicks) in self._bins.items()
-                ]
-            )
+        bins = [
+            CalibrationRow(*key, int(n), predicted, int(clicks))
+            for key, (n, predicted, clicks) in self._bins.items()
+        ]
+        tallies = [TallyRow(*key, *sums) for key, sums in self._tallies.items()]
+        store.counts.add(minutes, bins, tallies)
 
     def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
         start = math.floor(row.made / _MINUTE) * _MINUTE
@@ -121,27 +84,7 @@ class Additions:
         return self._tallies.setdefault((row.model, row.item), [0, 0, 0])
 
 
-def recounted(decisions: Iterable[StoredDecision]) -> Additions:
-    """The counts of decisions that were written but not counted yet."""
-    counts = Additions()
-    for each in decisions:
-        counts.decision(each, _recorded_entropy(each))
-    return counts
-
-
-def _recorded_entropy(row: StoredDecision) -> float | None:
+def recorded_entropy(row: StoredDecision) -> float | None:
+    """That of the choice, as it was written down."""
     shares = None if row.arm == "imported" else record(row.record).all_propensities
     return None if shares is None else float(kernels.entropy(np.array(shares)))
-
-
-def _drop(sums: dict[Any, list[Any]], model: str) -> None:
-    for key in [key for key in sums if key[0] == model]:
-        del sums[key]
-
-
-def _add(mine: dict[Any, list[Any]], theirs: Mapping[Any, list[Any]]) -> None:
-    for key, sums in theirs.items():
-        before = mine.get(key)
-        mine[key] = (
-            list(sums) if before is None else [a + b for a, b in zip(before, sums, strict=True)]
-        )

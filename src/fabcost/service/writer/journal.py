@@ -11,10 +11,10 @@ import msgspec
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
 from fabcost.service.store.store import Store
-from fabcost.service.writer.counts import Additions, recounted
-from fabcost.service.writer.requests import Request, Write
-from fabcost.service.writer.transaction import Result, Transaction
-from fabcost.wire.errors import TakenOverError
+from fabcost.service.writer.counts import recorded_entropy
+from fabcost.service.writer.requests import Activate, Feed, Request, Write
+from fabcost.service.writer.transaction import Result, Transaction, Uncounted
+from fabcost.wire.errors import TakenOverError, UnknownModelError
 
 #: What all refreshes in the background together may still take when the server stops.
 _REFRESHES_END_SECONDS = 1.0
@@ -42,10 +42,7 @@ class Journal:
     """
 
     def __init__(
-        self,
-        store: Store,
-        keepers: dict[str, Keeper],
-        unreadable: dict[str, Exception],
+        self, store: Store, keepers: dict[str, Keeper], unreadable: dict[str, Exception]
     ) -> None:
         self.store = store
         self.keepers = keepers
@@ -54,23 +51,19 @@ class Journal:
         #: Models that callers have no longer, and of which something is left in the database.
         self.deletions = {model: Deletion(model) for model in store.deleted_models()}
         # None if they must be read from the database.
-        self._uncounted: Additions | None = None
+        self._uncounted: Uncounted | None = None
 
     @property
     def has_uncounted(self) -> bool:
         """Whether decisions were written that the counts do not have yet."""
         return self._uncounted is None or bool(self._uncounted)
 
-    def has(self, model: str) -> bool:
-        """Whether there is such a model, and it can be read."""
-        return model in self.keepers
-
     def forget(self, model: str) -> None:
         """Know nothing of a model that was deleted."""
         self.keepers.pop(model, None)
         self.unreadable.pop(model, None)
         if self._uncounted is not None:
-            self._uncounted.forget(model)
+            self._uncounted = [each for each in self._uncounted if each[0].model != model]
 
     def delete(self, model: str) -> Deleted:
         """Mark a model as deleted, and delete the first of its rows."""
@@ -98,8 +91,7 @@ class Journal:
         They are counted with a later transaction: each statement waits for the loop to let go of
         the interpreter.
         """
-        counts = self._uncounted
-        if counts is None:
+        if self._uncounted is None:
             return False
         writes = [each for each in group if isinstance(each, Write) and self._is_plain(each)]
         if len(writes) < len(group):
@@ -107,8 +99,7 @@ class Journal:
         if not self.store.append_decisions([each.row for each in writes]):
             self._uncounted = None
             return False
-        for each in writes:
-            counts.decision(each.row, each.entropy)
+        self._uncounted += [(each.row, each.entropy) for each in writes]
         return True
 
     def _is_plain(self, write: Write) -> bool:
@@ -119,20 +110,30 @@ class Journal:
 
     def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
+        gone = {each.done: model for each in group if (model := self._gone(each)) is not None}
+        group = [each for each in group if each.done not in gone]
         with self.store.transaction():
             uncounted = self._uncounted
             if uncounted is None:
-                uncounted = recounted(self.store.uncounted())
+                uncounted = [(each, recorded_entropy(each)) for each in self.store.uncounted()]
             transaction = Transaction(self.store, self.keepers, self._parked, uncounted)
             result = transaction.run(group, unreadable=self.unreadable)
-        self._uncounted = Additions()
+        self._uncounted = []
         self._parked |= result.parked
         self._parked -= result.unparked
+        result.answers += [(done, UnknownModelError(model)) for done, model in gone.items()]
         for model, learnt in result.learnt.items():
             keeper = self.keepers[model]
             keeper.head += len(learnt)
             keeper.learning.apply(learnt)
         return result
+
+    def _gone(self, request: Request) -> str | None:
+        """The model that a request is about, if it was deleted."""
+        if not isinstance(request, Write | Feed | Activate):
+            return None
+        model = request.row.model if isinstance(request, Write) else request.key[0]
+        return None if model in self.keepers else model
 
     def snapshot(self, model: str) -> None:
         """Write the learner's state, if one was packed."""
@@ -169,9 +170,7 @@ class Journal:
             rows = self.store.models()
             for row in rows:
                 if row.model in self.keepers:
-                    self.keepers[row.model].catch_up(row.head_lsn)
-                    self._undo_unheard(row)
-                    relisted += self._unheard_items(row)
+                    relisted += self._catch_up(row, self.keepers[row.model])
                 elif row.model not in self.unreadable:
                     # Whoever asked for it was told that it is not there.
                     self.store.delete_model(row.model)
@@ -186,14 +185,13 @@ class Journal:
             self.keepers[each.model].catalogue = each.version
         return relisted
 
-    def _unheard_items(self, row: ModelRow) -> list[Relisted]:
-        """Items that were put or deleted by a transaction whose end was not heard."""
-        if self.keepers[row.model].catalogue == row.catalogue_version:
+    def _catch_up(self, row: ModelRow, keeper: Keeper) -> list[Relisted]:
+        """Learn what was not heard of, and find items that were put or deleted."""
+        keeper.catch_up(row.head_lsn)
+        settings = msgspec.json.encode(keeper.settings).decode()
+        if settings != row.settings:
+            # Whoever asked for other settings was told that nothing was changed.
+            self.store.update_model(row.model, settings, row.edited)
+        if keeper.catalogue == row.catalogue_version:
             return []
         return [Relisted(row.model, row.catalogue_version, self.store.items(row.model))]
-
-    def _undo_unheard(self, row: ModelRow) -> None:
-        """Whoever asked for other settings was told that nothing was changed."""
-        settings = msgspec.json.encode(self.keepers[row.model].settings).decode()
-        if settings != row.settings:
-            self.store.update_model(row.model, settings, row.edited)

@@ -1,15 +1,19 @@
-"""What waits for the writer: decisions, feedback, activations, and jobs."""
+"""What waits for the writer, and in a backlog for the database."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.store.rows import DecisionRow, Key
 from fabcost.service.store.store import Store
 from fabcost.wire.messages import FeedbackStatus
+
+#: Requests that share a transaction.
+MOST_AT_ONCE = 1024
 
 
 class Awaiting(Protocol):
@@ -17,15 +21,12 @@ class Awaiting(Protocol):
 
     def done(self) -> bool:
         """Whether it was told already."""
-        ...
 
     def set_result(self, result: Any, /) -> None:
         """What became of the request."""
-        ...
 
     def set_exception(self, exception: Any, /) -> None:
         """Why nothing became of it."""
-        ...
 
 
 class Steps(NamedTuple):
@@ -47,14 +48,8 @@ class Write(NamedTuple):
     entropy: float | None
     done: Awaiting
 
-    @property
-    def model(self) -> str:
-        """Whose decision it is."""
-        return self.row.model
 
-
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(NamedTuple):
     """Feedback about one decision; the answer is its status."""
 
     key: Key
@@ -63,28 +58,16 @@ class Feed:
     received: float
     done: asyncio.Future[FeedbackStatus]
 
-    @property
-    def model(self) -> str:
-        """Whose decision it is about."""
-        return self.key[0]
 
-
-@dataclass(frozen=True, slots=True)
-class Activate:
+class Activate(NamedTuple):
     """A deferred decision counts; the answer is whether it was waiting for that."""
 
     key: Key
     received: float
     done: asyncio.Future[bool]
 
-    @property
-    def model(self) -> str:
-        """Whose decision it is about."""
-        return self.key[0]
 
-
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(NamedTuple):
     """Decisions whose deadline has come; the answer is how many there were.
 
     Feedback that was parked before ``unpark`` is forgotten.
@@ -95,25 +78,72 @@ class Expire:
     done: asyncio.Future[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """Decisions that were written are counted, too; the answer is None."""
 
     done: asyncio.Future[None]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """Anything else, in a transaction of its own; the answer is what it returns.
 
-    ``then`` is told that when it is durable, before anything else is written.
+    ``then`` is told that when it is durable, before anything else is written.  It fails if the
+    model that it is ``about`` is no more.
     """
 
     function: Callable[[Store], Any]
     done: asyncio.Future[Any]
     then: Callable[[Any], object] = id
+    about: str | None = None
 
 
 Request = Write | Feed | Activate | Expire | Count | Job
 #: What became of requests: a result or an exception for each who waits.
 Answers = list[tuple[Awaiting, Any]]
+
+
+class Backlog:
+    """Decisions that were answered from memory: in the writer's queue, then here, in their order.
+
+    Those beyond the ``most`` that are kept are not written at all.
+    """
+
+    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
+        #: Decisions that were answered and will never be written, for want of room.
+        self.lost = 0
+        self._most = most
+        self._tell = tell
+        self._kept: deque[Write] = deque()
+        #: Those of the queue; changed by the loop and by the thread, always by one operation.
+        self.queued: set[Awaiting] = set()
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self.queued)
+
+    def has_room(self, write: Write) -> bool:
+        """Whether a decision is to be written; if not, it is lost."""
+        # Later steps of a schema mean nothing without the earlier ones; they are few.
+        room = len(self) < self._most or write.steps is not None
+        self.lost += not room
+        return room
+
+    def keep(self, write: Write) -> None:
+        """Put a decision aside, if there is room."""
+        self.queued.discard(write.done)
+        if self.has_room(write):
+            self._kept.append(write)
+
+    def write(self, transact: Callable[[list[Request]], object]) -> None:
+        """Write all; what is written when an error comes is not kept any longer."""
+        most = MOST_AT_ONCE
+        while self._kept:
+            group: list[Request] = list(islice(self._kept, most))
+            try:
+                transact(group)
+            except ValueError as error:
+                if most > 1:
+                    most = 1
+                    continue
+                self._tell(f"a decision could not be written: {error}")
+            for _ in group:
+                self._kept.popleft()

@@ -11,27 +11,15 @@ import numpy as np
 from fabcost.service.learning.learner import Learnt, predicted
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.record import impression
-from fabcost.service.store.rows import (
-    DecisionRow,
-    FeedbackRow,
-    Key,
-    Resolution,
-    StoredDecision,
-)
+from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution, StoredDecision
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
-from fabcost.service.writer.counts import Additions
-from fabcost.service.writer.requests import (
-    Activate,
-    Answers,
-    Count,
-    Expire,
-    Feed,
-    Request,
-    Write,
-)
-from fabcost.wire.errors import TakenOverError, UnknownModelError
+from fabcost.service.writer.counts import Additions, recorded_entropy
+from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write
+from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
+#: Decisions that are written but not in the counts yet, with their entropies.
+Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
 _CHANGED_NOTHING = ("duplicate", "late")
@@ -60,18 +48,19 @@ class Result:
 class Transaction:
     """Works inside one transaction of ``store``; nothing outside it changes.
 
-    ``parked`` are decisions that do not exist yet but have feedback; ``uncounted`` is of those
-    that were written before, and are counted with this transaction.
+    ``parked`` are decisions that do not exist yet but have feedback; what is ``uncounted`` is
+    counted with this transaction.
     """
 
     def __init__(
-        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Additions
+        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Uncounted
     ) -> None:
         self._store = store
         self._keepers = keepers
         self._parked = parked
         self._counts = Additions()
-        self._counts.add(uncounted)
+        for row, entropy in uncounted:
+            self._counts.decision(row, entropy)
         self._has_decisions = bool(uncounted)
         self._heads = {name: keeper.head for name, keeper in keepers.items()}
         self._resolved: list[Resolution] = []
@@ -135,11 +124,10 @@ class Transaction:
             for each in activations
             if each.key in found and _is_waiting(found[each.key], each.received)
         }
-        if waiting:
-            self._store.activate(waiting)
+        self._store.activate(waiting)
         for each in activations:
             self._result.answers.append((each.done, each.key in waiting))
-        earlier = _first_recorded(self._store.find_feedback(waiting) if waiting else [])
+        earlier = _first_recorded(self._store.find_feedback(waiting))
         for key, row in earlier.items():
             if self._settings(key[0]).aggregation == "earliest":
                 stored = found[key]._replace(active=True)
@@ -163,8 +151,7 @@ class Transaction:
                     rows.append(FeedbackRow(*same, each.value, each.received, status))
             self._result.statuses.append((each.key[0], status))
             self._result.answers.append((each.done, status))
-        if rows:
-            self._store.insert_feedback(self._worth_keeping(rows))
+        self._store.insert_feedback(self._worth_keeping(rows))
         self._write_resolved()
 
     def _status(
@@ -249,7 +236,7 @@ class Transaction:
         self._store.delete_decisions([_key(each) for each in due if each.model not in self._heads])
         mine = [each for each in due if each.model in self._heads]
         values: dict[Key, list[float]] = {}
-        for row in self._store.find_feedback([_key(each) for each in mine]) if mine else []:
+        for row in self._store.find_feedback([_key(each) for each in mine]):
             if row.status == "recorded":
                 values.setdefault(_key(row), []).append(row.value)
         for each in mine:
@@ -272,10 +259,7 @@ class Transaction:
     # Outcomes
 
     def _settings(self, model: str) -> ModelSettings:
-        keeper = self._keepers.get(model)
-        if keeper is None:
-            raise UnknownModelError(model)
-        return keeper.settings
+        return self._keepers[model].settings
 
     def _resolve(
         self, stored: StoredDecision, now: float, outcome: str, value: float | None
@@ -286,7 +270,7 @@ class Transaction:
             label = 1 if value > self._settings(stored.model).click_threshold else -1
             self._counts.outcome(stored, clicked=label > 0)
         elif stored.arm != "imported":
-            self._counts.discarded(stored)
+            self._counts.decision(stored, recorded_entropy(stored), by=-1)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
             learnt = Learnt(impression(stored.features), label)

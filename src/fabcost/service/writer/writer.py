@@ -1,39 +1,53 @@
-"""The writer as the event loop sees it: requests in, answers out."""
+"""The writer: requests of the event loop go to one thread, and answers come back."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from itertools import groupby
+from typing import Any, TypeVar
 
 from fabcost.service.metrics import Metrics
+from fabcost.service.store.connection import UNUSABLE_NOW
 from fabcost.service.store.store import Store
 from fabcost.service.writer.journal import Journal, Relisted
-from fabcost.service.writer.requests import Answers, Awaiting, Count, Job, Request, Write
-from fabcost.service.writer.thread import Backlog, WriterThread
-from fabcost.wire.errors import StoreAwayError, UnknownModelError
+from fabcost.service.writer.requests import (
+    MOST_AT_ONCE,
+    Answers,
+    Awaiting,
+    Backlog,
+    Count,
+    Job,
+    Request,
+    Write,
+)
+from fabcost.service.writer.transaction import Result
+from fabcost.wire.errors import (
+    DatabaseUnusableError,
+    ServiceError,
+    StoreAwayError,
+    TakenOverError,
+    UnknownModelError,
+)
 
 T = TypeVar("T")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_STOP = object()
+_AWAY = (StoreAwayError, TakenOverError, DatabaseUnusableError)
 
 
 class Writer:
     """Has requests written in groups, and answers when they are durable and learnt.
 
-    While the database is away, decisions are answered at once and kept in memory; anything else
-    is a `StoreAwayError`.
-
-    Parameters
-    ----------
-    journal
-        From `start` on the thread's own; others change it through `call` only.
-    metrics
-        Told what happens.
-    tell
-        Told in words when the database goes away and comes back; never fails.
-    backlog
-        Decisions that may wait for the database unheard; those beyond are not written at all.
+    While the database is away, decisions are answered at once and kept in memory, at most
+    ``backlog`` of them; anything else is a `StoreAwayError`.  From `start` on the ``journal`` is
+    the thread's own: others change it through `call` only.  ``tell`` tells an operator in words.
     """
 
     def __init__(
@@ -58,6 +72,7 @@ class Writer:
             answer=lambda answers: self._loop.call_soon_threadsafe(self._settle, answers),
             relist=lambda found: self._loop.call_soon_threadsafe(self._relist, found),
         )
+        self.start = self._thread.start
 
     @property
     def away(self) -> str | None:
@@ -69,25 +84,13 @@ class Writer:
         """Decisions that were answered but not written yet."""
         return len(self._backlog)
 
-    @property
-    def lost(self) -> int:
-        """Decisions that were answered and will never be written, for want of room."""
-        return self._backlog.lost
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
     async def stop(self) -> None:
         """Write what was submitted, and end."""
-        self.hand_over()
+        self._hand_over()
         await asyncio.to_thread(self._thread.stop)
 
     def submit(self, request: Request) -> None:
-        """Write soon; ``request.done`` is answered in the loop.
-
-        While the database is away decisions are answered at once, and everything else fails.
-        """
+        """Write soon; ``request.done`` is answered in the loop."""
         if self._thread.away is None:
             self._gather(request)
         elif isinstance(request, Write):
@@ -100,32 +103,18 @@ class Writer:
         function: Callable[[Store], T],
         then: Callable[[T], object] = id,
         show: Callable[[T], object] = id,
+        *,
+        about: str | None = None,
     ) -> T:
-        """Do it in a transaction.
+        """Do it in a transaction; an error if the model it is about was deleted meanwhile.
 
         As it is durable, ``then`` may change what the thread knows, and ``show`` what the loop
         knows: in the order of the transactions, and also if whoever asked waits no longer.
         """
         done: asyncio.Future[T] = self._loop.create_future()
         done.add_done_callback(partial(_show, show))
-        self.submit(Job(function, done, then))
+        self.submit(Job(function, done, then, about))
         return await asyncio.shield(done)
-
-    async def call_about(
-        self,
-        model: str,
-        function: Callable[[Store], T],
-        then: Callable[[T], object] = id,
-        show: Callable[[T], object] = id,
-    ) -> T:
-        """`call` for a model, which may have been deleted when its turn comes."""
-
-        def if_there(store: Store) -> T:
-            if not self.journal.has(model):
-                raise UnknownModelError(model)
-            return function(store)
-
-        return await self.call(if_there, then, show)
 
     async def count(self) -> None:
         """See to it that the counts have all decisions that were answered, if the database can."""
@@ -136,33 +125,35 @@ class Writer:
 
     def put_aside(self, write: Write) -> None:
         """Answer a decision from memory, and write it when that is possible, if there is room."""
-        if self._backlog.admit(write):
+        if self._backlog.has_room(write):
+            self._backlog.queued.add(write.done)
             self._gather(write)
         write.done.set_result(False)
         self._metrics.backlog(self.unwritten)
 
     def give_up(self, done: Awaiting) -> None:
         """Answer a decision of the queue from memory: the database keeps it waiting for long."""
-        self._backlog.queued(done)
+        self._backlog.queued.add(done)
         done.set_result(False)
         self._metrics.backlog(self.unwritten)
-
-    def hand_over(self) -> None:
-        """Give the thread what was submitted; the loop does so at the end of each turn."""
-        if self._gathered:
-            self._thread.put(self._gathered)
-            self._gathered = []
 
     def _gather(self, request: Request) -> None:
         self.submitted += 1
         # What comes in the same turn of the loop goes together: the thread is woken once.
         if not self._gathered:
-            self._loop.call_soon(self.hand_over)
+            self._loop.call_soon(self._hand_over)
         self._gathered.append(request)
+
+    def _hand_over(self) -> None:
+        if self._gathered:
+            self._thread.put(self._gathered)
+            self._gathered = []
 
     def _settle(self, answers: Answers) -> None:
         self.settled += 1
-        if sum(self._backlog.heard(done) for done, _ in answers):
+        unheard = [done for done, _ in answers if done in self._backlog.queued]
+        if unheard:
+            self._backlog.queued.difference_update(unheard)
             self._metrics.backlog(self.unwritten)
         for done, result in answers:
             if done.done():
@@ -184,3 +175,169 @@ class Writer:
 def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
     if not done.cancelled() and done.exception() is None:
         show(done.result())
+
+
+@dataclass(eq=False)
+class WriterThread:
+    """One connection, one transaction for all that waits; connects again if the database was away.
+
+    ``answer`` and ``relist`` tell the loop what became of requests, and of a catalogue that is not
+    what it was told.
+    """
+
+    journal: Journal
+    backlog: Backlog
+    metrics: Metrics
+    tell: Callable[[str], object]
+    answer: Callable[[Answers], object]
+    relist: Callable[[Relisted], object]
+
+    def __post_init__(self) -> None:
+        #: Why the database cannot be written.
+        self.away: str | None = None
+        self._queue: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self._failed: set[str] = set()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self.put, self.start = self._queue.put, self._thread.start
+
+    def stop(self) -> None:
+        """Write what was put and end; blocks."""
+        self._queue.put([_STOP])
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            for group in _groups(self._take()):
+                self._write(group)
+            if self.away is not None and not self._stopping:
+                self._reconnect()
+        try:
+            self._write_backlog()
+            self.journal.close_the_books()
+        except ServiceError as error:
+            self.tell(f"{len(self.backlog)} decisions could not be written: {_reason(error)}")
+
+    def _take(self) -> list[Request]:
+        batch = list(self._queue.get())
+        while len(batch) < MOST_AT_ONCE:
+            try:
+                batch += self._queue.get_nowait()
+            except queue.Empty:
+                break
+        if _STOP in batch:
+            self._stopping = True
+            batch = [each for each in batch if each is not _STOP]
+        return batch
+
+    def _write(self, group: list[Request]) -> None:
+        if self.away is not None:
+            self._keep(group, StoreAwayError(self.away))
+            return
+        try:
+            if isinstance(group[0], Job):
+                self._do(group[0])
+            else:
+                self._transact(group)
+        except _AWAY as error:
+            self.away = str(error)
+            self.metrics.store_away(True)
+            self.tell(f"the database is away: {_reason(error)}")
+            self._keep(group, error)
+        except Exception as error:  # noqa: BLE001 - one bad request must not stop the others
+            if len(group) == 1:
+                self.tell(f"a request could not be written: {error!r}")
+                self.answer([(group[0].done, error)])
+            else:
+                for each in group:
+                    self._write([each])
+
+    def _do(self, job: Job) -> None:
+        try:
+            if job.about is not None and job.about not in self.journal.keepers:
+                raise UnknownModelError(job.about)
+            with self.journal.store.transaction():
+                result = job.function(self.journal.store)
+            job.then(result)
+        except _AWAY:
+            raise
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
+            result = error
+        self.answer([(job.done, result)])
+
+    def _transact(self, group: list[Request]) -> None:
+        started = time.monotonic()
+        if self.journal.appended(group):
+            self.answer([(each.done, True) for each in group])
+            self.metrics.committed(len(group), time.monotonic() - started)
+            return
+        result = self.journal.transact(group)
+        if result.answers:
+            self.answer(result.answers)
+        self._observe(result, time.monotonic() - started)
+        # A refresh that was in the background is saved with whatever is written next.
+        for model in list(result.learnt or self.journal.keepers):
+            self.journal.snapshot(model)
+
+    def _observe(self, result: Result, seconds: float) -> None:
+        self.metrics.committed(result.written, seconds)
+        for model, status in result.statuses:
+            self.metrics.fed_back(model, status)
+        for model in result.learnt:
+            keeper = self.journal.keepers[model]
+            self.metrics.applied(model, keeper.head)
+            self.metrics.lagged(model, keeper.learning.lag)
+            failure = keeper.learning.failure
+            if failure is not None and model not in self._failed:
+                self._failed.add(model)
+                self.tell(f"model {model!r} stopped learning, a restart goes on: {failure!r}")
+
+    def _keep(self, group: list[Request], error: ServiceError) -> None:
+        """Decisions wait for the database; everything else may be repeated by whoever asked."""
+        answers: Answers = []
+        for each in group:
+            if isinstance(each, Write):
+                self.backlog.keep(each)
+                answers.append((each.done, False))
+            else:
+                answers.append((each.done, error))
+        self.metrics.backlog(len(self.backlog))
+        if answers:
+            self.answer(answers)
+
+    def _reconnect(self) -> None:
+        """Try until the database is back, putting aside what comes meanwhile."""
+        pause = _FIRST_PAUSE
+        while self.away is not None and not self._stopping:
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            while not self._queue.empty():
+                self._keep(self._take(), StoreAwayError(self.away))
+            try:
+                for each in self.journal.reopen():
+                    self.relist(each)
+                self._write_backlog()
+            except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
+                self.away = str(error) if isinstance(error, ServiceError) else UNUSABLE_NOW
+                continue
+            self.metrics.store_away(False)
+            self.away = None
+            self.tell("the database is back")
+
+    def _write_backlog(self) -> None:
+        self.backlog.write(self.journal.transact)
+        self.metrics.backlog(len(self.backlog))
+
+
+def _reason(error: ServiceError) -> str:
+    """With what the database itself said, for the log."""
+    return getattr(error, "detail", "") or str(error)
+
+
+def _groups(batch: list[Request]) -> list[list[Request]]:
+    """What can share a transaction: a job by itself, everything between two of them together."""
+    groups: list[list[Request]] = []
+    for is_job, some in groupby(batch, lambda each: isinstance(each, Job)):
+        together = list(some)
+        groups += [[each] for each in together] if is_job else [together]
+    return groups

@@ -3,24 +3,16 @@
 A handler's docstring is the description of its operation in the OpenAPI document.
 """
 
-from fabcost.service.http.operation import Operation
-from fabcost.service.http.routes import decisions, items, keys, models, server, transfers
+from fabcost.service.http.routes import decisions, models, server, transfers
+from fabcost.service.http.routing import Operation
 from fabcost.service.settings import Settings
 
 
 def operations(settings: Settings) -> list[Operation]:
-    """Every operation, with bodies bounded by the settings.
-
-    Examples
-    --------
-    >>> sorted({each.path for each in operations(Settings())})[:3]
-    ['/healthz', '/metrics', '/openapi.json']
-    """
+    """Every operation, with bodies bounded by the settings."""
     return [
-        *models.operations(),
-        *items.operations(settings),
+        *models.operations(settings),
         *decisions.operations(settings),
         *transfers.operations(),
-        *keys.operations(),
         *server.operations(),
     ]

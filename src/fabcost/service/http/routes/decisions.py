@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fabcost.service.http.answer import HttpAnswer, answer
-from fabcost.service.http.operation import MODEL, ApiCall, Finish, Operation
-from fabcost.service.http.routes.limits import narrowed, record_type
+from fabcost.service.http.exchange import HttpAnswer, answer
+from fabcost.service.http.routing import MODEL, ApiCall, Finish, Operation, narrowed, record_type
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
@@ -125,9 +124,8 @@ async def give_bulk_feedback(call: ApiCall) -> HttpAnswer:
 
 def _checked(call: ApiCall) -> DecisionRequest:
     request: DecisionRequest = call.body
-    if call.may_hold_control_characters:
-        named = (request.candidates or (), request.items or (), request.exclude)
-        call.check_ids([request.decision_id or ""], *named)
+    given = (request.candidates or (), request.items or (), request.exclude)
+    call.check_ids((request.decision_id or "",), *given)
     return request
 
 
@@ -135,7 +133,8 @@ def operations(settings: Settings) -> list[Operation]:
     """Deciding, looking back, and saying what became of it."""
     path, feedback = MODEL + "/decisions", MODEL + "/feedback"
     one, why = path + "/{decision:path}", MODEL + "/explanations/{decision:path}"
-    activations, asked, many = MODEL + "/activations", _request(settings), _bulk(settings)
+    activations, bulk = MODEL + "/activations", feedback + "/bulk"
+    asked, many = _request(settings), _bulk(settings)
     return [
         Operation(
             "POST", path, decide, "decide", DecisionAnswer, body=asked, begin=begin_to_decide
@@ -147,14 +146,7 @@ def operations(settings: Settings) -> list[Operation]:
         Operation(
             "POST", feedback, give_feedback, "feedback", FeedbackAnswer, body=FeedbackRequest
         ),
-        Operation(
-            "POST",
-            feedback + "/bulk",
-            give_bulk_feedback,
-            "feedback",
-            BulkFeedbackAnswer,
-            body=many,
-        ),
+        Operation("POST", bulk, give_bulk_feedback, "feedback", BulkFeedbackAnswer, body=many),
     ]
 
 

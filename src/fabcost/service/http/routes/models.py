@@ -1,4 +1,4 @@
-"""Models, and what they have learnt."""
+"""Models, what they have learnt, and the items of their catalogues."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fabcost.service.http.answer import HttpAnswer, answer, nothing
-from fabcost.service.http.operation import MODEL, ApiCall, Operation
-from fabcost.wire.checks import check_depth
-from fabcost.wire.messages import ModelAnswer, ModelName, PosteriorAnswer, StatsAnswer
+from fabcost.service.http.exchange import NOTHING, HttpAnswer, answer
+from fabcost.service.http.routing import MODEL, ApiCall, Operation, narrowed, record_type
+from fabcost.service.settings import Settings
+from fabcost.wire.checks import check_depth, check_path_id
+from fabcost.wire.messages import (
+    Id,
+    Items,
+    ItemsAnswer,
+    ModelAnswer,
+    ModelName,
+    PosteriorAnswer,
+    Record,
+    StatsAnswer,
+)
 from fabcost.wire.settings import ModelSettings
 
 
@@ -64,7 +74,7 @@ async def delete_model(call: ApiCall) -> HttpAnswer:
     """Forget a model, its items, its decisions and all that it has learnt."""
     await call.site.service.delete_model(call.model)
     call.site.service.metrics.forget(call.model)
-    return nothing()
+    return NOTHING
 
 
 async def get_posterior(call: ApiCall) -> HttpAnswer:
@@ -78,9 +88,57 @@ async def get_stats(call: ApiCall) -> HttpAnswer:
     return answer(await call.site.service.stats(call.model, minutes=query.minutes))
 
 
-def operations() -> list[Operation]:
-    """Models one by one, and all of them."""
-    path, stats, changes = "/v1/models", MODEL + "/stats", dict[str, Any]
+class ItemsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which page of a catalogue: so many items after one id."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    after: Id | None = None
+
+
+class CatalogueVersion(Struct, frozen=True):
+    """The version of the catalogue from now on."""
+
+    version: int
+
+
+async def put_items(call: ApiCall) -> HttpAnswer:
+    """Add or replace many items at once: all of them, or none if one is wrong."""
+    request: Items = call.body
+    call.check_ids(request.items)
+    version = await call.site.service.put_items(call.model, request.items)
+    return answer(CatalogueVersion(version))
+
+
+async def list_items(call: ApiCall) -> HttpAnswer:
+    """One page of the catalogue, in the order in which the items first came."""
+    query: ItemsQuery = call.query
+    return answer(call.site.service.items(call.model, limit=query.limit, after=query.after))
+
+
+async def put_item(call: ApiCall) -> HttpAnswer:
+    """Add or replace one item."""
+    item = check_path_id(call.parameters["item"])
+    version = await call.site.service.put_items(call.model, {item: call.body})
+    return answer(CatalogueVersion(version))
+
+
+async def get_item(call: ApiCall) -> HttpAnswer:
+    """The features of one item."""
+    return answer(call.site.service.item(call.model, check_path_id(call.parameters["item"])))
+
+
+async def delete_item(call: ApiCall) -> HttpAnswer:
+    """Remove one item; what was learnt from it stays."""
+    await call.site.service.delete_items(call.model, [check_path_id(call.parameters["item"])])
+    return NOTHING
+
+
+def operations(settings: Settings) -> list[Operation]:
+    """Models and items, one by one and all of them."""
+    path, items, item = "/v1/models", MODEL + "/items", MODEL + "/items/{item:path}"
+    stats, changes, record = MODEL + "/stats", dict[str, Any], record_type(settings)
+    many: Any = Annotated[dict[Id, record], Meta(min_length=1, max_length=settings.import_lines)]  # type: ignore[valid-type]
+    body = narrowed(Items, ("items", many))
     return [
         Operation("GET", path, list_models, "read", ModelsAnswer, of_any_model=True),
         Operation(
@@ -91,4 +149,9 @@ def operations() -> list[Operation]:
         Operation("DELETE", MODEL, delete_model, "admin", None, 204),
         Operation("GET", MODEL + "/posterior", get_posterior, "read", PosteriorAnswer),
         Operation("GET", stats, get_stats, "read", StatsAnswer, query=StatsQuery),
+        Operation("PUT", items, put_items, "admin", CatalogueVersion, body=body, transfer=True),
+        Operation("GET", items, list_items, "read", ItemsAnswer, query=ItemsQuery),
+        Operation("PUT", item, put_item, "admin", CatalogueVersion, body=record),
+        Operation("GET", item, get_item, "read", Record),
+        Operation("DELETE", item, delete_item, "admin", None, 204),
     ]

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from fabcost.service import transfer
-from fabcost.service.http.answer import HttpAnswer, answer
-from fabcost.service.http.operation import MODEL, ApiCall, Bytes, Operation
-from fabcost.service.transfer.log import limits_of
+from fabcost.service.http.exchange import HttpAnswer, answer
+from fabcost.service.http.routing import MODEL, ApiCall, Bytes, Operation
 from fabcost.wire.checks import check_model_name
 from fabcost.wire.messages import ModelAnswer
 
@@ -68,7 +67,7 @@ async def import_log(call: ApiCall) -> HttpAnswer:
     """Learn from decisions that were made elsewhere; those without an outcome wait for one."""
     query: ImportQuery = call.query
     service = call.site.service
-    limits = limits_of(call.site.settings, catalogue=service.model(call.model).items)
+    limits = transfer.limits_of(call.site.settings, catalogue=service.model(call.model).items)
     many = await transfer.load(
         service, call.model, query.format, call.body, after=query.after, limits=limits
     )

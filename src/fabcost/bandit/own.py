@@ -1,0 +1,137 @@
+"""Candidates whose items have effects of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost import kernels
+from fabcost.bandit.candidates import CheckedRows, Positions, Rows, is_checked, scored
+from fabcost.gaussian import Gaussian, Marginal
+from fabcost.impressions import FloatArray, as_rows
+from fabcost.inference.own.directory import Key
+from fabcost.inference.own.effects import OwnEffects, OwnLaw
+
+
+class OwnRows:
+    r"""Rows x of which each has the effect b of an item beside its weights.
+
+    Given θ a score is :math:`x^\top\theta + b = u^\top\theta + \text{offset} + \text{noise}\cdot z`
+    with :math:`u = x - \text{tilt}`, and every item has a z of its own.
+
+    Parameters
+    ----------
+    rows
+        Rows that were checked.
+    own
+        The items' effects.
+    items
+        Whose each row is.
+
+    Examples
+    --------
+    >>> rows = OwnRows(np.ones((2, 1)), OwnEffects(1, 4.0), ["ad-1", "ad-2"])
+    >>> rows.marginal(Gaussian([1.0], [[9.0]]))
+    Marginal(mean=array([1., 1.]), variance=array([13., 13.]))
+    >>> rows.dot(np.array([3.0]))
+    array([3., 3.])
+    """
+
+    __slots__ = ("_found", "_own", "_rows")
+
+    def __init__(self, rows: Rows, own: OwnEffects, items: Sequence[Key | None]) -> None:
+        if len(items) != len(rows):
+            raise ValueError(f"there are {len(items)} items but {len(rows)} candidates")
+        self._rows = rows
+        self._own = own
+        self._found = own.find(items)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Candidates and weights."""
+        return len(self._rows), self._rows.shape[1]
+
+    @property
+    def law_of_items(self) -> OwnLaw:
+        """What is known of the items' effects."""
+        return self._own.law(self._found.keys)
+
+    @property
+    def normals(self) -> int:
+        """How many normals a draw of all effects needs, given θ."""
+        return self._found.many
+
+    def __getitem__(self, positions: Positions) -> OwnRows:
+        items = [self._found.keys[position] for position in positions.tolist()]
+        return OwnRows(self._rows[positions], self._own, items)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[np.generic]:
+        raise ValueError(
+            "rows of items with effects of their own are no array: use dot, law or marginal"
+        )
+
+    def dense(self) -> FloatArray:
+        """u, along which the scores depend on the weights."""
+        return self._tilted(self.law_of_items)
+
+    def dot(self, weights: FloatArray) -> FloatArray:
+        """Scores under weights (D,), or (D, S) for S of them, and the effects expected then."""
+        if weights.ndim > 1:
+            return np.column_stack([self.dot(each) for each in weights.T.copy()])
+        law = self.law_of_items
+        expected = law.offset - kernels.times(law.tilt, weights)
+        return np.asarray(scored(self._rows, weights) + expected)
+
+    def marginal(self, belief: Gaussian) -> Marginal:
+        """Mean and variance of each score."""
+        law = self.law_of_items
+        centre, variance = belief.marginal(self._tilted(law))
+        return Marginal(centre + law.offset, variance + law.noise * law.noise)
+
+    def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """As `fabcost.bandit.candidates.law`, without the noise of the effects given θ."""
+        law = self.law_of_items
+        centre, spread = kernels.law(self._tilted(law), mean, root)
+        centre += law.offset
+        return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
+
+    def drawn(
+        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float
+    ) -> FloatArray:
+        """Scores under mean + scale · root z and effects drawn given these weights.
+
+        The last `normals` of the ``uniforms`` are those of the effects.
+        """
+        of_weights, of_items = uniforms[: mean.size], uniforms[mean.size :]
+        theta = kernels.drawn_weights(mean, root, of_weights, scale)
+        scores = scored(self._rows, theta)
+        self._own.add_drawn(scores, self._found, theta, of_items, scale)
+        return scores
+
+    def _tilted(self, law: OwnLaw) -> FloatArray:
+        rows = self._rows.dense() if is_checked(self._rows) else np.asarray(self._rows)
+        return np.asarray(rows - law.tilt)
+
+
+def own_rows(
+    candidates: npt.ArrayLike | CheckedRows,
+    own: OwnEffects,
+    items: Sequence[Key | None],
+    weights: int,
+) -> OwnRows:
+    """Candidates with the effects of their items; a ValueError if they do not fit.
+
+    Examples
+    --------
+    >>> len(own_rows(np.ones((2, 1)), OwnEffects(1, 4.0), ["ad-1", "ad-2"], 1))
+    2
+    """
+    rows: Rows = candidates if is_checked(candidates) else as_rows(candidates, weights)
+    return OwnRows(rows, own, items)

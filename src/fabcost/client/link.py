@@ -1,0 +1,121 @@
+"""What both clients have: one way to ask, in which what blocks in one is awaited in the other."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Coroutine
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+import httpx
+import numpy as np
+
+from fabcost.client.exchange import ClientCall, Lost, Retries, exchange
+
+if TYPE_CHECKING:
+    from fabcost.client.clients import AsyncClient, Client
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Transport = TypeVar("Transport")
+Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
+
+#: Failures before a single byte of the request has left.
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+#: A server that is there answers a connection at once, however long it takes for the rest.
+_CONNECT_SECONDS = 10.0
+
+
+class Method(Generic[P, T]):
+    """A method of both clients: `AsyncClient` has the coroutine, `Client` what it returns."""
+
+    def __init__(self, ask: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
+        @functools.wraps(ask)
+        def method(client: Any, *given: P.args, **named: P.kwargs) -> Any:
+            return client._outcome(ask(client, *given, **named))
+
+        self._method = method
+
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
+    def __get__(self, client: Any, owner: type) -> Callable[..., Any]:
+        return self._method if client is None else MethodType(self._method, client)
+
+
+class Link(Generic[Transport, Http]):
+    """Where a server is, the key that opens it, and how long to be patient with it.
+
+    The key is never shown.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: Retries = Retries(),  # noqa: B008 - a frozen value
+        rng: np.random.Generator | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url is {base_url!r} but must begin with http:// or https://")
+        if not timeout > 0.0:
+            raise ValueError(f"timeout is {timeout} but must be above 0")
+        self._base_url = base_url.rstrip("/")
+        self._headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        self._timeout = timeout
+        self._retries = retries
+        self._rng = np.random.default_rng() if rng is None else rng
+        self._http = self._opened(transport)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._base_url!r})"
+
+    def _opened(self, transport: Transport | None) -> Http:
+        raise NotImplementedError
+
+    async def _response(self, request: httpx.Request, *, streamed: bool) -> httpx.Response:
+        raise NotImplementedError
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        raise NotImplementedError
+
+    async def attempt(self, call: ClientCall[Any], timeout: float) -> httpx.Response | Lost:
+        """Send the request of a call once."""
+        media = {} if call.content is None else {"content-type": call.media}
+        request = self._http.build_request(
+            call.method,
+            self._base_url + call.path,
+            params=dict(call.query),
+            content=call.content,
+            headers=self._headers | media,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+        )
+        try:
+            return await self._response(request, streamed=call.streamed)
+        except httpx.TransportError as error:
+            return lost(error)
+
+    async def ask(self, call: ClientCall[T], retries: Retries | None = None) -> T:
+        """The answer of a call, after as many attempts as it takes."""
+        return await exchange(
+            call,
+            retries or self._retries,
+            line=self,
+            timeout=self._timeout,
+            clock=time.monotonic,
+            rng=self._rng,
+        )
+
+
+def lost(error: httpx.TransportError) -> Lost:
+    """What a failure says of the request."""
+    kind, why = type(error).__name__, str(error)
+    return Lost(not isinstance(error, _UNSENT), f"{kind}: {why}" if why else kind)

@@ -1,1 +1,0 @@
-"""The paper's figure of errors as the data grow."""

@@ -1,1 +1,0 @@
-"""What inference costs, beside what the paper says of it."""

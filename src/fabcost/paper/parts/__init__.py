@@ -1,0 +1,1 @@
+"""The parts of the report: what the paper claims, beside the measurements, with pictures."""

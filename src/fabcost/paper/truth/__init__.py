@@ -1,1 +1,0 @@
-"""The posterior itself, known far better than any approximation to it is accurate."""

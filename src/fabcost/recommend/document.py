@@ -1,0 +1,100 @@
+"""What a recommender's file says beside its schema, its learner and its ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fabcost.bandit.rules import RULES, Policy
+from fabcost.inference.saved import entry, real
+from fabcost.prior import Prior
+from fabcost.storage import archive
+
+FORMAT = archive.Format("fabcost-recommender", 2, "recommender")
+_WITH_ONE_VARIANCE = FORMAT._replace(version=1)
+_POLICIES = {rule.__name__: rule for rule in RULES.values()}
+
+
+def format_of(settings: Mapping[str, Any]) -> archive.Format:
+    """The oldest version that says all of this.
+
+    Examples
+    --------
+    >>> format_of({"prior_variance": 10.0}).version
+    1
+    """
+    return FORMAT if "prior" in settings else _WITH_ONE_VARIANCE
+
+
+def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:
+    """A prior as plain JSON values, for a learner whose items have effects of their own or not.
+
+    Examples
+    --------
+    >>> prior_to_dict(Prior.same(10.0), owned=False)
+    {'prior_variance': 10.0}
+    """
+    if not owned and prior == Prior.same(prior.numbers):
+        return {"prior_variance": prior.numbers}
+    return {"prior": dataclasses.asdict(prior)}
+
+
+def prior_from_dict(settings: Mapping[str, Any]) -> Prior:
+    """The prior of `prior_to_dict`.
+
+    Examples
+    --------
+    >>> prior_from_dict({"prior_variance": 10.0}) == Prior.same(10.0)
+    True
+    """
+    if "prior" not in settings:
+        return Prior.same(real(settings, "prior_variance"))
+    given = entry(settings, "prior")
+    return Prior(**{each.name: real(given, each.name) for each in dataclasses.fields(Prior)})
+
+
+def policy_to_dict(policy: Policy) -> dict[str, Any]:
+    """A policy as plain JSON values; a ValueError if it is none of the library's.
+
+    Examples
+    --------
+    >>> from fabcost import Thompson
+    >>> policy_to_dict(Thompson())
+    {'kind': 'Thompson', 'scale': 1.0}
+    """
+    kind = type(policy).__name__
+    if _POLICIES.get(kind) is not type(policy):
+        raise ValueError(f"the policy is a {kind} but only {', '.join(_POLICIES)} can be saved")
+    return {"kind": kind, **dataclasses.asdict(policy)}
+
+
+def policy_from_dict(given: Mapping[str, Any]) -> Policy:
+    """The policy of `policy_to_dict`.
+
+    Examples
+    --------
+    >>> policy_from_dict({"kind": "Thompson", "scale": 0.5})
+    Thompson(scale=0.5)
+    """
+    options = {name: real(given, name) for name in given if name != "kind"}
+    return _POLICIES[given["kind"]](**options)
+
+
+def rng_state(rng: np.random.Generator) -> dict[str, Any]:
+    """The state of a generator as plain JSON values.
+
+    Examples
+    --------
+    >>> rng_state(np.random.default_rng(0))["bit_generator"]
+    'PCG64'
+    """
+    state = rng.bit_generator.state
+    if state["bit_generator"] != "PCG64":
+        raise ValueError(
+            f"the generator is {state['bit_generator']} but only PCG64, NumPy's default, "
+            "can be saved"
+        )
+    return dict(state)

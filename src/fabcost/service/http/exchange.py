@@ -1,0 +1,258 @@
+"""A request as it comes in, its answer, and errors as answers."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
+from itertools import count
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct
+
+from fabcost.wire.errors import (
+    AlreadyThereError,
+    BusyError,
+    DatabaseUnusableError,
+    InvalidRequestError,
+    LearningFailedError,
+    ServiceError,
+    StoreAwayError,
+    TakenOverError,
+    UnknownDecisionIdError,
+    UnknownItemError,
+    UnknownModelError,
+    UnreadableModelError,
+)
+
+Header = tuple[bytes, bytes]
+#: The parts of an ASGI application.
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+JSON = b"application/json"
+RETRY_SOON: Header = (b"retry-after", b"1")
+CLOSE: Header = (b"connection", b"close")
+_SECURITY: tuple[Header, ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'self'"),
+    (b"x-frame-options", b"DENY"),
+)
+_NO_STORE: Header = (b"cache-control", b"no-store")
+#: What every answer in JSON has.
+JSON_HEADERS = (*_SECURITY, _NO_STORE, (b"content-type", JSON))
+_BODILESS = frozenset({204, 304})
+
+_MOST_PARAMETERS = 20
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_THIS_PROCESS = secrets.token_hex(6).encode()
+_NUMBERS = count(1)
+
+_PASSING = BusyError | StoreAwayError | DatabaseUnusableError
+_STATUSES = {
+    422: InvalidRequestError,
+    404: UnknownModelError | UnknownItemError | UnknownDecisionIdError,
+    409: AlreadyThereError,
+    503: _PASSING | TakenOverError | LearningFailedError | UnreadableModelError,
+}
+
+#: To JSON.
+encode = msgspec.json.Encoder().encode
+
+
+class HttpRequest:
+    """A request whose body may not have come yet; ``scope`` and ``receive`` are ASGI's."""
+
+    __slots__ = ("headers", "receive", "scope", "waits_for_body")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.waits_for_body = False
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body, or an error as soon as it is known to be longer than ``limit``."""
+        announced = self.headers.get(b"content-length", b"0")
+        if len(announced) > 15 or int(announced) > limit:
+            raise too_large(limit)
+        self.waits_for_body = True
+        message = await self.receive()
+        content: bytes = message.get("body", b"")
+        if message.get("more_body", False):
+            content = await self._rest(bytearray(content), limit)
+        if len(content) > limit:
+            raise too_large(limit)
+        self.waits_for_body = False
+        return content
+
+    async def disconnected(self) -> None:
+        """Until whoever asked has left; only when the body has come, or is not wanted."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def _rest(self, content: bytearray, limit: int) -> bytes:
+        more = True
+        while more and len(content) <= limit:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, "disconnected", "the connection ended within the body")
+            content += message.get("body", b"")
+            more = message.get("more_body", False)
+        return bytes(content)
+
+
+def request_id(given: bytes | None) -> bytes:
+    """The id that the caller gave if it is sane, else a new one.
+
+    Examples
+    --------
+    >>> request_id(b"trace-17")
+    b'trace-17'
+    >>> request_id(b"two" + bytes([10]) + b"lines") != request_id(None)
+    True
+    """
+    if given is not None and _SANE_ID.fullmatch(given):
+        return given
+    return b"%b-%d" % (_THIS_PROCESS, next(_NUMBERS))
+
+
+def check_media_type(headers: Mapping[bytes, bytes], expected: tuple[str, ...]) -> None:
+    """An error if the body is said to be something else, or nothing is said."""
+    header = headers.get(b"content-type", b"").decode("latin-1")
+    if header in expected:
+        return
+    given = header.partition(";")[0].strip().lower()
+    if given not in expected:
+        said = f"the content type is {given or 'not given'} but must be {' or '.join(expected)}"
+        raise RefusedError(415, "unsupported_media_type", said, CLOSE)
+
+
+def read_query(query: bytes, kind: Any) -> Any:
+    """The parameters after the question mark, in their types.
+
+    Examples
+    --------
+    >>> class Page(Struct, forbid_unknown_fields=True):
+    ...     limit: int = 10
+    >>> read_query(b"limit=5", Page)
+    Page(limit=5)
+    >>> read_query(b"limti=5", Page)
+    Traceback (most recent call last):
+    fabcost.service.http.exchange.RefusedError: Object contains unknown field `limti`
+    """
+    try:
+        text = query.decode("latin-1")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+        return msgspec.convert(dict(pairs), kind, strict=False)
+    except ValueError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
+
+
+def read_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """The body in its type: 400 if it is no JSON, 422 if it is not what is expected."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
+    except RecursionError as error:
+        raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
+
+
+class HttpAnswer(NamedTuple):
+    """Status, body and what differs from the headers that every answer has."""
+
+    status: int
+    body: bytes | AsyncGenerator[bytes]
+    content_type: bytes = JSON
+    headers: tuple[Header, ...] = ()
+
+
+#: Done, and nothing to say.
+NOTHING = HttpAnswer(204, b"")
+
+
+def answer(value: Any, status: int = 200) -> HttpAnswer:
+    """``value`` as JSON."""
+    return HttpAnswer(status, encode(value))
+
+
+def headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
+    """All headers of an answer; one that says nothing of caching is not to be cached."""
+    headers = [*_SECURITY, (b"x-request-id", identity), *answer.headers]
+    if not any(name == b"cache-control" for name, _ in answer.headers):
+        headers.append(_NO_STORE)
+    if answer.status not in _BODILESS:
+        headers.append((b"content-type", answer.content_type))
+        if isinstance(answer.body, bytes):
+            headers.append((b"content-length", b"%d" % len(answer.body)))
+    return headers
+
+
+class Problem(Struct, frozen=True):
+    """What went wrong; ``request_id`` finds the request in the server's log."""
+
+    code: str
+    message: str
+    request_id: str
+
+
+class ErrorAnswer(Struct, frozen=True):
+    """The body of every answer that is an error."""
+
+    error: Problem
+
+
+class RefusedError(Exception):
+    """Why a request is refused: a status, a code for programs and a message for people."""
+
+    def __init__(self, status: int, code: str, message: str, *headers: Header) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.headers = headers
+
+    def body(self, identity: bytes) -> bytes:
+        """What the caller is told.
+
+        Examples
+        --------
+        >>> RefusedError(404, "not_found", "there is nothing here").body(b"trace-17")
+        b'{"error":{"code":"not_found","message":"there is nothing here","request_id":"trace-17"}}'
+        """
+        return encode(ErrorAnswer(Problem(self.code, str(self), identity.decode())))
+
+    def answer(self, identity: bytes) -> HttpAnswer:
+        """What the caller gets."""
+        return HttpAnswer(self.status, self.body(identity), headers=self.headers)
+
+
+def too_large(limit: int) -> RefusedError:
+    """What is said of a body beyond the limit."""
+    return RefusedError(413, "body_too_large", f"the body is larger than {limit} bytes", CLOSE)
+
+
+def refusal(error: Exception) -> RefusedError:
+    """What the caller is told of an error; of an unexpected one only that it happened.
+
+    Examples
+    --------
+    >>> refusal(UnknownModelError("news")).status
+    404
+    >>> str(refusal(ZeroDivisionError("of a secret")))
+    'something went wrong here; the log has the details'
+    """
+    if isinstance(error, RefusedError):
+        return error
+    retry = (RETRY_SOON,) if isinstance(error, _PASSING) else ()
+    for status, kinds in _STATUSES.items():
+        if isinstance(error, ServiceError) and isinstance(error, kinds):
+            return RefusedError(status, error.code, str(error), *retry)
+    return RefusedError(500, "internal", "something went wrong here; the log has the details")

@@ -1,0 +1,234 @@
+"""What all of the contract has in common: its paths, requests, answers and errors."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from fabcost.wire.checks import has_control_character
+from fabcost.wire.errors import (
+    DatabaseUnusableError,
+    InvalidRequestError,
+    ServiceError,
+    StoreAwayError,
+    TakenOverError,
+    UnknownModelError,
+)
+from fabcost.wire.messages import LONGEST_ID
+
+T = TypeVar("T")
+Headers = tuple[tuple[bytes, bytes], ...]
+Role = Literal["decide", "feedback", "read", "admin"]
+
+#: The model of an endpoint without a prefix.
+DEFAULT_MODEL: Final = "default"
+REWARD: Final = "events/{event}/reward"
+ACTIVATE: Final = "events/{event}/activate"
+REQUEST_ID: Final = "x-ms-client-request-id"
+
+# A prefix is a model's name or ends in models/NAME.  What begins with v1/ is the native API's,
+# whose ids may hold anything; an event's id may too, so the first "personalizer" counts.
+_NAMED = r"v1/models/[^/]+|(?!v1/)(?:(?!personalizer/)[^/]+/)*?models/[^/]+|(?!v1/)[^/]+"
+_VERSION = r"/v1\.0|/v1\.1-preview\.[123]"
+_EVENT = r"events/(?P<event>.*)/(?P<what>reward|activate)"
+_PATH = re.compile(
+    rf"//*(?:(?P<named>{_NAMED})/+)?personalizer(?:{_VERSION})?/(?P<operation>{_EVENT}|.*)",
+    re.DOTALL,
+)
+
+#: The codes of the contract that are used here, and their status.
+STATUS: Final = {
+    "BadRequest": 400,
+    "InvalidRankRequest": 400,
+    "InvalidRewardRequest": 400,
+    "InvalidEventIdToActivate": 400,
+    "InvalidServiceConfiguration": 400,
+    "InvalidLearningModeServiceConfiguration": 400,
+    "InvalidMultiSlotApiAccess": 400,
+    "InvalidApiAccess": 403,
+    "ResourceNotFound": 404,
+    "OperationNotAllowed": 503,
+}
+_BUG = (500, "InternalServerError")
+# Clients repeat 503 as if nothing was done, so an answer that came too late has another status.
+_TERMS = {
+    "disconnected": (400, "BadRequest"),
+    "body_too_large": (400, "PayloadSizeExceeded"),
+    "forbidden": (403, "InvalidApiAccess"),
+    "too_slow": (408, "RequestTimeout"),
+    "timeout": (408, "RequestTimeout"),
+    "wrong_host": (421, "InvalidApiAccess"),
+    "busy": (503, "OperationNotAllowed"),
+}
+_WITHOUT_A_KEY = (
+    "Access denied due to invalid subscription key or wrong API endpoint. Send a key that is in "
+    "force and opens this model in the header Ocp-Apim-Subscription-Key."
+)
+
+
+class ContractPath(NamedTuple):
+    """What a path is about: a model, an operation, and maybe an event.
+
+    ``operation`` is `REWARD` or `ACTIVATE` if there is an event, else the rest of the path, which
+    need not be an operation of the contract.
+    """
+
+    model: str
+    operation: str
+    event: str | None = None
+
+    def role(self, method: str) -> Role:
+        """What a key must be allowed to do for such a request."""
+        operation = self.operation.removeprefix("multislot/")
+        if operation == "rank":
+            return "decide"
+        if operation.startswith("events/"):
+            return "feedback"
+        return "read" if method == "GET" else "admin"
+
+
+def parse(path: str) -> ContractPath | None:
+    """A path, percent-decoded; None if it does not belong to the contract.
+
+    Examples
+    --------
+    >>> parse("/tenants/acme/models/news/personalizer/v1.0/rank")
+    ContractPath(model='news', operation='rank', event=None)
+    >>> parse("/news/personalizer/events/models/other/personalizer/rank/reward")
+    ContractPath(model='news', operation='events/{event}/reward', event='models/other/per...
+    >>> parse("/v1/models/news/items/a/personalizer/b")
+    """
+    found = _PATH.fullmatch(path)
+    if found is None:
+        return None
+    model = (found["named"] or DEFAULT_MODEL).rsplit("/", 1)[-1]
+    if found["what"] is None:
+        return ContractPath(model, found["operation"])
+    operation = REWARD if found["what"] == "reward" else ACTIVATE
+    return ContractPath(model, operation, found["event"])
+
+
+class ContractRequest(NamedTuple):
+    """A request whose body was read; the names of ``headers`` are in lower case.
+
+    ``may_make`` tells whether who asks may make the model.
+    """
+
+    method: str
+    path: ContractPath
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    may_make: bool
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.path.model
+
+    def event(self, code: str) -> str:
+        """The id of the event, or a `ContractError` with that code."""
+        return checked_id(code, "EventId", self.path.event or "")
+
+    def key(self) -> str:
+        """Tells one reward of an event from another.
+
+        Clients that repeat a request send its id again; those that send none do not repeat it.
+        """
+        key = self.headers.get(REQUEST_ID.encode(), b"").decode("latin-1") or uuid.uuid4().hex
+        if len(key) > LONGEST_ID:
+            raise ContractError("InvalidRewardRequest", _too_long(REQUEST_ID, key))
+        return key
+
+
+class Body(Generic[T]):
+    """Reads bodies of one kind; ``blame`` is the code of the error of any other."""
+
+    def __init__(self, kind: type[T], blame: str) -> None:
+        self._blame = blame
+        self._decoder = msgspec.json.Decoder(kind)
+
+    def read(self, content: bytes) -> T:
+        """The body, or a `ContractError` that says what is wrong with it."""
+        try:
+            return self._decoder.decode(content)
+        except msgspec.DecodeError as error:
+            raise ContractError(self._blame, str(error)) from error
+        except UnicodeDecodeError as error:
+            why = "the body is not UTF-8 but must be JSON in UTF-8"
+            raise ContractError(self._blame, why) from error
+        except RecursionError as error:
+            raise ContractError(self._blame, "the body is nested too deeply") from error
+
+
+def checked_id(code: str, kind: str, given: str) -> str:
+    """The id, or a `ContractError` with that code if it cannot be one."""
+    if not given:
+        raise ContractError(code, f"{kind} should be non-empty or null")
+    if len(given) > LONGEST_ID:
+        raise ContractError(code, _too_long(kind, given))
+    if has_control_character(given):
+        raise ContractError(code, f"{kind} is {given!r} but may have no control characters")
+    return given
+
+
+def _too_long(kind: str, given: str) -> str:
+    return f"{kind} has {len(given)} characters but may have at most {LONGEST_ID}"
+
+
+class ContractAnswer(NamedTuple):
+    """What is answered: JSON, if there is a body."""
+
+    status: int
+    body: bytes = b""
+    headers: Headers = ()
+
+
+def json_answer(body: Any, status: int = 200) -> ContractAnswer:
+    """An answer with a body."""
+    return ContractAnswer(status, msgspec.json.encode(body))
+
+
+class ContractError(Exception):
+    """A request that is answered with an error of the contract."""
+
+    def __init__(
+        self, code: str, message: str, *, status: int | None = None, headers: Headers = ()
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = STATUS[code] if status is None else status
+        self.headers = headers
+
+    def answer(self) -> ContractAnswer:
+        """A body with a code, and the code again as a header."""
+        headers = ((b"x-ms-error-code", self.code.encode()), *self.headers)
+        return ContractAnswer(self.status, _error_body(self.code, str(self)), headers)
+
+
+def _error_body(code: str, message: str) -> bytes:
+    return msgspec.json.encode({"error": {"code": code, "message": message}})
+
+
+def error_of(error: ServiceError, blame: str) -> ContractError:
+    """What the service could not do, in the terms of the contract.
+
+    ``blame`` is the code of a request that is wrong.
+    """
+    if isinstance(error, StoreAwayError | TakenOverError | DatabaseUnusableError):
+        return ContractError("OperationNotAllowed", str(error), headers=((b"retry-after", b"1"),))
+    if isinstance(error, UnknownModelError):
+        return ContractError("ResourceNotFound", str(error))
+    code = blame if isinstance(error, InvalidRequestError) else "BadRequest"
+    return ContractError(code, str(error))
+
+
+def refused(code: str, message: str, headers: Headers) -> ContractAnswer:
+    """What the server refused before the contract was asked, by the server's own code."""
+    if code == "not_authenticated":
+        return ContractAnswer(401, _error_body("401", _WITHOUT_A_KEY), headers)
+    status, name = _TERMS.get(code, _BUG)
+    return ContractError(name, message, status=status, headers=headers).answer()
