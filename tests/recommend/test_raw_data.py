@@ -18,7 +18,7 @@ from fabcost.recommend.weights import GrowthWarning
 from fabcost.wire.settings import ModelSettings
 
 Record = dict[str, Any]
-PRIOR = Prior(constant=25.0, numbers=2.0, categories=1.0, crosses=0.5)
+PRIOR = Prior(constant=25.0, numbers=2.0, categories=1.0, crosses=0.5, items=0.0)
 
 
 def adverts(seed: int, unit: float = 1.0, shift: float = 0.0, count: int = 12) -> dict[str, Record]:

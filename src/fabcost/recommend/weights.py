@@ -37,8 +37,8 @@ class GrowthWarning(UserWarning):
 class GrowingLearner(Learner, Protocol):
     """A learner for schemas that grow; `fabcost.FabCost` is one."""
 
-    def grow(self, variance: float, count: int = 1) -> None:
-        """Add ``count`` weights of mean zero and ``variance``."""
+    def grow(self, variance: Gaussian) -> None:
+        """Add weights that are independent of the others, with what is believed of them."""
         ...
 
 
@@ -80,15 +80,9 @@ class Weights:
 
     def first_learner(self) -> FabCost:
         """For the columns of now."""
-        schema, prior = self._schema, self.prior
-        if schema.width == 0:
+        if self._schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-        revised = any(map(is_revision, schema.steps_since(0)))
-        if not revised and prior == Prior.same(prior.constant, items=prior.items):
-            belief = Gaussian.isotropic(schema.width, variance=prior.constant)
-        else:
-            belief = schema.prior(prior)
-        return FabCost(belief, own_variance=prior.items)
+        return FabCost(self._schema.prior(self.prior), own_variance=self.prior.items)
 
     def follow(self, learner: Learner) -> None:
         """Give the learner what the schema has grown since the last time, and warn of squeezes."""
@@ -102,13 +96,9 @@ class Weights:
         self._warn()
 
     def _grow(self, learner: Learner) -> None:
-        known, width = learner.posterior.dimension, self._schema.width
-        if known == width:
-            return
-        if isinstance(learner, FabCost):
+        known = learner.posterior.dimension
+        if known < self._schema.width and isinstance(learner, GrowingLearner):
             learner.grow(self._schema.prior(self.prior, start=known))
-        elif isinstance(learner, GrowingLearner):
-            learner.grow(self.prior.numbers, width - known)
 
     def _replace_prior(self, learner: Learner) -> None:
         """As far as the learner can: one that keeps too few impressions goes on with the old."""
@@ -129,8 +119,8 @@ class Weights:
             told = words.format(name=name, width=self._schema.width, most=self.most)
             warnings.warn(told, GrowthWarning, stacklevel=4)
 
-    def state(self) -> dict[str, Any]:
-        """Plain JSON values for `limits_of_state`; none, if a recommender of before has none."""
+    def state(self) -> dict[str, int]:
+        """For `limits_of_state`: nothing, if it is as recommenders of before were."""
         state = {} if self.most is None else {"most_weights": self.most}
         return state | {"given_weights": self.given} if self.given else state
 

@@ -65,7 +65,7 @@ def test_the_same_id_at_the_same_time_is_one_decision(store_address: str) -> Non
 
 def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(tmp_path: Path) -> None:
     """Open schema, draws, growth and refreshes: choice by choice and bit by bit."""
-    recommender = Recommender(Schema.open(), prior_variance=10.0, seed=0)
+    recommender = Recommender(Schema.open(scaled=False), prior_variance=10.0, seed=0)
     catalogue = recommender.catalogue(ITEMS)
     streams, rng = Streams(5), np.random.default_rng(1)
 

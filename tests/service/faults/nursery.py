@@ -38,7 +38,7 @@ def warm_up() -> None:
         server.serve(
             settings, logger("error", "json"), lambda _: os.kill(os.getpid(), signal.SIGTERM)
         )
-    recommender = Recommender(Schema.open(), prior_variance=10.0, seed=0)
+    recommender = Recommender(Schema.open(scaled=False), prior_variance=10.0, seed=0)
     catalogue = recommender.catalogue({"a": {"x": 1, "y": "one"}, "b": {"x": 2, "y": "two"}})
     for k in range(12):
         chosen = recommender.recommend({"k": k}, catalogue, draws=256, top_k=2)
