@@ -89,4 +89,5 @@ def _recommend() -> None:
             decision = recommender.recommend({"z": 1.0}, items, draws=draws)
             recommender.feedback(decision.id, clicked=True)
     schema = recommender.schema
+    schema.design({"x": [1.0, 3.0]})
     schema.folded({"z": 1.0}, items).dot(np.ones((schema.width, 2)))

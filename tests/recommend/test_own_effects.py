@@ -79,7 +79,7 @@ def test_an_item_starts_at_what_its_features_say() -> None:
 
 
 def test_a_recommender_decides_like_a_bandit_with_items() -> None:
-    schema = Schema.open(crosses=False)
+    schema = Schema.open(crosses=False, scaled=False)
     schema.encode_items(ADVERTS)
     rec = Recommender(schema, prior=Prior.same(4.0, items=2.0), seed=5)
     prior = Gaussian.isotropic(schema.width, variance=4.0)

@@ -16,7 +16,8 @@ from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
 from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
-from fabcost.inference.own.effects import NOT_OWNED, Owned, effects_of
+from fabcost.inference.own.effects import effects_of
+from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import ConvergenceWarning
 from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.schedule import Refresh
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -111,7 +112,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     refresh: RefreshSettings = RefreshSettings()
     moments: Literal["exact", "mackay"] = "exact"
     window: Annotated[int, Meta(ge=1)] | None = None
-    most_weights: Annotated[int, Meta(ge=1, le=5_000)] = 1_000
+    most_weights: Annotated[int, Meta(ge=1, le=5_000)] = MOST_WEIGHTS
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 

@@ -162,7 +162,7 @@ def make(
 def schema_of(settings: ModelSettings) -> Schema:
     """The schema of a new model."""
     if settings.schema is None:
-        return Schema.open()
+        return Schema.open(scaled=False)
     schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
     if schema.width == 0:
         raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
@@ -183,6 +183,7 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) ->
         learner=learner,
         policy=settings.policy.policy(),
         prior_variance=settings.prior_variance,
+        most_weights=settings.most_weights,
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
