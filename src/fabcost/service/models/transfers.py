@@ -211,7 +211,7 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         item=given.item,
         active=True,
         learns=given.item not in given.missing,
-        features=scene.at(place).row,
+        features=model.written(scene.at(place).row),
         record=encoded(record),
     )
 
