@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -94,11 +95,11 @@ def decisions(stream: Stream) -> Iterator[Claim]:
     records = _records(np.random.default_rng(1), CANDIDATES)
     catalogues = [each.catalogue(records) for each in recommenders]
     for what, draws in (("recommend", None), ("recommend with 256 draws", 256)):
-        acts = [
+        without, effects = (
             partial(each.recommend, {}, items, draws=draws)
             for each, items in zip(recommenders, catalogues, strict=True)
-        ]
-        yield _beside(f"{what} over a catalogue of {CANDIDATES:,}", *acts, calls=1)
+        )
+        yield _beside(f"{what} over a catalogue of {CANDIDATES:,}", without, effects, 1)
 
 
 def memory(stream: Stream) -> Iterator[Claim]:
@@ -184,7 +185,8 @@ class Newcomer:
         belief = self.rec.learner.posterior
         means: FloatArray = belief.marginal(rows).mean
         if own is not None:
-            means = own.marginal(belief, rows, self.all.names).mean
+            names: tuple[Any, ...] = self.all.names
+            means = own.marginal(belief, rows, names).mean
         return 1 + int((means > means[-1]).sum())
 
     def impressions_to_top(self, place: int = 3, visits: int = AFTER) -> int:

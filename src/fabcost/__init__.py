@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.beta import BetaBernoulli
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
-from fabcost.features.kinds import Boolean, Categorical, Numeric, Text
+from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.file import load, save
@@ -29,6 +29,7 @@ __all__ = [
     "BetaBernoulli",
     "Boolean",
     "Categorical",
+    "Date",
     "EpsilonGreedy",
     "FabCost",
     "Gaussian",

@@ -22,6 +22,13 @@ application = typer.Typer(
 )
 
 
+_PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each kind."
+
+
+def _prior(variance: float | None) -> fabcost.Prior:
+    return fabcost.Prior() if variance is None else fabcost.Prior.same(variance)
+
+
 application.command()(service.serve)
 application.add_typer(service.keys, name="keys")
 transfer.mount(application)
@@ -111,7 +118,7 @@ def evaluate(
     clip: Annotated[float, typer.Option(help="Largest weight of ips, snips and dr.")] = math.inf,
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
-    prior_variance: Annotated[float, typer.Option(help="Of the model's weights.")] = 1.0,
+    prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
     draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
@@ -128,7 +135,14 @@ def evaluate(
         columns, export = columns_of(log, (reward, propensity, action), context, slot)
         known = None if items is None else read_items(items, item_id or columns.action)
         settings = EvaluationSettings(
-            tuple(estimator), clip, level, folds, prior_variance, draws, seed, least_propensity
+            tuple(estimator),
+            clip,
+            level,
+            folds,
+            _prior(prior_variance),
+            draws,
+            seed,
+            least_propensity,
         )
         read = open_log(
             log,
@@ -169,7 +183,7 @@ def replay(
         Path | None,
         typer.Option(file_okay=False, help="Where replay.json, clicks.csv and replay.png go."),
     ] = None,
-    prior_variance: Annotated[float, typer.Option(help="Of every weight.")] = 100.0,
+    prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
@@ -179,7 +193,9 @@ def replay(
     from fabcost.offline.replay.runs import ReplaySettings
 
     try:
-        settings = ReplaySettings(tuple(policy), against, seeds, seed, rounds, prior_variance)
+        settings = ReplaySettings(
+            tuple(policy), against, seeds, seed, rounds, _prior(prior_variance)
+        )
         read = read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
         report.run(
             read,

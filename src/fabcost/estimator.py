@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self, get_args
@@ -14,18 +15,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fabcost import units
+from fabcost.classes import check_known, two_classes
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace, result
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Swept
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 
 _BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 _SMALLEST_PREDICTIVE_VARIANCE = 1e-300
+_PRIOR = Prior()
 
 
 class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,7 +41,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     :math:`w_j \sim \mathcal{N}(0, v)`, :math:`b \sim \mathcal{N}(0, v_b)`, and a prediction
     integrates what is not known of the weights,
     :math:`p(y \mid x) = \int \sigma(y\,(w^\top x + b))\,q(w, b)\,dw\,db`.
-    The prior has one scale for all weights: put a ``StandardScaler`` before it.
+    The prior has one scale for all weights: put a ``StandardScaler`` before it.  A warning names
+    columns that are out of scale; they are taken as they are.
 
     Parameters
     ----------
@@ -45,11 +51,11 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         "fab-cost": that pass, refined by EP on a schedule.  "ep": expectation propagation to
         convergence.  "laplace": the mode and its curvature.
     prior_variance
-        v.  The default, a standard deviation of 10, says little about standardised features.
+        v.  That of `fabcost.Prior` says that one sd of a column moves the log-odds by about 1.
     fit_intercept
         Whether the model has the intercept b.
     intercept_prior_variance
-        :math:`v_b`; None for the same as ``prior_variance``.
+        :math:`v_b`, wide since rates differ by orders of magnitude; None for ``prior_variance``.
     moments
         How "adf", "fab-cost" and "ep" match moments: "exact" or the paper's "mackay".
         Predictions use the exact integral in any case.
@@ -82,6 +88,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     n_iter_ : int
         Passes over the rows: of "ep" and "fab-cost" the sweeps of the last refinement, of
         "laplace" the Newton steps of the last call; 1 where there were none.
+    log_evidence_ : float
+        The estimate of log p(y | X) of `fit` with "ep" or "laplace".  NaN for the others, after
+        `partial_fit`, and where EP skipped visits in its last sweep, whose factors it then lacks.
     skipped_ : int
         Steps and visits left out because they would have left the cone of positive definite
         covariances (only "mackay" has any on ordinary data).
@@ -99,17 +108,17 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], ["skip", "skip", "click", "skip"]
     >>> model = BayesianLogisticRegression(inference="ep", prior_variance=4.0).fit(X, y)
     >>> model.classes_, model.predict_proba([[-1.5], [30.0]]).round(3)
-    (array(['click', 'skip'], dtype='<U5'), array([[0.194, 0.806],
-           [0.768, 0.232]]))
+    (array(['click', 'skip'], dtype='<U5'), array([[0.139, 0.861],
+           [0.796, 0.204]]))
     """
 
     def __init__(
         self,
         *,
         inference: Inference = "fab-cost",
-        prior_variance: float = 100.0,
+        prior_variance: float = _PRIOR.numbers,
         fit_intercept: bool = True,
-        intercept_prior_variance: float | None = None,
+        intercept_prior_variance: float | None = _PRIOR.constant,
         moments: Moments = "exact",
         refresh: Refresh | Callable[[int], bool] | None = None,
         window: int | None = None,
@@ -130,8 +139,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Learn from these rows alone, in their order; what was learnt before is forgotten."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self._begin(_two_classes(labels, "y"))
-        return self._learn(rows, labels)
+        self._begin(two_classes(labels, "y"), rows)
+        return self._learn(rows, labels, is_all=True)
 
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
@@ -151,10 +160,10 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         first = not hasattr(self, "posterior_")
         both = self._checked_classes(classes, first)
         rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        _check_known(labels, both)
+        check_known(labels, both)
         if first:
-            self._begin(both)
-        return self._learn(rows, labels)
+            self._begin(both, rows)
+        return self._learn(rows, labels, is_all=False)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
@@ -228,15 +237,18 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             if first:
                 raise ValueError("classes is None but the first partial_fit needs both labels")
             return np.asarray(self.classes_)
-        both = _two_classes(np.asarray(classes), "classes")
+        both = two_classes(np.asarray(classes), "classes")
         if not first and not np.array_equal(both, self.classes_):
             raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
         return both
 
-    def _begin(self, classes: npt.NDArray[Any]) -> None:
+    def _begin(self, classes: npt.NDArray[Any], rows: FloatArray) -> None:
         """Back to the prior, with the parameters as they are now."""
         prior = self._prior()
         self._check_inference()
+        names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
+        for complaint in units.complaints(rows, names, self.prior_variance):
+            warnings.warn(complaint, UserWarning, stacklevel=3)
         # Laplace needs no more than its last posterior.
         self._learner = None if self.inference == "laplace" else self._new_learner(prior)
         self._newton_steps = 1
@@ -244,24 +256,28 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_ = classes
         self.posterior_ = prior
 
-    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any]) -> Self:
+    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any], *, is_all: bool) -> Self:
         design = self._design(rows)
         second = labels == self.classes_[1]
+        evidence = math.nan
         if self._learner is None:
-            self._step(design, second)
-            return self
-        self._observe(self._learner, design, second)
-        if self._begun_as == "ep":
-            self._refine(self._learner)
-        self.posterior_ = self._learner.posterior
+            evidence = self._step(design, second)
+        else:
+            self._observe(self._learner, design, second)
+            if self._begun_as == "ep":
+                swept = self._refine(self._learner)
+                evidence = _log_evidence(self._learner, swept, design) if is_all else evidence
+            self.posterior_ = self._learner.posterior
+        self.log_evidence_ = evidence if is_all else math.nan
         return self
 
-    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
+    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_]) -> float:
         if len(design) == 1:
             self.posterior_, self._newton_steps = laplace.update(self.posterior_, design, second), 1
-            return
+            return math.nan
         fit = laplace.fit(self.posterior_, design, second)
         self.posterior_, self._newton_steps = fit.posterior, fit.iterations
+        return fit.log_evidence
 
     def _observe(self, learner: FabCost, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
         """Learn, with scikit-learn's warning in place of ours."""
@@ -273,16 +289,18 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             category = ConvergenceWarning if ours else each.category
             warnings.warn(str(each.message), category, stacklevel=5)
 
-    def _refine(self, learner: FabCost) -> None:
+    def _refine(self, learner: FabCost) -> Swept:
         swept = learner.refresh()
+        lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
         if not swept.converged:
             warnings.warn(
                 f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
-                f"skipped: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
+                f"skipped{lost}: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         self._last_converged = swept.converged
+        return swept
 
     def _prior(self) -> Gaussian:
         variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)
@@ -323,17 +341,10 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
 
-def _two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    classes = np.unique(labels)
-    if classes.size != 2:
-        raise ValueError(
-            f"Only binary classification is supported. {name} has {classes.size} "
-            f"class{'' if classes.size == 1 else 'es'}, {classes}, but must have exactly two"
-        )
-    return classes
-
-
-def _check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
-    unknown = labels[(labels != classes[0]) & (labels != classes[1])]
-    if unknown.size:
-        raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")
+def _log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
+    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean."""
+    sites, posterior = learner.sites, learner.posterior
+    eta = rows @ posterior.mean
+    at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
+    ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
+    return swept.log_factors + at_mean + float(ratio)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from typing import Literal
 
-from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
+import numpy as np
+
+from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian
+
+#: What the weight of a column belongs to.
+Group = Literal["constant", "numbers", "categories", "crosses"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,13 +41,15 @@ class Prior:
     1.0
     >>> Prior.same(10.0).constant
     10.0
+    >>> Prior().belief(["constant", "numbers", "categories"]).sd
+    array([10.,  1.,  1.])
     """
 
     constant: float = 100.0
     numbers: float = 1.0
     categories: float = 1.0
     crosses: float = 1.0
-    items: float = 1.0
+    items: float = 0.3
 
     def __post_init__(self) -> None:
         for name, variance in dataclasses.asdict(self).items():
@@ -56,3 +65,8 @@ class Prior:
     def same(cls, variance: float, *, items: float = 0.0) -> Prior:
         """One variance for all weights."""
         return cls(variance, variance, variance, variance, items)
+
+    def belief(self, groups: Sequence[Group]) -> Gaussian:
+        """Weights of columns of these groups, before anything is seen."""
+        variances = np.array([getattr(self, group) for group in groups], dtype=np.float64)
+        return Gaussian(np.zeros(variances.size), np.diag(variances))

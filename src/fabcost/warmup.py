@@ -17,11 +17,13 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments
 
 _PRIOR = Gaussian.isotropic(3)
 _ROWS = np.eye(4, 3)
+_ITEMS = ("a", "b", None, "a")
 _LABELS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
@@ -52,9 +54,21 @@ def _learn(rows: FloatArray) -> None:
         learner.posterior.sample(np.random.default_rng(0), 2)
         adf.fit(_PRIOR, rows, _LABELS, moments=moments)
         ep.fit(_PRIOR, rows, _LABELS, moments=moments)
+        _learn_effects(rows, moments)
     laplace.fit(_PRIOR, rows, _LABELS)
     linear = LinearGaussian(_PRIOR)
     linear.observe(rows[0], True)
+
+
+def _learn_effects(rows: FloatArray, moments: Moments) -> None:
+    learner = FabCost(_PRIOR, refresh=Refresh.at(2, 9), moments=moments, own_variance=1.0)
+    learner.observe_many(rows, _LABELS, _ITEMS)
+    learner.replace_prior(_PRIOR)
+    ep.fit(_PRIOR, rows, _LABELS, items=_ITEMS, own_variance=1.0)
+    for policy in (None, Greedy(), BayesianUCB()):
+        bandit = Bandit(learner, policy=policy, seed=0)
+        bandit.choose(rows, items=_ITEMS)
+        bandit.choose(rows, items=_ITEMS, draws=8, exclude=[1])
 
 
 def _choose(rows: FloatArray) -> None:
@@ -68,10 +82,12 @@ def _choose(rows: FloatArray) -> None:
 
 
 def _recommend() -> None:
-    recommender = Recommender(Schema.open(), seed=0)
-    items = recommender.catalogue({"a": {"x": 1.0, "y": "one"}, "b": {"x": 2.0, "y": "two"}})
-    for draws in (None, 8):
-        decision = recommender.recommend({"z": 1.0}, items, draws=draws)
-        recommender.feedback(decision.id, clicked=True)
+    for prior in (Prior(), Prior.same(10.0)):
+        recommender = Recommender(Schema.open(), prior=prior, seed=0)
+        items = recommender.catalogue({"a": {"x": 1.0, "y": "one"}, "b": {"x": 2.0, "y": "two"}})
+        for draws in (None, 8):
+            decision = recommender.recommend({"z": 1.0}, items, draws=draws)
+            recommender.feedback(decision.id, clicked=True)
     schema = recommender.schema
+    schema.design({"x": [1.0, 3.0]})
     schema.folded({"z": 1.0}, items).dot(np.ones((schema.width, 2)))

@@ -18,6 +18,7 @@ from fabcost.offline.comparisons import average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import PRIOR_VARIANCE, THOMPSON, contenders
 from fabcost.offline.replay.runs import Replays, ReplaySettings, measure
+from fabcost.prior import Prior
 from studies.documents import DOCS, origin, write_page
 from studies.replays.figure import draw_differences
 from studies.replays.logs import LOGS, data_directory
@@ -174,7 +175,7 @@ def main() -> None:
         POLICIES,
         seeds=QUICK_SEEDS if options.quick else options.seeds,
         rounds=QUICK_ROUNDS if options.quick else CHECKPOINTS[-1],
-        prior_variance=PRIOR_VARIANCE,
+        prior=Prior.same(PRIOR_VARIANCE),
     )
     data_directory()
     console = Console(width=None if sys.stdout.isatty() else 200)

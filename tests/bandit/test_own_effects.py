@@ -227,7 +227,7 @@ def test_drawn_scores_are_centre_plus_what_was_drawn() -> None:
     own, belief = learner.own, learner.posterior
     assert own is not None
     law = own.law(ITEMS)
-    found = Thompson(0.7).scores(belief, OwnRows(given, law), np.random.default_rng(8))
+    found = Thompson(0.7).scores(belief, OwnRows(given, own, ITEMS), np.random.default_rng(8))
     z = standard_normal(np.random.default_rng(8), (5 + len(ITEMS),))
     theta = belief.mean + 0.7 * belief.root @ z[:5]
     effects = law.offset - law.tilt @ theta + 0.7 * law.noise * z[5:]

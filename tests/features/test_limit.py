@@ -150,3 +150,21 @@ def test_a_declared_schema_keeps_its_columns_and_crosses() -> None:
     schema.limit_columns(2)
     rows = schema.rows({"hour": 2}, schema.encode_items({"a": {"new": True, "make": "kia"}}))
     np.testing.assert_array_equal(rows, [[1.0, 2.0, 1.0, 2.0]])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_strings_of_one_feature_leave_room_for_others(scaled: bool) -> None:
+    schema = Schema.open(scaled=scaled)
+    schema.limit_columns(600)
+    items = schema.encode_items({k: {"make": f"make {k}", "km": k} for k in range(4)})
+    for k in range(200):
+        schema.folded({"user": f"user {k}"}, items)
+    of_users = sum("user" in column for column in schema.columns)
+    assert (of_users <= 0.4 * 600) == scaled
+    schema.folded({"city": "york"}, items)
+    assert ("city=york × km" in schema.columns) == scaled
+    told = {"user": "shared"} if scaled else {"user": "left out", "city": "left out"}
+    assert schema.squeezed == told
+    again = Schema.open(scaled=scaled)
+    again.regrow(schema.steps_since(0))
+    assert again.columns == schema.columns

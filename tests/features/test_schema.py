@@ -85,7 +85,7 @@ def test_the_hash_is_the_same_everywhere() -> None:
 
 
 def test_an_open_schema_learns_its_features() -> None:
-    schema = Schema.open(limit=3)
+    schema = Schema.open(limit=3, scaled=False)
     encoded = schema.encode_items({1: {"make": "kia", "age": 3}, 2: {"make": "ford"}})
     rows = schema.rows({"mobile": True}, encoded)
     named = [dict(zip(schema.columns, row, strict=True)) for row in rows.tolist()]

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from fabcost import Boolean, Categorical, Numeric, Schema, Text
+from fabcost.features.inference import ColumnWarning
 
 COLUMNS: dict[str, list[Any]] = {
     "device": ["mobile", "tv", "mobile", "tv"],
@@ -63,11 +64,51 @@ def test_text_and_other_can_be_asked_for() -> None:
 
 
 def test_a_constant_column_keeps_its_scale() -> None:
-    schema = Schema.infer(pd.DataFrame({"price": [0.1] * 7}))
+    with pytest.warns(ColumnWarning, match="'price' in the table: one value; drop or mend"):
+        schema = Schema.infer(pd.DataFrame({"price": [0.1] * 7}))
     price = schema.features["price"]
     assert isinstance(price, Numeric)
     assert price.mean == pytest.approx(0.1)
     assert price.scale == 1.0
+
+
+def test_skewed_columns_are_bounded_and_others_standardised() -> None:
+    rng = np.random.default_rng(0)
+    table = {"price": rng.lognormal(9.0, 1.5, 500), "age": rng.normal(5.0, 2.0, 500)}
+    inferred = Schema.infer(table)
+    declared = Schema([Numeric("price"), Numeric("age")]).fitted(table)
+    for schema in (inferred, declared):
+        price, age = schema.features["price"], schema.features["age"]
+        assert isinstance(price, Numeric)
+        assert isinstance(age, Numeric)
+        assert (price.mean, price.bound) == (np.median(table["price"]), 3.0)
+        assert (age.mean, age.scale, age.bound) == (
+            table["age"].mean(),
+            table["age"].std(),
+            None,
+        )
+        rows = schema.design(table)
+        assert np.abs(rows[:, 1]).max() < 12.0
+        assert schema.copy().features == schema.features
+
+
+def test_wild_columns_are_named() -> None:
+    ages = [*range(40), 10**12]
+    with pytest.warns(ColumnWarning, match="'age' in the table: values far from all others"):
+        schema = Schema.infer({"age": ages})
+    assert np.abs(schema.design({"age": ages})[:-1, 1]).max() < 2.0
+
+
+def test_dates_are_inferred_as_their_parts() -> None:
+    days = [datetime.date(2020, 1, 1), None, datetime.date(2020, 1, 3)]
+    schema = Schema.infer({"built": days}, context=["built"])
+    assert [each.kind for each in schema.features.values()] == ["date", "numeric", "categorical"]
+    assert all(each.role == "context" for each in schema.features.values())
+    rows = schema.design({"built": days})
+    assert schema.columns[:4] == ("bias", "built missing", "built day", "built weekday=monday")
+    np.testing.assert_allclose(rows[:, 1:3], [[0, -1], [1, 0], [0, 1]])
+    again = Schema.from_dict(schema.to_dict())
+    np.testing.assert_array_equal(again.design([{"built": each} for each in days]), rows)
 
 
 def test_constants_are_learnt() -> None:
@@ -91,9 +132,9 @@ def test_constants_are_learnt() -> None:
         ({"a": [None, None]}, {}, "column 'a' has no values"),
         ({"a": ["x", 1]}, {}, "column 'a' is neither all numbers, all strings nor all booleans"),
         (
-            {"a": [datetime.date(2020, 1, 1)]},
+            {"a": ["30/01/2020"]},
             {},
-            "column 'a' holds dates, such as 2020-01-01: drop",
+            "column 'a' holds dates, such as 30/01/2020: write them all as in ISO 8601",
         ),
         ({"a": [1]}, {"context": ["b"]}, "there is no column 'b': the table has 'a'"),
         ({"a": [1]}, {"drop": ["b"]}, "there is no column 'b': the table has 'a'"),

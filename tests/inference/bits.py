@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
+from fabcost import FabCost, Gaussian, Prior, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
 from fabcost.inference import adf, ep
@@ -60,7 +60,7 @@ def parts(batch: int, snapshot: bool) -> Iterator[Any]:
         yield from _choices(result.posterior, X[:40])
     wide = learnt(*data(40, 3), batch, snapshot, refresh=Refresh.always())
     yield from (wide.posterior.mean, wide.posterior.root)
-    yield from _grown(snapshot)
+    yield from _grown(snapshot, Prior.same(10.0))
 
 
 def _correlated(weights: int) -> Gaussian:
@@ -91,9 +91,9 @@ class _Known:
         raise NotImplementedError
 
 
-def _grown(snapshot: bool) -> Iterator[Any]:
+def _grown(snapshot: bool, prior: Prior) -> Iterator[Any]:
     """An open schema, whose learner gets weights while it learns."""
-    recommender = Recommender(Schema.open(), prior_variance=10.0, seed=5)
+    recommender = Recommender(Schema.open(scaled=False), prior=prior, most_weights=None, seed=5)
     items = {f"ad-{k}": {"make": f"m{k % 5}", "age": 0.5 * k} for k in range(12)}
     for visit in range(60):
         context = {"device": ("mobile", "desktop")[visit % 2], "hour": f"h{visit % 7}"}
@@ -109,10 +109,48 @@ def _grown(snapshot: bool) -> Iterator[Any]:
     yield recommender.to_bytes()
 
 
-def digest(batch: int, snapshot: bool) -> str:
+def own_parts(batch: int, snapshot: bool) -> Iterator[Any]:
+    """The same where items have effects of their own."""
+    moments: tuple[Moments, ...] = ("exact", "mackay")
+    for weights in (1, 7, 8, 15, 17, 64):
+        X, y = data(120, weights)
+        items = [None if k % 11 == 5 else f"ad-{k * k % 13}" for k in range(120)]
+        for kind in moments:
+            prior = Gaussian.isotropic(weights, variance=4.0)
+            learner = FabCost(prior, moments=kind, window=90, own_variance=1.5)
+            for start in range(0, 120, batch):
+                part = slice(start, start + batch)
+                learner.observe_many(X[part], y[part], items[part])
+                if snapshot:
+                    learner = learner_file.from_bytes(learner_file.to_bytes(learner))
+            learner.forget(["ad-1", "ad-4"])
+            learner.refresh()
+            yield learner_file.to_bytes(learner)
+        result = ep.fit(_correlated(weights), X, y, items=items, own_variance=0.7)
+        yield from (result.posterior.mean, result.posterior.root, result.log_evidence)
+        if result.own is not None:
+            yield result.own.rows
+        learner.grow(_correlated(2))
+        whole = FabCost(_correlated(weights), own_variance=1.5)
+        whole.observe_many(X, y, items)
+        whole.replace_prior(Gaussian.isotropic(weights, variance=2.0))
+        yield learner_file.to_bytes(whole)
+        rows, _ = data(30, weights + 2)
+        named = tuple(f"ad-{k % 20}" for k in range(30))
+        policies: tuple[Policy, ...] = (Thompson(), Thompson(0.5), BayesianUCB(0.9))
+        for policy in policies:
+            bandit = Bandit(learner, policy=policy, seed=3)
+            for draws in (None, 64):
+                choice = bandit.choose(rows, top_k=3, draws=draws, items=named, exclude=[2])
+                yield from (choice.ranking, choice.scores)
+            yield bandit.propensities(rows, draws=100, items=named)
+    yield from _grown(snapshot, prior=Prior.same(2.0, items=1.0))
+
+
+def digest(batch: int, snapshot: bool, own: bool) -> str:
     """SHA-256 over all parts."""
     found = hashlib.sha256()
-    for part in parts(batch, snapshot):
+    for part in (own_parts if own else parts)(batch, snapshot):
         found.update(part if isinstance(part, bytes) else np.asarray(part).tobytes())
     return found.hexdigest()
 
@@ -121,5 +159,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--snapshot", action="store_true")
+    parser.add_argument("--own", action="store_true")
     given = parser.parse_args()
-    print(digest(given.batch, given.snapshot))  # noqa: T201
+    print(digest(given.batch, given.snapshot, given.own))  # noqa: T201

@@ -51,6 +51,22 @@ def test_log(x: float) -> None:
         assert abs(mp.mpf(functions.log(x)) - expected) <= ULP * abs(expected)
 
 
+@given(st.floats(1e-300, 1e150) | st.floats(-4.0, 4.0).filter(bool))
+@example(1e-8)
+@example(2.0**-26)
+@example(-1e37)
+def test_asinh(x: float) -> None:
+    with mp.workdps(40):
+        assert relative_error(functions.asinh(x), mp.asinh(mp.mpf(x))) <= 2.0 * ULP
+
+
+def test_bounded_numbers_are_those_one_by_one() -> None:
+    values = np.random.default_rng(0).normal(0.0, 1e3, 1_000)
+    one_by_one = [3.0 * functions.asinh(value / 3.0) for value in values.tolist()]
+    assert functions.bounded(values, 3.0).tobytes() == np.array(one_by_one).tobytes()
+    assert functions.asinh(0.0) == 0.0
+
+
 def test_log_beyond_its_range() -> None:
     assert functions.log(0.0) == -math.inf
     assert functions.log(math.inf) == math.inf

@@ -93,7 +93,7 @@ def test_bad_rows_are_refused_or_counted(tmp_path: Path) -> None:
         (("--against", "ep"), "against is 'ep' but the policies are"),
         (("--rounds", "51"), "rounds is 51 but there are 50 impressions"),
         (("--select", "4"), "select is 4 but there are 3 features"),
-        (("--prior-variance", "0"), "prior variance is 0.0"),
+        (("--prior-variance", "0"), "prior variance of constant is 0.0"),
     ],
 )
 def test_wrong_settings_are_named(

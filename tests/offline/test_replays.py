@@ -17,6 +17,7 @@ from fabcost.offline.logs.impressions import chosen, read_log
 from fabcost.offline.methods import THOMPSON, contender, contenders
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import ReplaySettings, checkpoints, marks, measure
+from fabcost.prior import Prior
 from tests.offline.replay_logs import simulated, written
 
 DATA = os.environ.get("FABCOST_DATA")
@@ -87,7 +88,9 @@ def test_result_does_not_depend_on_the_processes() -> None:
 def test_clicks_are_those_of_the_replay_by_itself() -> None:
     """1,500 rounds are thinned; what is kept is the count after just those rounds."""
     X, y = simulated(1600)
-    settings = ReplaySettings(("linear",), seeds=1, first_seed=3, rounds=1500, prior_variance=4.0)
+    settings = ReplaySettings(
+        ("linear",), seeds=1, first_seed=3, rounds=1500, prior=Prior.same(4.0)
+    )
     found = measure(X, y, settings, at=[777])
     learner = LinearGaussian(Gaussian.isotropic(4, variance=4.0))
     alone = replay(X, y, learner, policy=Thompson(), rng=np.random.default_rng(3), rounds=1500)

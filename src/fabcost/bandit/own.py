@@ -25,23 +25,28 @@ class OwnRows:
     ----------
     rows
         Rows that were checked.
-    law
-        Of their items, as `OwnEffects.law` has it.
+    own
+        The items' effects.
+    items
+        Whose each row is.
 
     Examples
     --------
-    >>> rows = OwnRows(np.ones((2, 1)), OwnEffects(1, 4.0).law(["ad-1", "ad-2"]))
+    >>> rows = OwnRows(np.ones((2, 1)), OwnEffects(1, 4.0), ["ad-1", "ad-2"])
     >>> rows.marginal(Gaussian([1.0], [[9.0]]))
     Marginal(mean=array([1., 1.]), variance=array([13., 13.]))
     >>> rows.dot(np.array([3.0]))
     array([3., 3.])
     """
 
-    __slots__ = ("_law", "_rows")
+    __slots__ = ("_found", "_own", "_rows")
 
-    def __init__(self, rows: Rows, law: OwnLaw) -> None:
+    def __init__(self, rows: Rows, own: OwnEffects, items: Sequence[Key | None]) -> None:
+        if len(items) != len(rows):
+            raise ValueError(f"there are {len(items)} items but {len(rows)} candidates")
         self._rows = rows
-        self._law = law
+        self._own = own
+        self._found = own.find(items)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -54,17 +59,16 @@ class OwnRows:
     @property
     def law_of_items(self) -> OwnLaw:
         """What is known of the items' effects."""
-        return self._law
+        return self._own.law(self._found.keys)
 
     @property
     def normals(self) -> int:
         """How many normals a draw of all effects needs, given θ."""
-        return int(self._law.places.max()) + 1
+        return self._found.many
 
     def __getitem__(self, positions: Positions) -> OwnRows:
-        tilt, offset, noise, places = self._law
-        some = (tilt[positions], offset[positions], noise[positions], places[positions])
-        return OwnRows(self._rows[positions], OwnLaw(*some))
+        items = [self._found.keys[position] for position in positions.tolist()]
+        return OwnRows(self._rows[positions], self._own, items)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
@@ -75,26 +79,27 @@ class OwnRows:
 
     def dense(self) -> FloatArray:
         """u, along which the scores depend on the weights."""
-        rows = self._rows.dense() if is_checked(self._rows) else np.asarray(self._rows)
-        return np.asarray(rows - self._law.tilt)
+        return self._tilted(self.law_of_items)
 
     def dot(self, weights: FloatArray) -> FloatArray:
         """Scores under weights (D,), or (D, S) for S of them, and the effects expected then."""
         if weights.ndim > 1:
             return np.column_stack([self.dot(each) for each in weights.T.copy()])
-        expected = self._law.offset - kernels.times(self._law.tilt, weights)
+        law = self.law_of_items
+        expected = law.offset - kernels.times(law.tilt, weights)
         return np.asarray(scored(self._rows, weights) + expected)
 
     def marginal(self, belief: Gaussian) -> Marginal:
         """Mean and variance of each score."""
-        centre, variance = belief.marginal(self.dense())
-        noise = self._law.noise
-        return Marginal(centre + self._law.offset, variance + noise * noise)
+        law = self.law_of_items
+        centre, variance = belief.marginal(self._tilted(law))
+        return Marginal(centre + law.offset, variance + law.noise * law.noise)
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As `fabcost.bandit.candidates.law`, without the noise of the effects given θ."""
-        centre, spread = kernels.law(self.dense(), mean, root)
-        centre += self._law.offset
+        law = self.law_of_items
+        centre, spread = kernels.law(self._tilted(law), mean, root)
+        centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
     def drawn(
@@ -107,8 +112,12 @@ class OwnRows:
         of_weights, of_items = uniforms[: mean.size], uniforms[mean.size :]
         theta = kernels.drawn_weights(mean, root, of_weights, scale)
         scores = scored(self._rows, theta)
-        kernels.add_own_scores(scores, *self._law, theta, of_items, scale)
+        self._own.add_drawn(scores, self._found, theta, of_items, scale)
         return scores
+
+    def _tilted(self, law: OwnLaw) -> FloatArray:
+        rows = self._rows.dense() if is_checked(self._rows) else np.asarray(self._rows)
+        return np.asarray(rows - law.tilt)
 
 
 def own_rows(
@@ -125,6 +134,4 @@ def own_rows(
     2
     """
     rows: Rows = candidates if is_checked(candidates) else as_rows(candidates, weights)
-    if len(items) != len(rows):
-        raise ValueError(f"there are {len(items)} items but {len(rows)} candidates")
-    return OwnRows(rows, own.law(items))
+    return OwnRows(rows, own, items)

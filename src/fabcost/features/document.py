@@ -9,11 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fabcost.features.kinds import KINDS, Feature
+from fabcost.features.feature import Feature
+from fabcost.features.kinds import KINDS
 from fabcost.features.layout import Step
 from fabcost.features.reader import Openness
+from fabcost.features.scales.constants import is_revision
 
-_KEYS = ("features", "crosses", "bias", "open", "grown")
+_KEYS = ("features", "crosses", "bias", "open", "grown", "seen")
+#: Options that came later: documents without them are written as they were.
+_LATER = {"bound": None, "scaled": False}
 
 
 class Written(NamedTuple):
@@ -24,6 +28,7 @@ class Written(NamedTuple):
     bias: bool
     openness: Openness | None
     grown: list[Step]
+    seen: Mapping[str, Any]
 
 
 def write(
@@ -32,6 +37,7 @@ def write(
     bias: bool,
     openness: Openness | None,
     grown: Iterable[Step],
+    seen: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The document of a schema.
 
@@ -41,13 +47,14 @@ def write(
     >>> write([Boolean("new")], [], True, None, [])["features"]
     {'new': {'kind': 'boolean', 'role': 'item', 'missing': 'error'}}
     """
-    return {
+    written = {
         "features": {feature.name: _options(feature) for feature in features},
         "crosses": [list(pair) for pair in crosses],
         "bias": bias,
-        "open": None if openness is None else dataclasses.asdict(openness),
+        "open": None if openness is None else _known_early(dataclasses.asdict(openness)),
         "grown": [step.copy() for step in grown],
     }
+    return written | {"seen": dict(seen)} if seen else written
 
 
 def read(given: Mapping[str, Any]) -> Written:
@@ -57,7 +64,7 @@ def read(given: Mapping[str, Any]) -> Written:
     --------
     >>> read({"feature": {}})
     Traceback (most recent call last):
-    ValueError: the schema has a key 'feature' but its keys are features, crosses, bias, open, grown
+    ValueError: the schema has a key 'feature' but its keys are features, crosses, ...
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"the schema is {given!r} but must be a dictionary")
@@ -72,6 +79,7 @@ def read(given: Mapping[str, Any]) -> Written:
         _typed(given, "bias", bool, True),
         None if openness is None else _openness(openness),
         [_step(step) for step in _typed(given, "grown", Sequence, [])],
+        _typed(given, "seen", Mapping, {}),
     )
 
 
@@ -82,7 +90,7 @@ def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
     --------
     >>> feature_of("age", {"kind": "number"})
     Traceback (most recent call last):
-    ValueError: kind of feature 'age' is 'number' but must be numeric, boolean, categorical or text
+    ValueError: kind of feature 'age' is 'number' but must be numeric, boolean, ... or date
     """
     if not isinstance(options, Mapping):
         raise ValueError(f"feature {name!r} is {options!r} but must be a dictionary of options")
@@ -91,7 +99,7 @@ def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
     if kind is None:
         raise ValueError(
             f"kind of feature {name!r} is {named!r} but must be numeric, boolean, "
-            "categorical or text"
+            "categorical, text or date"
         )
     rest = {key: value for key, value in options.items() if key not in ("kind", "name")}
     known = [field.name for field in dataclasses.fields(kind) if field.name != "name"]
@@ -134,7 +142,9 @@ def of_step(step: Mapping[str, Any]) -> tuple[Feature, bool]:
     return feature_of(name, options), columns
 
 
-def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) -> Openness:
+def checked_openness(
+    limit: int = 100, buckets: int = 16, crosses: bool = True, scaled: bool = False
+) -> Openness:
     """`Openness`, or a ValueError that says what is wrong with it.
 
     Examples
@@ -147,9 +157,10 @@ def checked_openness(limit: int = 100, buckets: int = 16, crosses: bool = True) 
     for option, given in options.items():
         if not isinstance(given, int) or given < 1:
             raise ValueError(f"{option} is {given!r} but must be an integer of at least 1")
-    if not isinstance(crosses, bool):
-        raise ValueError(f"crosses is {crosses!r} but must be True or False")
-    return Openness(limit, buckets, crosses)
+    for option, given in {"crosses": crosses, "scaled": scaled}.items():
+        if not isinstance(given, bool):
+            raise ValueError(f"{option} is {given!r} but must be True or False")
+    return Openness(limit, buckets, crosses, scaled)
 
 
 def load_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -171,8 +182,16 @@ def _options(feature: Feature) -> dict[str, Any]:
     options = {"kind": feature.kind, **dataclasses.asdict(feature)}
     del options["name"]
     return {
-        key: list(value) if isinstance(value, tuple) else value for key, value in options.items()
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in _known_early(options).items()
     }
+
+
+def _known_early(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value != _LATER.get(key, _NEVER)}
+
+
+_NEVER = object()
 
 
 def _openness(given: Mapping[str, Any]) -> Openness:
@@ -194,12 +213,12 @@ def _pair(given: Any) -> tuple[str, ...]:
 def _step(given: Any) -> Step:
     a_label = _are_strings(given) and len(given) == 2
     a_feature = isinstance(given, Mapping) and isinstance(given.get("name"), str)
-    if not a_label and not a_feature:
+    if not a_label and not a_feature and not is_revision(given):
         raise ValueError(
-            f"a step of what has grown is {given!r} but must be a feature with its name, or a "
-            "list of a feature's name and a label"
+            f"a step of what has grown is {given!r} but must be a feature with its name, a "
+            "list of a feature's name and a label, or constants of a number"
         )
-    return dict(given) if a_feature else list(given)
+    return list(given) if a_label else dict(given)
 
 
 def _are_strings(given: Any) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fabcost import kernels
+from fabcost.features import dates
 from fabcost.features.assembly import Placed
-from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
+from fabcost.features.feature import LARGEST_NUMBER, Feature, Role, is_missing
+from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
 from fabcost.features.tables.columns import Column, Values
@@ -65,7 +68,7 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
         _meet_features(reader, table)
     except RowError as error:
         faults.append((error.row, 1, error))
-    found = {}
+    found, table = {}, with_parts(table, [*reader.dates("context"), *reader.dates("item")])
     absent = Values([None] * table.length)
     stages: dict[Role, int] = {"context": 0, "item": 2}
     for role, stage in stages.items():
@@ -125,7 +128,8 @@ def _of_numbers(feature: Numeric, column: Column, given: FloatArray) -> Terms:
     missing = np.isnan(given)
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = (given - feature.mean) / feature.scale
-        sound = np.maximum(np.abs(given), np.abs(numbers)) <= LARGEST_NUMBER
+        large = given if feature.bound is not None else numbers
+        sound = np.maximum(np.abs(given), np.abs(large)) <= LARGEST_NUMBER
     if feature.missing != "error":
         sound |= missing
     if not sound.all():
@@ -134,11 +138,61 @@ def _of_numbers(feature: Numeric, column: Column, given: FloatArray) -> Terms:
             feature.term(column[row])
         except ValueError as error:
             raise RowError(row, str(error)) from error
+    if feature.bound is not None:
+        numbers = kernels.bounded(numbers, feature.bound)
     if not missing.any():
         return Terms([feature.name], np.zeros(given.size, dtype=np.intp), numbers)
     instead = feature.term(None)
     numbers[missing] = instead.number
     return Terms([feature.name, instead.label], missing.astype(np.intp), numbers)
+
+
+def with_parts(table: Table, names: Iterable[str]) -> Table:
+    """The table, and columns for the parts of those of its columns that are dates.
+
+    Examples
+    --------
+    >>> list(with_parts(Table.of({"seen": ["2024-01-05"]}), ["seen"]))
+    ['seen', 'seen day', 'seen weekday', 'seen hour sine', 'seen hour cosine']
+    """
+    columns = dict(table.items())
+    for name in names:
+        if name in table:
+            parts = part_columns(name, table[name])
+            for part in parts.keys() & columns.keys():
+                raise ValueError(f"the table has a column {part!r} but that is a part of {name!r}")
+            columns |= parts
+    return Table(columns, table.length)
+
+
+def part_columns(name: str, column: Column) -> dict[str, Column]:
+    """The parts of a column of dates, by their names.
+
+    Examples
+    --------
+    >>> part_columns("seen", Values(["2024-01-05", None]))["seen weekday"].coded.values
+    ['friday', None]
+    """
+    values, codes = column.coded
+    found = [dates.parts_of(value) for value in values]
+    nothing = dates.NO_PARTS.under(name)
+    each = [nothing if parts is None else parts.under(name) for parts in found]
+    return {part: Values([each[code][part] for code in codes.tolist()]) for part in nothing}
+
+
+def values_of(column: Column) -> Iterator[Any]:
+    """The values of a column, row by row.
+
+    Examples
+    --------
+    >>> list(values_of(Values(["kia", None])))
+    ['kia', None]
+    """
+    if column.numbers is not None:
+        yield from column.numbers.tolist()
+    else:
+        values, codes = column.coded
+        yield from [values[code] for code in codes.tolist()]
 
 
 def _check_known(reader: Reader, table: Table) -> None:
@@ -164,7 +218,7 @@ def _meet_features(reader: Reader, table: Table) -> None:
     for row in sorted(row for row in rows if row < table.length):
         for name in [name for name in new if name not in reader.names("item")]:
             try:
-                reader.meet(name, new[name][row], "item")
+                reader.meet(name, new[name][row], "item", values_of(new[name]))
             except ValueError as error:
                 raise RowError(row, str(error)) from error
 

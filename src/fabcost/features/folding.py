@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.features.assembly import Placed, write
-from fabcost.features.kinds import Role
+from fabcost.features.feature import Role
 from fabcost.features.layout import Block, Layout, Places
 from fabcost.impressions import FloatArray
 

@@ -5,28 +5,41 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabcost.features.encoding import terms_of
-from fabcost.features.kinds import (
-    Boolean,
-    Categorical,
-    Feature,
-    Missing,
-    Numeric,
-    Role,
-    Text,
-    is_missing,
-)
+from fabcost.features import dates
+from fabcost.features.encoding import part_columns, terms_of
+from fabcost.features.feature import Feature, Missing, Role, is_missing
+from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
+from fabcost.features.scales.anchors import BOUND, anchors
 from fabcost.features.tables.columns import Column
 from fabcost.features.tables.table import Table
+from fabcost.impressions import FloatArray
+
+#: Values from which the shape of a column is judged.
+FEWEST = 30
+#: Skewness beyond which a number is bounded.
+SKEWED = 2.0
+#: Spreads from the median beyond which a value is called wild.
+WILD = 10_000.0
 
 _A_DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})([T ]\d{1,2}:\d{2}.*)?"
 )
+
+
+class ColumnWarning(UserWarning):
+    """A column is constant, or has values far from its others.
+
+    Examples
+    --------
+    >>> issubclass(ColumnWarning, UserWarning)
+    True
+    """
 
 
 class Asked(NamedTuple):
@@ -47,7 +60,23 @@ def inferred(table: Table, asked: Asked, drop: Collection[str]) -> list[Feature]
     [Boolean(name='new', role='item', missing='error')]
     """
     table.check_has({*asked.context, *asked.text})
-    return [_feature(name, column, asked) for name, column in table.without(drop).items()]
+    kept = table.without(drop).items()
+    found = [each for name, column in kept for each in _features(name, column, asked)]
+    _warn_of(found, table)
+    return found
+
+
+def fitted(features: Iterable[Feature], table: Table) -> list[Feature]:
+    """The features, numeric ones with what is `standardised`.
+
+    Examples
+    --------
+    >>> fitted([Boolean("new")], Table.of({}))
+    [Boolean(name='new', role='item', missing='error')]
+    """
+    found = [standardised(feature, table) for feature in features]
+    _warn_of(found, table)
+    return found
 
 
 def standardised(feature: Feature, table: Table) -> Feature:
@@ -64,18 +93,69 @@ def standardised(feature: Feature, table: Table) -> Feature:
     return _standardised(feature, table[feature.name])
 
 
-def _standardised(feature: Numeric, column: Column) -> Feature:
-    plain = dataclasses.replace(feature, mean=0.0, scale=1.0, missing="zero")
+def _standardised(feature: Numeric, column: Column) -> Numeric:
+    plain = dataclasses.replace(feature, mean=0.0, scale=1.0, bound=None, missing="zero")
     labels, codes, numbers = terms_of(plain, column)
     numbers = numbers[np.array([label == feature.name for label in labels], dtype=bool)[codes]]
     if not numbers.size:
         raise ValueError(f"column {feature.name!r} has no values but needs some to learn from")
-    scale = float(numbers.std())
+    mean, scale = float(numbers.mean()), float(numbers.std())
     # A constant column has an sd of rounding size, not of zero.
-    constant = scale <= 1e-12 * float(np.abs(numbers).max()) or math.isclose(scale, 0.0)
-    return dataclasses.replace(
-        feature, mean=float(numbers.mean()), scale=1.0 if constant else scale
-    )
+    if scale <= 1e-12 * float(np.abs(numbers).max()) or math.isclose(scale, 0.0):
+        return dataclasses.replace(feature, mean=mean, scale=1.0)
+    centre, spread = anchors(numbers.tolist()) if _is_skewed(numbers) else (mean, scale)
+    bound = BOUND if (centre, spread) != (mean, scale) else feature.bound
+    return dataclasses.replace(feature, mean=centre, scale=spread, bound=bound)
+
+
+def _is_skewed(numbers: FloatArray) -> bool:
+    """Whether enough values lie so unevenly about their mean that a bound is called for."""
+    low, high = np.quantile(numbers, (0.25, 0.75))
+    if numbers.size < FEWEST or low == high:
+        return False
+    away = (numbers - numbers.mean()) / numbers.std()
+    return bool(abs(np.mean(away**3)) > SKEWED)
+
+
+def _warn_of(features: Iterable[Feature], table: Table) -> None:
+    """A `ColumnWarning` that names columns that are constant, and those with wild values."""
+    constant, wild = [], []
+    for feature in features:
+        column = table.get(feature.name)
+        if not isinstance(feature, Numeric) or column is None or column.numbers is None:
+            continue
+        numbers = column.numbers[~np.isnan(column.numbers)]
+        if numbers.size > 1 and numbers.min() == numbers.max():
+            constant.append(feature.name)
+        elif numbers.size >= FEWEST and _reach(numbers) > WILD:
+            wild.append(feature.name)
+    for names, what in ((constant, "one value"), (wild, "values far from all others")):
+        if names:
+            told = f"{', '.join(map(repr, names))} in the table: {what}; drop or mend the column"
+            warnings.warn(told, ColumnWarning, stacklevel=4)
+
+
+def _reach(numbers: FloatArray) -> float:
+    """Spreads between the median and what is farthest from it."""
+    centre, spread = anchors(numbers.tolist())
+    return float(np.abs(numbers - centre).max()) / spread
+
+
+def _features(name: str, column: Column, asked: Asked) -> list[Feature]:
+    """That of a column; of a column of dates those of its parts as well."""
+    if name in asked.text or column.numbers is not None:
+        return [_feature(name, column, asked)]
+    present = [value for value in column.coded.values if not is_missing(value)]
+    if not present or not all(map(dates.is_date, present)):
+        return [_feature(name, column, asked)]
+    role: Role = "context" if name in asked.context else "item"
+    parts = part_columns(name, column)
+    day = _standardised(Numeric(name + dates.DAY, role, "zero"), parts[name + dates.DAY])
+    weekday = Categorical(name + dates.WEEKDAY, role, "zero", levels=dates.WEEKDAYS)
+    timed = _presence(parts[name + dates.SINE])[1]
+    clock = [Numeric(name + each, role, "zero") for each in dates.OF_THE_CLOCK if timed]
+    missing: Missing = "weight" if _presence(column)[0] else "error"
+    return [Date(name, role, missing), day, weekday, *clock]
 
 
 def _feature(name: str, column: Column, asked: Asked) -> Feature:
@@ -102,11 +182,11 @@ def _feature(name: str, column: Column, asked: Asked) -> Feature:
 
 def _check_no_dates(name: str, values: list[Any]) -> None:
     """Dates would be so many categories that never come again: no one wants that by accident."""
-    dates = [value for value in values if _is_date(value)]
-    if 2 * len(dates) > len(values):
+    found = [value for value in values if _is_date(value)]
+    if 2 * len(found) > len(values):
         raise ValueError(
-            f"column {name!r} holds dates, such as {dates[0]}: drop it, or put in its place what "
-            "matters of them, such as the hour, the weekday or an age"
+            f"column {name!r} holds dates, such as {found[0]}: write them all as in ISO 8601, such "
+            "as 2024-01-05, or drop it"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.features.assembly import Placed
-from fabcost.features.kinds import NOTHING, Term
+from fabcost.features.feature import NOTHING, Term
 from fabcost.features.layout import Layout
 from fabcost.impressions import FloatArray
 
@@ -89,7 +89,7 @@ class EncodedItems:
         Examples
         --------
         >>> from fabcost import Schema
-        >>> schema = Schema.open()
+        >>> schema = Schema.open(scaled=False)
         >>> old = schema.encode_items({"ad-1": {"age": 3}, "ad-2": {"age": 5}})
         >>> new = schema.encode_items({"ad-3": {"make": "kia"}, "ad-1": {"age": 4}})
         >>> old.joined(new).names, old.joined(new).parts.tolist()

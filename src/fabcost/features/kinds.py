@@ -3,164 +3,68 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
-Role = Literal["context", "item"]
-Missing = Literal["error", "weight", "zero"]
-
-#: The product of two such numbers is still a feature that a learner accepts.
-LARGEST_NUMBER = 1e37
+from fabcost import kernels
+from fabcost.features.dates import is_date
+from fabcost.features.feature import LARGEST_NUMBER, NOTHING, Feature, Size, Term
 
 # Made once: every value of every record is compared with them.
 _BOOLEAN = (bool, np.bool_)
-_FLOAT = (float, np.floating)
 _NUMBER = (int, float, np.integer, np.floating)
 _LEVEL = (str, int, np.integer)
 
 
-class Term(NamedTuple):
-    """What a value contributes: the label of the one weight it touches, times a number."""
-
-    label: str
-    number: float
-
-
-NOTHING = Term("", 0.0)
-
-
-class Size(NamedTuple):
-    """How many columns there would be, and how long their names are together.
-
-    Examples
-    --------
-    >>> Size(2, 12).plus(Size(1, 3)), Size(2, 12).crossed(Size(1, 3))
-    (Size(columns=3, characters=15), Size(columns=2, characters=24))
-    """
-
-    columns: int
-    characters: int
-
-    def plus(self, other: Size) -> Size:
-        """Of both together."""
-        return Size(self.columns + other.columns, self.characters + other.characters)
-
-    def crossed(self, other: Size) -> Size:
-        """Of a column for each pair, whose name has both names and three characters between."""
-        pairs = self.columns * other.columns
-        names = self.columns * other.characters + other.columns * self.characters
-        return Size(pairs, names + 3 * pairs)
-
-
-@dataclass(frozen=True)
-class Feature:
-    """What every kind has in common; use `Numeric`, `Boolean`, `Categorical` or `Text`.
-
-    Parameters
-    ----------
-    name
-        The key in the records, and the beginning of its columns' names.
-    role
-        Whether it describes the "context" or the "item".
-    missing
-        What None, NaN or an absent key means: "error", the default, "weight" (a column of its
-        own, 1 where the value is missing) or "zero" (contributes nothing).
-
-    Examples
-    --------
-    >>> Numeric("age", missing="weight").term(None)
-    Term(label='age missing', number=1.0)
-    """
-
-    name: str
-    role: Role = "item"
-    missing: Missing = "error"
-
-    kind: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        name: Any = self.name
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"a feature's name is {name!r} but must be a string, not empty")
-        self._check_choice("role", self.role, get_args(Role))
-        self._check_choice("missing", self.missing, get_args(Missing))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The columns that are there from the start."""
-        missing = (f"{self.name} missing",) if self.missing == "weight" else ()
-        return self._declared() + missing
-
-    @property
-    def size(self) -> Size:
-        """That of `labels`."""
-        return Size(len(self.labels), sum(map(len, self.labels)))
-
-    def term(self, value: Any) -> Term:
-        """What ``value`` contributes, or a ValueError that says what was expected."""
-        if not is_missing(value):
-            return self._present(value)
-        if self.missing == "error":
-            raise self._refusal(value, f"{self._expected()}; missing values were not declared")
-        return NOTHING if self.missing == "zero" else Term(f"{self.name} missing", 1.0)
-
-    def _declared(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    def _expected(self) -> str:
-        raise NotImplementedError
-
-    def _present(self, value: Any) -> Term:
-        raise NotImplementedError
-
-    def _refusal(self, value: Any, expected: str) -> ValueError:
-        return ValueError(f"{self.role} feature {self.name!r} is {value!r} but must be {expected}")
-
-    def _check_choice(self, option: str, given: object, choices: tuple[str, ...]) -> None:
-        if given not in choices:
-            raise ValueError(
-                f"{option} of feature {self.name!r} is {given!r} but must be one of "
-                + ", ".join(map(repr, choices))
-            )
-
-
 @dataclass(frozen=True)
 class Numeric(Feature):
-    """A number, standardised as (value − mean) / scale.
+    """A number, standardised as z = (value − mean) / scale.
+
+    With a ``bound`` b it enters as b asinh(z / b): as it is within b scales of the mean, and as
+    a logarithm beyond, so that heavy tails and wild values stay small.
 
     Examples
     --------
     >>> Numeric("age", mean=3.0, scale=2.0).term(7)
     Term(label='age', number=2.0)
+    >>> round(Numeric("price", scale=5_000.0, bound=3.0).term(1e9).number)
+    35
     """
 
     mean: float = 0.0
     scale: float = 1.0
+    bound: float | None = field(default=None, repr=False)
 
     kind = "numeric"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _is_number(self.mean) or not abs(self.mean) <= LARGEST_NUMBER:
+        if not is_number(self.mean) or not abs(self.mean) <= LARGEST_NUMBER:
             raise ValueError(f"mean of feature {self.name!r} is {self.mean!r} but must be finite")
-        if not _is_number(self.scale) or not 1.0 / LARGEST_NUMBER <= self.scale <= LARGEST_NUMBER:
+        if not is_number(self.scale) or not 1.0 / LARGEST_NUMBER <= self.scale <= LARGEST_NUMBER:
             raise ValueError(
                 f"scale of feature {self.name!r} is {self.scale!r} but must be above zero"
+            )
+        if self.bound is not None and not (is_number(self.bound) and 0.01 <= self.bound <= 1e6):
+            raise ValueError(
+                f"bound of feature {self.name!r} is {self.bound!r} but must lie between 0.01 and "
+                "1e6, or be None"
             )
 
     def _expected(self) -> str:
         return "a number"
 
     def _present(self, value: Any) -> Term:
-        if not _is_number(value):
+        if not is_number(value):
             raise self._refusal(value, self._expected())
         if abs(value) <= LARGEST_NUMBER:
             number = (float(value) - self.mean) / self.scale
+            if self.bound is not None:
+                return Term(self.name, float(self.bound * kernels.asinh(number / self.bound)))
             if abs(number) <= LARGEST_NUMBER:
                 return Term(self.name, number)
         raise self._refusal(value, f"finite, of magnitude at most {LARGEST_NUMBER:g} standardised")
@@ -294,23 +198,50 @@ class Text(Feature):
         return Term(f"{self.name}={value}", 1.0)
 
 
-KINDS: dict[str, type[Feature]] = {
-    each.kind: each for each in (Numeric, Boolean, Categorical, Text)
-}
+@dataclass(frozen=True)
+class Date(Feature):
+    """A date or time, which has no weight itself: its parts are features of their own.
 
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None or NaN.
+    They are named after it: ``day`` (a number, counted from 1970), ``weekday`` (a string), and
+    for times ``hour sine`` and ``hour cosine``.  Declare those that matter; `Schema.infer` and
+    open schemas do it by themselves.
 
     Examples
     --------
-    >>> is_missing(float("nan")), is_missing("")
-    (True, False)
+    >>> Date("seen").term("2024-01-05T18:00")
+    Term(label='', number=0.0)
+    >>> Date("seen").term("soon")
+    Traceback (most recent call last):
+    ValueError: item feature 'seen' is 'soon' but must be a date such as 2024-01-05 or ...
     """
-    return value is None or (isinstance(value, _FLOAT) and math.isnan(value))
+
+    kind = "date"
+
+    def _declared(self) -> tuple[str, ...]:
+        return ()
+
+    def _expected(self) -> str:
+        return "a date such as 2024-01-05 or 2024-01-05T18:00"
+
+    def _present(self, value: Any) -> Term:
+        if not is_date(value):
+            raise self._refusal(value, self._expected())
+        return NOTHING
 
 
-def _is_number(value: Any) -> bool:
+KINDS: dict[str, type[Feature]] = {
+    each.kind: each for each in (Numeric, Boolean, Categorical, Text, Date)
+}
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, which True and False are not.
+
+    Examples
+    --------
+    >>> is_number(3), is_number(True), is_number("3")
+    (True, False, False)
+    """
     return isinstance(value, _NUMBER) and not isinstance(value, bool)
 
 

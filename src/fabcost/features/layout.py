@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.kinds import Feature, Role, Size, Text
+from fabcost.features.feature import Feature, Role, Size
+from fabcost.features.kinds import Text
 
 Places = npt.NDArray[np.intp]
 
 #: How the columns grew, in plain JSON: a feature's name and its new label, or a new feature.
 Step = list[str] | dict[str, Any]
+Squeezed = Literal["shared", "left out"]
 
 #: Columns that a written schema may have: a posterior over so many weights has 80 GB.
 MOST_COLUMNS = 100_000
+#: Weights that a model may grow to unless it says otherwise: a visit takes milliseconds then.
+MOST_WEIGHTS = 1_000
+#: Share of the columns that the strings of one feature may take with their crosses.
+FAIR_SHARE = 0.4
 #: Characters that the names of its columns may have together.
 MOST_CHARACTERS = 50_000_000
 
@@ -68,7 +74,9 @@ class Layout:
 
     A new label of an open feature gets the next column, and so does its pair with every label of
     each feature that it is crossed with.  What would need more than ``most`` columns in all gets
-    none: a new label, and, if `has_room` is asked, a new feature.
+    none: a new label, and, if `has_room` is asked, a new feature.  If ``fair``, the labels of a
+    feature share columns once they would take more than 40 % of those.  ``squeezed`` tells which
+    features share ("shared") or have none ("left out").
 
     Examples
     --------
@@ -89,6 +97,8 @@ class Layout:
         self.crosses: list[Cross] = []
         self.grown: list[Step] = []
         self.most: int | None = None
+        self.fair = False
+        self.squeezed: dict[str, Squeezed] = {}
 
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""
@@ -126,7 +136,10 @@ class Layout:
         """
         cost = self.size_of(feature, crossed=crossed).columns
         # A schema that grew before it was limited may be over it; what costs nothing still fits.
-        return self.most is None or cost == 0 or len(self.columns) + cost <= self.most
+        room = self.most is None or cost == 0 or len(self.columns) + cost <= self.most
+        if not room:
+            self.squeezed[feature.name] = "left out"
+        return room
 
     def size_of(self, feature: Feature, *, crossed: bool) -> Size:
         """What `meet` would add."""
@@ -192,10 +205,12 @@ class Layout:
         feature = block.feature
         if not label or not isinstance(feature, Text):
             return -1
-        if block.named >= feature.limit:
+        if block.named >= feature.limit or self._is_greedy(block, feature):
             label = feature.shared(label)
+            self.squeezed.setdefault(feature.name, "shared")
         if label not in block.slots:
             if self.most is not None and len(self.columns) + self._cost(block) > self.most:
+                self.squeezed[feature.name] = "left out"
                 return -1
             self.grown.append([feature.name, label])
             self.append(block, label)
@@ -225,6 +240,13 @@ class Layout:
         for other in block.partners:
             cost += len(other.slots)
         return cost
+
+    def _is_greedy(self, block: Block, feature: Text) -> bool:
+        """Whether one more label would take more than a fair share, shared ones included."""
+        if not self.fair or self.most is None:
+            return False
+        room = FAIR_SHARE * self.most / self._cost(block)
+        return block.named + 1 > max(room - feature.buckets, 0.5 * room)
 
     def _others(self, feature: Feature) -> list[Block]:
         """What a new feature may be crossed with: features with columns, or that can have some."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fabcost.features.kinds import Boolean, Feature, Numeric, Role, Term, Text, is_missing
+from fabcost.features import dates
+from fabcost.features.feature import Feature, Role, Term, is_missing
+from fabcost.features.kinds import Boolean, Date, Numeric, Text
+from fabcost.features.scales.anchors import anchored
 
 Record = Mapping[str, Any]
 
@@ -23,25 +26,52 @@ class Openness:
         How many weights the strings past the limit share.
     crosses
         Whether to cross every feature of the context with every feature of the item.
+    scaled
+        Whether numbers scale themselves and dates become their parts.  Without, numbers are
+        taken as they are and dates as strings, as all open schemas once did.
 
     Examples
     --------
-    >>> Openness().feature("age", 3, "item")
-    Numeric(name='age', role='item', missing='zero', mean=0.0, scale=1.0)
+    >>> Openness().features("age", 3, "item")
+    [Numeric(name='age', role='item', missing='zero', mean=0.0, scale=1.0)]
+    >>> Openness(scaled=True).features("age", 3, "item", among=[3, 5])[0].mean
+    4.0
     """
 
     limit: int = 100
     buckets: int = 16
     crosses: bool = True
+    scaled: bool = False
 
-    def feature(self, name: str, value: Any, role: Role) -> Feature:
-        """The feature that a new key becomes, by the type of its first value."""
-        for kind in (Boolean(name, role, "zero"), Numeric(name, role, "zero")):
+    def features(
+        self, name: str, value: Any, role: Role, among: Iterable[Any] = ()
+    ) -> list[Feature]:
+        """What a new key becomes, by the type of its first value.
+
+        ``among`` are the values of the key in all records that are read with it.
+        """
+        if self.scaled and (parts := dates.parts_of(value)) is not None:
+            return self._of_a_date(name, parts, role, among)
+        number = Numeric(name, role, "zero")
+        for kind in (Boolean(name, role, "zero"), number):
             if _accepts(kind, value):
-                return kind
+                anchor = self.scaled and kind is number
+                return [anchored(name, role, [*among] or [value]) if anchor else kind]
         text = Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
         text.term(value)
-        return text
+        return [text]
+
+    def _of_a_date(
+        self, name: str, parts: dates.Parts, role: Role, among: Iterable[Any]
+    ) -> list[Feature]:
+        known = [each for each in map(dates.parts_of, among) if each is not None] or [parts]
+        clock = dates.OF_THE_CLOCK if parts.hour is not None else ()
+        return [
+            Date(name, role, "zero"),
+            anchored(name + dates.DAY, role, [each.day for each in known]),
+            Text(name + dates.WEEKDAY, role, "zero", limit=7, buckets=1),
+            *[Numeric(name + part, role, "zero") for part in clock],
+        ]
 
 
 class Reader:
@@ -62,8 +92,9 @@ class Reader:
         self.fresh: list[Feature] = []
         self._known = dict(features)
         self._by_role: dict[Role, dict[str, Feature]] = {"context": {}, "item": {}}
-        for name, feature in features.items():
-            self._by_role[feature.role][name] = feature
+        self._dates: dict[Role, tuple[str, ...]] = {"context": (), "item": ()}
+        for feature in features.values():
+            self._know(feature)
 
     def copy(self) -> Reader:
         """A reader of the same features, which collects new ones by itself."""
@@ -72,38 +103,53 @@ class Reader:
         other.fresh = self.fresh.copy()
         other._known = self._known.copy()
         other._by_role = {role: known.copy() for role, known in self._by_role.items()}
+        other._dates = self._dates.copy()
         return other
 
     def names(self, role: Role) -> list[str]:
         """The features of a role, new ones included, in the order of the terms."""
         return list(self._by_role[role])
 
-    def read(self, record: Record, role: Role) -> list[Term]:
-        """The terms of a record, one for each feature of the role."""
+    def dates(self, role: Role) -> tuple[str, ...]:
+        """The features of a role that are dates."""
+        return self._dates[role]
+
+    def read(
+        self, record: Record, role: Role, among: Collection[Record] | None = None
+    ) -> list[Term]:
+        """The terms of a record, one for each feature of the role.
+
+        ``among`` are all records that are read with it: new numbers are anchored by them.
+        """
         if not isinstance(record, Mapping):
             raise ValueError(f"the {role} record is {record!r} but must map names to values")
         features = self._by_role[role]
         for name in record:
             if name not in features:
-                self.meet(name, record[name], role)
+                self.meet(name, record[name], role, _values(name, among or (record,)))
+        if self._dates[role]:
+            record = self._with_parts(record, role)
         return [feature.term(record.get(name)) for name, feature in features.items()]
 
     def read_flat(
-        self, record: Record, drop: Collection[str] = ()
+        self,
+        record: Record,
+        drop: Collection[str] = (),
+        among: Collection[Record] | None = None,
     ) -> tuple[list[Term], list[Term]]:
         """The terms of context and item from one record that has both; new keys are the item's."""
         context = self._by_role["context"]
         kept = {name: value for name, value in record.items() if name not in drop}
         of_context = {name: value for name, value in kept.items() if name in context}
         of_item = {name: value for name, value in kept.items() if name not in context}
-        return self.read(of_context, "context"), self.read(of_item, "item")
+        return self.read(of_context, "context", among), self.read(of_item, "item", among)
 
     def feature(self, name: str) -> Feature:
         """The feature of that name, known or new."""
         return self._known[name]
 
-    def meet(self, name: str, value: Any, role: Role) -> None:
-        """Make a feature of a new key if the schema is open."""
+    def meet(self, name: str, value: Any, role: Role, among: Iterable[Any] = ()) -> None:
+        """Make a feature of a new key if the schema is open, a date with its parts."""
         if self.openness is None:
             known = ", ".join(map(repr, self._by_role[role])) or "none"
             raise ValueError(f"the {role} record has a key {name!r} but its features are {known}")
@@ -117,9 +163,35 @@ class Reader:
             )
         if is_missing(value):
             return
-        feature = self.openness.feature(name, value, role)
-        self.fresh.append(feature)
+        features = self.openness.features(name, value, role, among)
+        for feature in features:
+            self._check_free(feature.name, name)
+        for feature in features:
+            self.fresh.append(feature)
+            self._know(feature)
+
+    def _know(self, feature: Feature) -> None:
+        name, role = feature.name, feature.role
         self._known[name] = self._by_role[role][name] = feature
+        if isinstance(feature, Date):
+            self._dates[role] += (name,)
+
+    def _check_free(self, name: str, date: str) -> None:
+        if name in self._known:
+            raise ValueError(f"{date!r} is a date, whose part {name!r} is also a key of its own")
+
+    def _with_parts(self, record: Record, role: Role) -> Record:
+        """The record and the parts of its dates."""
+        found = dict(record)
+        for date in self._dates[role]:
+            parts = dates.parts_of(record.get(date))
+            for name, value in ({} if parts is None else parts.under(date)).items():
+                if name in record:
+                    raise ValueError(
+                        f"the {role} record has a key {name!r} but that is a part of its {date!r}"
+                    )
+                found[name] = value
+        return found
 
 
 class ReadItems(NamedTuple):
@@ -142,13 +214,17 @@ class ReadItems(NamedTuple):
             raise ValueError(f"items are {items!r} but must map ids to records")
         if not items:
             raise ValueError("there are no items but there must be at least one")
-        terms = []
+        terms, records = [], items.values()
         for name, record in items.items():
             try:
-                terms.append(reader.read(record, "item"))
+                terms.append(reader.read(record, "item", records))
             except ValueError as error:
                 raise ValueError(f"item {name!r}: {error}") from error
         return cls(tuple(items), terms)
+
+
+def _values(name: str, records: Iterable[Any]) -> Iterable[Any]:
+    return (record.get(name) for record in records if isinstance(record, Mapping))
 
 
 def _accepts(feature: Feature, value: Any) -> bool:

@@ -7,15 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document, inference
-from fabcost.features.assembly import assemble
+from fabcost.features.assembly import Placed, assemble
 from fabcost.features.encoding import place_terms, read_table
+from fabcost.features.feature import Feature, Term
 from fabcost.features.folding import FoldedRows, Folding
+from fabcost.features.growth import Growth
 from fabcost.features.items import EncodedItems, place
-from fabcost.features.kinds import Feature, Term, Text
-from fabcost.features.layout import MOST_COLUMNS, Layout, Step
+from fabcost.features.kinds import Text
+from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
+from fabcost.features.scales.prior import prior_of
 from fabcost.features.tables.table import Table, is_table
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
+from fabcost.prior import Prior
 
 Pairs = Iterable[Sequence[str]]
 
@@ -60,27 +65,32 @@ class Schema:
         most_columns: int | None = MOST_COLUMNS,
     ) -> None:
         self.openness = openness
-        self._layout = Layout(bias=bias)
+        self._growth = Growth(openness, bias=bias)
+        self._layout = self._growth.layout
         self._folding: Folding | None = None
         self._reader: Reader | None = None
-        self._declared: list[Feature] = []
-        self._crosses: list[tuple[str, str]] = []
-        self._crosses_all = openness is not None and openness.crosses
         for feature in features:
-            self._declare(feature, most_columns)
+            self._growth.declare(feature, most_columns)
         for pair in crosses:
-            self._cross(pair, most_columns)
+            self._growth.cross(pair, most_columns)
 
     @classmethod
     def open(
-        cls, *, limit: int = 100, buckets: int = 16, crosses: bool = True, bias: bool = True
+        cls,
+        *,
+        limit: int = 100,
+        buckets: int = 16,
+        crosses: bool = True,
+        bias: bool = True,
+        scaled: bool = True,
     ) -> Schema:
         """A schema without declarations: every new key and every new string gets its weight.
 
         The first value of a key decides its kind; a missing one contributes nothing.  There are
         at most ``limit`` features, each with at most ``limit`` strings of their own and
         ``buckets`` weights that later ones share.  With ``crosses`` every feature of the context
-        is crossed with every feature of the item.
+        is crossed with every feature of the item.  Numbers scale themselves and dates become
+        their parts, unless ``scaled`` is False.
 
         Examples
         --------
@@ -89,7 +99,7 @@ class Schema:
         >>> schema.columns
         ('bias', 'make=kia', 'device=tv', 'device=tv × make=kia')
         """
-        return cls(bias=bias, openness=document.checked_openness(limit, buckets, crosses))
+        return cls(bias=bias, openness=document.checked_openness(limit, buckets, crosses, scaled))
 
     @classmethod
     def from_dict(
@@ -114,6 +124,7 @@ class Schema:
             most_columns=most_columns,
         )
         schema.regrow(written.grown, most_columns=most_columns)
+        schema._growth.scales.restore(written.seen)
         return schema
 
     @classmethod
@@ -136,9 +147,9 @@ class Schema:
     ) -> Schema:
         """A schema for a table: a DataFrame, other Arrow data, a mapping of arrays, or a file.
 
-        Numbers are standardised by their mean and sd.  Strings are categorical up to
-        ``most_levels`` different ones, else open text, as are the columns named in ``text``.  A
-        column with missing values gets a weight for them.
+        Numbers are standardised by their mean and sd, skewed ones bounded; dates become parts.
+        Strings are categorical up to ``most_levels`` different ones, else open text, as are the
+        columns named in ``text``.  A column with missing values gets a weight for them.
 
         Examples
         --------
@@ -152,17 +163,14 @@ class Schema:
         return cls(features, crosses=crosses, bias=bias)
 
     def fitted(self, source: Any) -> Schema:
-        """The declared schema again, with mean and scale of each number learnt from data."""
-        table = Table.of(source)
-        features = [inference.standardised(feature, table) for feature in self._declared]
-        bias = self._layout.bias
-        return Schema(features, crosses=self._crosses, bias=bias, openness=self.openness)
+        """The declared schema again, with mean and scale of each number learnt as by `infer`."""
+        growth, bias = self._growth, self._layout.bias
+        features = inference.fitted(growth.declared, Table.of(source))
+        return Schema(features, crosses=growth.crosses, bias=bias, openness=self.openness)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values from which `from_dict` makes this schema, grown columns included."""
-        return document.write(
-            self._declared, self._crosses, self._layout.bias, self.openness, self._layout.grown
-        )
+        return self._growth.written(self.openness)
 
     def copy(self) -> Schema:
         """The same schema, to grow on its own."""
@@ -211,8 +219,9 @@ class Schema:
 
     def regrow(self, steps: Iterable[Step], *, most_columns: int | None = MOST_COLUMNS) -> None:
         """Grow as an equal schema did, to ``most_columns`` at most."""
+        self._reader = None
         for step in steps:
-            self._replay(step, most_columns)
+            self._growth.replay(step, most_columns)
 
     def limit_columns(self, most: int | None) -> None:
         """From now on, give no columns to what is new and would need more than ``most`` in all.
@@ -230,6 +239,25 @@ class Schema:
         """
         self._layout.most = most
 
+    @property
+    def squeezed(self) -> dict[str, Squeezed]:
+        """Features whose new values share weights, or are left out, for want of columns."""
+        return self._layout.squeezed.copy()
+
+    def prior(self, prior: Prior, *, start: int = 0) -> Gaussian:
+        """The belief about the weights of the columns from ``start`` on, before any impression.
+
+        Weights of standardised features are independent, with the variances of ``prior``; a
+        number that scales itself is standardised by what was seen of it.
+
+        Examples
+        --------
+        >>> from fabcost import Prior
+        >>> Schema.from_dict({"features": {"age": {"kind": "numeric"}}}).prior(Prior()).sd
+        array([10.,  1.])
+        """
+        return prior_of(self._layout, self._growth.scales.constants, prior, start)
+
     def reader(self) -> Reader:
         """For reading records without growing yet; see `grow_to`."""
         if self._reader is None:
@@ -239,9 +267,10 @@ class Schema:
 
     def grow_to(self, reader: Reader) -> None:
         """Take over the features that ``reader`` met."""
+        if reader.fresh:
+            self._reader = None
         for feature in reader.fresh:
-            columns = self._layout.has_room(feature, crossed=self._crosses_all)
-            self._replay(document.as_step(feature, columns=columns), None)
+            self._growth.meet(feature)
 
     def encode_items(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Read a catalogue once, for `rows` or `folded` in any number of contexts."""
@@ -253,6 +282,7 @@ class Schema:
     def place_items(self, reader: Reader, read: ReadItems) -> EncodedItems:
         """`encode_items` for items that have been read, after `grow_to`."""
         placed = place(self._layout, reader.names("item"), read.terms)
+        self._growth.see(placed)
         return EncodedItems(self, read.names, self._fold().parts(placed, len(read.names)))
 
     def rows(self, context: Record, items: EncodedItems) -> FloatArray:
@@ -273,6 +303,7 @@ class Schema:
         layout = self._layout
         pairs = zip(layout.by_role["context"], terms, strict=True)
         slots = tuple([layout.slot(block, term.label) for block, term in pairs])
+        self._growth.see_context(terms)
         return self._fold().rows(items.parts, slots, [term.number for term in terms])
 
     def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
@@ -283,7 +314,7 @@ class Schema:
 
         Examples
         --------
-        >>> Schema.open(crosses=False).design([{"age": 3}, {"age": 5, "make": "kia"}])
+        >>> Schema.open(scaled=False).design([{"age": 3}, {"age": 5, "make": "kia"}])
         array([[1., 3., 0.],
                [1., 5., 1.]])
         >>> Schema.open().design({"age": [3, 5], "make": [None, "kia"]}, drop=["age"])
@@ -295,13 +326,14 @@ class Schema:
             table = Table.of(source).without(drop)
             found = read_table(reader, table)
             self.grow_to(reader)
-            return assemble(self._layout, place_terms(self._layout, found), table.length)
-        pairs = [reader.read_flat(record, drop) for record in source]
+            return self._assembled(place_terms(self._layout, found), table.length)
+        records = list(source)
+        pairs = [reader.read_flat(record, drop, records) for record in records]
         self.grow_to(reader)
         contexts, items = ([pair[i] for pair in pairs] for i in (0, 1))
         placed = place(self._layout, reader.names("context"), contexts)
         placed |= place(self._layout, reader.names("item"), items)
-        return assemble(self._layout, placed, len(pairs))
+        return self._assembled(placed, len(pairs))
 
     def __repr__(self) -> str:
         shown = ", ".join(self.columns[:5]) + (", …" if self.width > 5 else "")
@@ -312,39 +344,6 @@ class Schema:
             self._folding = Folding(self._layout)
         return self._folding
 
-    def _declare(self, feature: Feature, most: int | None) -> None:
-        if not isinstance(feature, Feature):
-            raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
-        self._layout.check_new(feature)
-        self._layout.require(feature.size, most)
-        self._layout.add(feature)
-        self._declared.append(feature)
-
-    def _cross(self, pair: Sequence[str], most: int | None) -> None:
-        names = tuple(pair)
-        blocks = self._layout.blocks
-        if len(names) != 2 or names[0] == names[1] or not blocks.keys() >= set(names):
-            known = ", ".join(map(repr, blocks)) or "none"
-            raise ValueError(f"a cross is {pair!r} but must be two different names among {known}")
-        first, second = blocks[names[0]], blocks[names[1]]
-        self._layout.require(first.size.crossed(second.size), most)
-        self._layout.cross(first, second)
-        self._crosses.append((names[0], names[1]))
-
-    def _replay(self, step: Step, most: int | None) -> None:
-        """Grow by a step, be it new or an earlier schema's."""
-        if isinstance(step, dict):
-            self._add_met(*document.of_step(step), most)
-        else:
-            self._layout.regrow(step[0], step[1], most)
-        self._layout.grown.append(step)
-
-    def _add_met(self, feature: Feature, columns: bool, most: int | None) -> None:
-        """A feature that came by itself, with its crosses if it has columns."""
-        self._layout.check_new(feature)
-        self._reader = None
-        if not columns:
-            self._layout.know(feature)
-            return
-        self._layout.require(self._layout.size_of(feature, crossed=self._crosses_all), most)
-        self._layout.meet(feature, crossed=self._crosses_all)
+    def _assembled(self, placed: dict[str, Placed], count: int) -> FloatArray:
+        self._growth.see(placed)
+        return assemble(self._layout, placed, count)

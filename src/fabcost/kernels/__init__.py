@@ -16,7 +16,6 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
-    own_law,
 )
 from fabcost.kernels.choosing import (
     add_own_scores,
@@ -34,9 +33,16 @@ from fabcost.kernels.choosing import (
     law,
     mix,
     nearly_best,
+    own_law,
     place_of,
 )
-from fabcost.kernels.functions import make_normal, normal_quantile, sum_of_logs
+from fabcost.kernels.functions import (
+    asinh,
+    bounded,
+    make_normal,
+    normal_quantile,
+    sum_of_logs,
+)
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.products import (
     cholesky,
@@ -53,6 +59,8 @@ __all__ = [
     "add_own_scores",
     "adf_pass",
     "all_within",
+    "asinh",
+    "bounded",
     "cholesky",
     "count_drawn_wins",
     "count_wins",

@@ -322,18 +322,3 @@ def drawn(mean, root, normals):
     hold(root)
     hold(normals)
     return draws
-
-
-@njit(cache=True, nogil=True)
-def own_law(table, slots, weights, variance):
-    """c/d, h/d and 1/√d of each item's row in the table; 0, 0 and the prior's sd below slot 0."""
-    tilt = np.zeros((slots.size, weights))
-    offset, noise = np.zeros(slots.size), np.full(slots.size, math.sqrt(variance))
-    for i in range(slots.size):
-        if slots[i] >= 0:
-            own = table[slots[i]]
-            spare = 1.0 / own[0]
-            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
-            for j in range(weights):
-                tilt[i, j] = spare * own[j + 2]
-    return tilt, offset, noise

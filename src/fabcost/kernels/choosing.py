@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, store
+from fabcost.kernels.lanes import hold, load, pointer, skip, store
 from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.products import dot, narrow, times
 
@@ -137,6 +137,15 @@ def _share_among_equals(centre, spread, wins, noise, places):
 
 
 @njit(cache=True)
+def _add_noise(noise, normals, away, changed):
+    """away += noise z, changed −= noise z: a sign for each pair of patterns."""
+    for i in range(normals.size):
+        own = noise * normals[i]
+        away[i] += own
+        changed[i] -= own
+
+
+@njit(cache=True)
 def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, own_normals=None):
     """How often each score is the largest over ``draws`` draws of centre + spread z.
 
@@ -161,9 +170,7 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
                 away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
             if noise is not None:
                 first = start + places[k]
-                for i in range(many):
-                    own = noise[k] * own_normals[first + i]
-                    away[i], changed[i] = away[i] + own, changed[i] - own
+                _add_noise(noise[k], own_normals[first : first + many], away, changed)
             _challenge(k, centre[k], 1.0, away, best[0], leader[0])
             _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
             _challenge(k, centre[k], -1.0, away, best[2], leader[2])
@@ -318,12 +325,41 @@ def folded_scores(parts, source, factors, mean, root, uniforms, scale):
 
 
 @njit(cache=True)
-def add_own_scores(scores, tilt, offset, noise, places, theta, uniforms, scale):
-    """scores += offset − tilt θ + scale·noise z, for z the quantiles of ``uniforms`` by place."""
+def own_law(table, slots, weights, variance):
+    """c/d, h/d and 1/√d of items by their rows d, h, c in the table.
+
+    They are 0, 0 and the prior's sd for slot −1, whose item is not known, and 0 below.
+    """
+    tilt = np.zeros((slots.size, weights))
+    offset, noise = np.zeros(slots.size), np.zeros(slots.size)
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            own = table[slots[i]]
+            spare = 1.0 / own[0]
+            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
+            for j in range(weights):
+                tilt[i, j] = spare * own[j + 2]
+        elif slots[i] == -1:
+            noise[i] = math.sqrt(variance)
+    return tilt, offset, noise
+
+
+@njit(cache=True)
+def add_own_scores(scores, table, slots, places, variance, theta, uniforms, scale):
+    """scores += (h − cᵀθ)/d + scale z/√d, z the quantiles of ``uniforms``; see `own_law`."""
     make_normal(uniforms)
-    tilted = times(tilt, theta)
-    for k in range(scores.size):
-        scores[k] += (offset[k] - tilted[k]) + scale * noise[k] * uniforms[places[k]]
+    width, own, weights = table.shape[1], pointer(table), pointer(theta)
+    unknown = scale * math.sqrt(variance)
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            row = slots[i] * width
+            spare = 1.0 / own[row]
+            expected = own[row + 1] - dot(skip(own, row + 2), weights, theta.size)
+            scores[i] += spare * expected + scale * math.sqrt(spare) * uniforms[places[i]]
+        elif slots[i] == -1:
+            scores[i] += unknown * uniforms[places[i]]
+    hold(table)
+    hold(theta)
 
 
 @njit(cache=True)

@@ -105,6 +105,30 @@ def sum_of_logs(values):
 
 
 @njit(cache=True, nogil=True)
+def asinh(x):
+    """The inverse hyperbolic sine, to two units in the last place, for |x| below 1e150.
+
+    asinh x = log(1 + u) with u = x + x²/(1 + √(1 + x²)) for x ≥ 0, and log(1 + u) is
+    log w · u/(w − 1) for the rounded w = 1 + u.
+    """
+    a = abs(x)
+    square = a * a
+    u = a + square / (1.0 + math.sqrt(1.0 + square))
+    w = 1.0 + u
+    size = u if w == 1.0 else log(w) * (u / (w - 1.0))
+    return math.copysign(size, x)
+
+
+@njit(cache=True, nogil=True)
+def bounded(values, bound):
+    """bound · asinh(value/bound) of each of a vector."""
+    found = np.empty_like(values)
+    for i in range(values.size):
+        found[i] = bound * asinh(values[i] / bound)
+    return found
+
+
+@njit(cache=True, nogil=True)
 def half_line(a):
     """∫ wᵏ exp(−a w − w²/2) dw over w > 0 for k = 0, 1, 2 and a ≥ 0, to 4e-13.
 

@@ -29,7 +29,7 @@ from fabcost.tilted import Moments
 MakeLearner = Callable[[Gaussian], Learner]
 MakePosterior = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
-#: Of every weight, as in the paper's simulations.
+#: The paper's, of every weight; what is not of the paper starts from `fabcost.Prior`.
 PRIOR_VARIANCE = 100.0
 #: The impressions after which the paper's FAB-COST runs EP.
 PAPER_REFRESH = (100, 10_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Hashable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from fabcost.bandit.baselines import Learner
 from fabcost.bandit.rules import Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
+from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
@@ -30,16 +30,8 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
+from fabcost.recommend.weights import GrowingLearner, Weights, limits_of_state
 from fabcost.storage import archive
-
-
-@runtime_checkable
-class GrowingLearner(Learner, Protocol):
-    """A learner for schemas that grow; `fabcost.FabCost` is one."""
-
-    def grow(self, variance: Gaussian) -> None:
-        """Add weights that are independent of the others, with what is believed of them."""
-        ...
 
 
 class Recommender:
@@ -62,6 +54,10 @@ class Recommender:
         `fabcost.bandit.rules.Thompson` unless given.
     prior_variance
         In place of ``prior``: one variance for all weights, and no effects of items' own.
+    most_weights
+        Beyond which an open schema, or one with text, grows no further; a
+        `fabcost.recommend.weights.GrowthWarning` names the features whose new values then share
+        weights or have none.  None for any number.
     seed
         The same seed and the same calls give the same bits.
     wait
@@ -84,20 +80,18 @@ class Recommender:
         learner: Learner | None = None,
         policy: Policy | None = None,
         prior_variance: float | None = None,
+        most_weights: int | None = MOST_WEIGHTS,
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
     ) -> None:
         self.schema = schema.copy()
-        self.prior = _one_of(prior, prior_variance)
-        first = _first_learner(self.schema, self.prior) if learner is None else learner
+        given = 0 if learner is None else self.schema.width
+        variances = _one_of(prior, prior_variance)
+        self._weights = Weights(self.schema, variances, most_weights, given)
+        first = self._weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         _check_learner(first, self.schema)
-
-    @property
-    def prior_variance(self) -> float:
-        """The one variance of all weights; that of numbers where there are several."""
-        return self.prior.numbers
 
     @property
     def own(self) -> OwnEffects | None:
@@ -110,6 +104,25 @@ class Recommender:
         return self.bandit.learner
 
     @property
+    def prior(self) -> Prior:
+        """Variances of the weights, by what they belong to."""
+        return self._weights.prior
+
+    @property
+    def prior_variance(self) -> float:
+        """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
+        return self._weights.prior.numbers
+
+    @property
+    def given_weights(self) -> int:
+        """How many of the first weights keep the prior of the learner that was given."""
+        return self._weights.given
+
+    @given_weights.setter
+    def given_weights(self, given: int) -> None:
+        self._weights.given = given
+
+    @property
     def pending(self) -> tuple[int, ...]:
         """The decisions that wait for feedback."""
         return tuple(self._ledger.pending)
@@ -117,7 +130,7 @@ class Recommender:
     def catalogue(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Items encoded once, to be given to `recommend` as candidates."""
         encoded = self.schema.encode_items(items)
-        self._follow_schema()
+        self._weights.follow(self.learner)
         return encoded
 
     def recommend(
@@ -151,7 +164,7 @@ class Recommender:
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
-        self._follow_schema()
+        self._weights.follow(self.learner)
         choice = self.bandit.choose(
             rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
         )
@@ -217,12 +230,6 @@ class Recommender:
             )
         return candidates
 
-    def _follow_schema(self) -> None:
-        """Give the learner a weight for each new column."""
-        known = self.learner.posterior.dimension
-        if known < self.schema.width and isinstance(self.learner, GrowingLearner):
-            self.learner.grow(_prior_of(self.schema, self.prior, known))
-
     def _issue(
         self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
     ) -> Decision:
@@ -251,6 +258,7 @@ class Recommender:
             "policy": document.policy_to_dict(self.bandit.policy),
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
+            **self._weights.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
 
@@ -263,12 +271,15 @@ class Recommender:
         }
         learner = FabCost.restored(settings["learner"], of_learner)
         weights = learner.posterior.dimension
+        most, given = limits_of_state(settings, weights)
         recommender = cls(
             Schema.from_dict(settings["schema"], most_columns=weights),
             learner=learner,
             policy=document.policy_from_dict(settings["policy"]),
             prior=document.prior_from_dict(settings),
+            most_weights=most,
         )
+        recommender.given_weights = given
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
@@ -281,19 +292,6 @@ def _one_of(prior: Prior | None, variance: float | None) -> Prior:
     if prior is not None:
         raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
     return Prior.same(float(variance))
-
-
-def _first_learner(schema: Schema, prior: Prior) -> FabCost:
-    if schema.width == 0:
-        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-    return FabCost(_prior_of(schema, prior, 0), own_variance=prior.items)
-
-
-def _prior_of(schema: Schema, prior: Prior, start: int) -> Gaussian:
-    """The belief about the weights of the columns from ``start`` on, before any impression."""
-    constant = [column == "bias" for column in schema.columns[start:]]
-    sds = np.sqrt(np.where(constant, prior.constant, prior.numbers))
-    return Gaussian.from_root(np.zeros(sds.size), np.diag(sds))
 
 
 def _check_learner(learner: Learner, schema: Schema) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from fabcost.features.kinds import LARGEST_NUMBER
+from fabcost.features.feature import LARGEST_NUMBER
 from fabcost.wire.line import UNLIMITED, Limits, LogLine, lines_of
 from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, LONGEST_ID, Record, Scalar
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 
@@ -118,14 +119,15 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
 
     ``schema`` is a document of `fabcost.Schema.from_dict`; without one the schema is open.
     A reward above ``click_threshold`` is a click.  A model has either a ``prior`` or a
-    ``prior_variance``, which is one variance for all weights, and no effects of items' own.
+    ``prior_variance``, which is one variance for all weights, and no effects of items' own; then
+    the numbers of an open schema do not scale themselves either.
 
     Examples
     --------
     >>> ModelSettings(holdback=0.05).policy
     ThompsonSettings(scale=1.0)
     >>> ModelSettings().prior
-    PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=1.0)
+    PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=0.3)
     >>> ModelSettings(prior_variance=10.0).prior
     UNSET
     """
@@ -135,7 +137,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     refresh: RefreshSettings = RefreshSettings()
     moments: Literal["exact", "mackay"] = "exact"
     window: Annotated[int, Meta(ge=1)] | None = None
-    most_weights: Annotated[int, Meta(ge=1, le=5_000)] = 1_000
+    most_weights: Annotated[int, Meta(ge=1, le=5_000)] = MOST_WEIGHTS
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     prior: PriorSettings | UnsetType = UNSET
 

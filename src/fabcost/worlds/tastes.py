@@ -10,7 +10,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from fabcost.features.kinds import Categorical, Feature, Numeric
+from fabcost.features.feature import Feature
+from fabcost.features.kinds import Categorical, Numeric
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.worlds.adverts import Adverts

@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
     settings = SETTINGS[kind]
-    recovery = Recovery(store, "cars", settings, Schema.open())
+    recovery = Recovery(store, "cars", settings, Schema.open(scaled=False))
     expected = from_beginning(recovery, COUNT).learner
     log = impressions(recovery, 0, COUNT)
     for lsn in (1, 15, 16, 17, 20, 33, 50, 51, COUNT):
@@ -66,7 +66,7 @@ def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
 
 
 def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:
-    recovery = Recovery(store, "cars", PLAIN, Schema.open())
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False))
     learner = from_beginning(recovery, COUNT)
     assert (
         len(recovery.snapshot(learner)) < len(FabCost.state(learner.learner)[1]["X"].tobytes()) * 2
@@ -75,7 +75,7 @@ def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:
 
 def test_a_spoilt_snapshot_is_left_out_and_told(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", PLAIN, Schema.open(), complain=complaints.append)
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False), complain=complaints.append)
     expected = from_beginning(recovery, COUNT)
     content = bytearray(recovery.snapshot(expected))
     content[-1] ^= 1
@@ -90,7 +90,7 @@ def test_a_start_reads_no_snapshot_but_the_newest_that_it_can(
     store: Store, spoilt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytes that come from the database are those of snapshots."""
-    recovery = Recovery(store, "cars", PLAIN, Schema.open())
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False))
     learner = from_beginning(recovery, 0)
     contents: list[bytes] = []
     readable(store)
@@ -160,7 +160,7 @@ def test_loading_can_be_stopped(store: Store) -> None:
 
 def test_a_snapshot_of_a_log_that_lost_rows_is_left_out(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", PLAIN, Schema.open(), complain=complaints.append)
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False), complain=complaints.append)
     learner = from_beginning(recovery, COUNT)
     learner.learn(impressions(recovery, 0, 5))
     with store.transaction():

@@ -13,20 +13,25 @@ from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marg
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
 
+NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
 
 
 class FoundItems(NamedTuple):
-    """Items that were looked up: their slots, −1 if not known, and where each is first named."""
+    """Items that were looked up: their slots, and where each is first named among ``many``.
+
+    A slot is −1 for an item that is not known, and −2 where there is none.
+    """
 
     keys: Sequence[Key | None]
     slots: Slots
     places: Slots
+    many: int
 
 
-_NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
 
 
 class OwnLaw(NamedTuple):
@@ -151,7 +156,10 @@ class OwnEffects:
         if keys is self._found.keys:
             return self._found
         slots = np.array(self._directory.look_up(keys), dtype=np.int64)
-        found = FoundItems(keys, slots, _places(keys))
+        if None in keys:
+            slots[[key is None for key in keys]] = NO_ITEM
+        places = _places(keys)
+        found = FoundItems(keys, slots, places, 1 + int(places.max(initial=-1)))
         if type(keys) is tuple:
             self._found = found
         return found
@@ -169,9 +177,22 @@ class OwnEffects:
         """
         found = self.find(keys)
         tilt, offset, noise = kernels.own_law(self._table, found.slots, self.weights, self.variance)
-        if None in keys:
-            noise[[key is None for key in keys]] = 0.0
         return OwnLaw(tilt, offset, noise, found.places)
+
+    def add_drawn(
+        self,
+        scores: FloatArray,
+        found: FoundItems,
+        theta: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+    ) -> None:
+        """Add the effects of items drawn given θ, with ``scale`` on their sds.
+
+        They are made of the quantiles of ``uniforms``, one for each of ``found.many``.
+        """
+        own = (self._table, found.slots, found.places, self.variance)
+        kernels.add_own_scores(scores, *own, theta, uniforms, scale)
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.

@@ -15,14 +15,14 @@ from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate, LoggedRound
 from fabcost.offline.evaluate.settings import MODELLED, EvaluationSettings, Target
-from fabcost.offline.logs.rounds import Log, Places
+from fabcost.offline.logs.rounds import Log, Places, groups_of
+from fabcost.prior import Group
 
 # Honest weights average 1 within this many standard errors: 6 in 100,000 policies would not.
 _WEIGHT_ALARM = 4.0
 # What is uncovered moves ips by at most its share: less than this is not worth a warning.
 _UNCOVERED = 0.001
 _ROUNDING = 1e-9
-INTERCEPT_VARIANCE = 100.0
 #: How often the weights of a sound log are called unsound: that of four standard errors.
 FALSE_ALARMS = 6e-5
 
@@ -292,10 +292,10 @@ def outlooks_of(
 
 
 def prior_of(log: Log, settings: EvaluationSettings) -> Gaussian:
-    """Vague about the intercept: click rates may be anything; the features change them less."""
-    variances = np.full(log.rows(0).shape[1], settings.prior_variance)
-    variances[0] = INTERCEPT_VARIANCE
-    return Gaussian(np.zeros(variances.size), np.diag(variances))
+    """The belief about the weights of `Log.rows`: constant, context, item, products."""
+    groups: list[Group] = ["constant", *groups_of(log.contexts), *groups_of(log.items.features)]
+    crosses: list[Group] = ["crosses"] * (log.rows(0).shape[1] - len(groups))
+    return settings.prior.belief(groups + crosses)
 
 
 def _beliefs(

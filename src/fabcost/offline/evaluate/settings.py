@@ -11,6 +11,7 @@ import numpy as np
 
 from fabcost.bandit.rules import RULES, Policy, Uniform
 from fabcost.offline.estimators import LEVEL
+from fabcost.prior import Prior
 
 ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")
 MODELLED = frozenset({"dm", "dr", "sndr"})
@@ -28,7 +29,7 @@ class EvaluationSettings:
         Of `ESTIMATORS`.
     clip, level
         Largest weight, and confidence of the intervals.
-    folds, prior_variance
+    folds, prior
         Of the cross-fitted reward model: nothing is predicted by a model that has seen it.
     draws
         Weights drawn for the probabilities of a Thompson policy.
@@ -43,7 +44,7 @@ class EvaluationSettings:
     clip: float = math.inf
     level: float = LEVEL
     folds: int = 5
-    prior_variance: float = 1.0
+    prior: Prior = Prior()  # noqa: RUF009 - a frozen value
     draws: int = 256
     seed: int = 0
     least_propensity: float | None = None

@@ -16,6 +16,7 @@ from fabcost.features.schema import Schema
 from fabcost.features.tables.columns import Values
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
+from fabcost.prior import Group
 
 Places = npt.NDArray[np.intp]
 
@@ -132,6 +133,22 @@ def schema_of(
                 "texts, too many for a weight each: drop it"
             )
     return schema
+
+
+def groups_of(X: FloatArray) -> list[Group]:
+    """What the columns of rows stand for: ones are the constant, zeros and ones a category.
+
+    Examples
+    --------
+    >>> groups_of(np.array([[1.0, -0.5, 0.0], [1.0, 0.5, 1.0]]))
+    ['constant', 'numbers', 'categories']
+    """
+    ones = (X == 1.0).all(axis=0)
+    zeros_and_ones = ((X == 0.0) | (X == 1.0)).all(axis=0)
+    return [
+        "constant" if one else "categories" if category else "numbers"
+        for one, category in zip(ones, zeros_and_ones, strict=True)
+    ]
 
 
 def encoded_records(records: Sequence[Mapping[str, Any]], source: str, *, most: int) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -14,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import LEARNERS, PRIOR_VARIANCE, Contender, contender, contenders
+from fabcost.offline.logs.rounds import groups_of
+from fabcost.offline.methods import LEARNERS, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
 from fabcost.offline.replay.protocol import replay
+from fabcost.prior import Prior
 
 Advance = Callable[[int], None]
 IntArray = npt.NDArray[np.intp]
@@ -45,8 +45,8 @@ class ReplaySettings:
         alike and see the same random numbers.
     rounds
         Impressions to show; None is all.
-    prior_variance
-        Of every weight.
+    prior
+        Of the weights, by what their columns stand for.
     """
 
     policies: tuple[str, ...] = DEFAULT_POLICIES
@@ -54,15 +54,13 @@ class ReplaySettings:
     seeds: int = 20
     first_seed: int = 0
     rounds: int | None = None
-    prior_variance: float = PRIOR_VARIANCE
+    prior: Prior = Prior()  # noqa: RUF009 - a frozen value
 
     def __post_init__(self) -> None:
         if not self.policies:
             raise ValueError("there are no policies but must be at least one")
         if not self.seeds >= 1:
             raise ValueError(f"seeds is {self.seeds} but must be at least 1")
-        if not (math.isfinite(self.prior_variance) and self.prior_variance > 0):
-            raise ValueError(f"prior variance is {self.prior_variance} but must be above zero")
         if self.baseline not in contenders(self.policies):
             shown = ", ".join(contenders(self.policies))
             raise ValueError(f"against is {self.against!r} but the policies are {shown}")
@@ -165,9 +163,7 @@ def measure(
     players = contenders(settings.policies)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     tasks = [
-        _Task(each, seed, rounds, settings.prior_variance)
-        for seed in seeds
-        for each in players.values()
+        _Task(each, seed, rounds, settings.prior) for seed in seeds for each in players.values()
     ]
     curves = _play_all(_Shared(X, y, counted), tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
@@ -189,7 +185,7 @@ class _Task(NamedTuple):
     contender: Contender
     seed: int
     rounds: int
-    prior_variance: float
+    prior: Prior
 
 
 def _play_all(
@@ -219,11 +215,10 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
-    prior = Gaussian.isotropic(shared.X.shape[1], variance=task.prior_variance)
     shown = replay(
         shared.X,
         shared.y,
-        LEARNERS[task.contender.learner](prior),
+        LEARNERS[task.contender.learner](task.prior.belief(groups_of(shared.X))),
         policy=task.contender.policy,
         rng=np.random.default_rng(task.seed),
         rounds=task.rounds,

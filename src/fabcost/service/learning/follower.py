@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
+from fabcost.features.scales.constants import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
@@ -16,6 +17,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
+from fabcost.recommend.weights import revise
 from fabcost.service.store.record import Impression
 from fabcost.tilted import tilted
 from fabcost.wire.settings import ModelSettings
@@ -32,6 +34,8 @@ class Learnt(NamedTuple):
 class OneVariance:
     """Every weight has the same prior variance, and comes with the first row that needs it."""
 
+    given = 0
+
     def __init__(self, variance: float) -> None:
         self.variance = variance
 
@@ -43,6 +47,10 @@ class OneVariance:
         """Give the learner the weights that an impression needs."""
         learner.grow(self.variance, impression.width - learner.prior.dimension)
 
+    def complete(self, learner: FabCost, schema: Schema) -> None:
+        """Give the learner the weights that a schema has."""
+        learner.grow(self.variance, schema.width - learner.prior.dimension)
+
     def widened(self, belief: Gaussian, impressions: Sequence[Impression]) -> Gaussian:
         """A belief about the columns of all impressions."""
         width = max(each.width for each in impressions)
@@ -50,22 +58,30 @@ class OneVariance:
             return belief
         return widened(belief, Gaussian.isotropic(width, variance=self.variance))
 
+    def provisional(self) -> OneVariance:
+        """For a learner that keeps no impressions."""
+        return self
+
     def copy(self) -> OneVariance:
         """For another learner."""
         return self
 
 
-class ByGroups:
-    """Variances by what a weight belongs to, of a schema as it was when decisions were made.
+class BySchema:
+    """The prior of a schema as it was when decisions were made, which also may be revised.
 
     ``then`` is at the last impression that was learnt, and goes on as ``now`` did: another thread
-    may let that one grow.
+    may let that one grow.  The first ``given`` weights keep the prior that they came with.
     """
 
-    def __init__(self, prior: Prior, now: Schema, then: Schema) -> None:
+    def __init__(
+        self, prior: Prior, now: Schema, then: Schema, given: int = 0, *, revises: bool = True
+    ) -> None:
         self.prior = prior
+        self.given = given
         self._now = now
         self._then = then
+        self._revises = revises
 
     @property
     def steps(self) -> int:
@@ -77,11 +93,27 @@ class ByGroups:
         return (impression.steps or 0) > self._then.steps
 
     def grow(self, learner: FabCost, impression: Impression) -> None:
-        """Give the learner the weights that the schema had."""
-        self.go_to(impression.steps or 0)
-        weights = learner.prior.dimension
-        if weights < self._then.width:
-            learner.grow(prior_of(self._then, self.prior, weights))
+        """Give the learner the weights that the schema had, and the prior."""
+        self._grow_to(learner, impression.steps or 0)
+
+    def complete(self, learner: FabCost, schema: Schema) -> None:
+        """The same for a schema that is as this one is, or was, now."""
+        self._grow_to(learner, schema.steps)
+
+    def _grow_to(self, learner: FabCost, steps: int) -> None:
+        before, weights = self._then.steps, learner.prior.dimension
+        self.go_to(steps)
+        prior, more = self._then.prior, self._then.width > weights
+        if not self._revises:
+            # A new prior would be put in place of what was learnt.
+            if more:
+                root = prior(self.prior).root[weights:, weights:]
+                learner.grow(Gaussian.from_root(np.zeros(len(root)), root))
+            return
+        if more:
+            learner.grow(prior(self.prior, start=weights))
+        if any(map(is_revision, self._then.steps_since(before))):
+            revise(learner, prior(self.prior), self.given)
 
     def go_to(self, steps: int) -> None:
         """Be the schema that had grown so often; a ValueError if that is not known."""
@@ -98,14 +130,18 @@ class ByGroups:
             at.go_to(steps)
         if at._then.width <= belief.dimension:
             return belief
-        return widened(belief, prior_of(at._then, self.prior))
+        return widened(belief, at._then.prior(self.prior))
 
-    def copy(self) -> ByGroups:
+    def provisional(self) -> BySchema:
+        """For a learner that keeps no impressions."""
+        return BySchema(self.prior, self._now, self._then.copy(), revises=False)
+
+    def copy(self) -> BySchema:
         """For another learner."""
-        return ByGroups(self.prior, self._now, self._then.copy())
+        return BySchema(self.prior, self._now, self._then.copy(), self.given)
 
 
-Growth = OneVariance | ByGroups
+Growth = OneVariance | BySchema
 
 
 @dataclass(eq=False)
@@ -136,7 +172,11 @@ class Follower:
         of = self.learner
         learner = FabCost(of.posterior, refresh=Refresh.never(), moments=of.moments)
         learner.own = None if of.own is None else of.own.copy()
-        return Follower(learner, self.growth.copy())
+        return Follower(learner, self.growth.provisional())
+
+    def copy(self) -> Follower:
+        """One that is equal."""
+        return Follower(FabCost.restored(*self.learner.state()), self.growth.copy())
 
     def predicted(self, belief: Gaussian, impressions: Sequence[Learnt]) -> FloatArray:
         """The click probability of each impression under a belief that may have fewer weights."""
@@ -144,29 +184,29 @@ class Follower:
         return predicted(self.growth.widened(belief, rows), self.learner.own, impressions)
 
 
-def growth_of(settings: ModelSettings, now: Schema) -> Growth:
+def growth_of(settings: ModelSettings, now: Schema, given: int = 0) -> Growth:
     """How a model's learner grows that has the weights of its first schema."""
     variances = settings.variances()
-    if settings.prior is UNSET:
+    if not follows_schema(settings, now):
         return OneVariance(variances.numbers)
-    return ByGroups(variances, now, schema_of(settings))
+    return BySchema(variances, now, schema_of(settings), given)
+
+
+def follows_schema(settings: ModelSettings, schema: Schema) -> bool:
+    """Whether a model's learner must know of every step of its schema, not of its columns only."""
+    scaled = schema.openness is not None and schema.openness.scaled
+    return scaled or settings.prior is not UNSET
 
 
 def schema_of(settings: ModelSettings) -> Schema:
     """The schema of a new model."""
     if settings.schema is None:
-        return Schema.open()
+        # As it was before there was a prior by groups.
+        return Schema.open(scaled=settings.prior is not UNSET)
     schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
     if schema.width == 0:
         raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
     return schema
-
-
-def prior_of(schema: Schema, prior: Prior, start: int = 0) -> Gaussian:
-    """The belief about the weights of the columns from ``start`` on, before any impression."""
-    constant = [column == "bias" for column in schema.columns[start:]]
-    sds = np.sqrt(np.where(constant, prior.constant, prior.numbers))
-    return Gaussian.from_root(np.zeros(sds.size), np.diag(sds))
 
 
 def widened(belief: Gaussian, prior: Gaussian) -> Gaussian:

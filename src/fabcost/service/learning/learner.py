@@ -151,6 +151,10 @@ class Learning:
     def _learner(self) -> FabCost:
         return self._follower.learner
 
+    def copied(self) -> Follower | None:
+        """A copy of the learner, for the thread that applies; None where `learner` is None."""
+        return None if self.learner is None else self._follower.copy()
+
     def collect(self) -> Collected:
         """What is published, and what is new about the items; for the one who decides."""
         return self._publisher.collect()

@@ -16,12 +16,12 @@ from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.follower import (
-    ByGroups,
+    BySchema,
     Follower,
+    Growth,
     Learnt,
     dense,
     growth_of,
-    prior_of,
     schema_of,
 )
 from fabcost.service.learning.learner import Learning, Saving
@@ -36,8 +36,8 @@ _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
 _ROWS = ("X", "y")
-#: Where a snapshot says how often the schema had grown.
-_STEPS = "schema_steps"
+#: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
+_STEPS, _GIVEN = "schema_steps", "given_weights"
 
 
 class StoppedLoadingError(Exception):
@@ -151,7 +151,7 @@ class Recovery:
     def snapshot(self, follower: Follower) -> bytes:
         """The learner without the rows that the log has; an imported model's has all rows."""
         settings, arrays = follower.learner.state()
-        if isinstance(follower.growth, ByGroups):
+        if isinstance(follower.growth, BySchema):
             settings[_STEPS] = follower.growth.steps
         if self._base is not None:
             return archive.pack(learner_file.format_of(follower.learner), settings, arrays)
@@ -163,18 +163,24 @@ class Recovery:
         if self._base is None:
             return self._from_prior(self.settings.refresh.schedule(), self.settings.window)
         learner = learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
-        return Follower(learner, growth_of(self.settings, self.schema))
+        return Follower(learner, self._growth())
+
+    def _growth(self) -> Growth:
+        given = 0
+        if self._base is not None:
+            given = archive.unpack(learner_file.LEARNER, self._base, "the base")[0].get(_GIVEN, 0)
+        return growth_of(self.settings, self.schema, given)
 
     def _from_prior(self, refresh: Refresh, window: int | None = None) -> Follower:
         variances = self.settings.variances()
         learner = FabCost(
-            prior_of(schema_of(self.settings), variances),
+            schema_of(self.settings).prior(variances),
             refresh=refresh,
             moments=self.settings.moments,
             window=window,
             own_variance=variances.items,
         )
-        return Follower(learner, growth_of(self.settings, self.schema))
+        return Follower(learner, self._growth())
 
     def _restored(self, content: bytes) -> Follower:
         kind = FORMAT if self._base is None else learner_file.LEARNER
@@ -184,8 +190,9 @@ class Recovery:
                 f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
                 f"{kernels.ARITHMETIC}: the log is learnt again"
             )
-        growth = growth_of(self.settings, self.schema)
-        if isinstance(growth, ByGroups):
+        growth = self._growth()
+        if isinstance(growth, BySchema):
+            # The learner has what came with them already.
             growth.go_to(settings[_STEPS])
         if self._base is None:
             self._add_rows(settings, arrays)
@@ -205,6 +212,14 @@ class Recovery:
             slot += len(chunk)
         if slot != seen:
             raise ValueError(f"it has seen {seen} impressions but the log has {slot}")
+
+
+def to_base(learner: FabCost, given: int) -> bytes:
+    """An imported learner, whose first ``given`` weights keep their prior."""
+    settings, arrays = learner.state()
+    if given:
+        settings[_GIVEN] = given
+    return archive.pack(learner_file.format_of(learner), settings, arrays)
 
 
 @dataclass

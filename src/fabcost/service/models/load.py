@@ -18,8 +18,8 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
-from fabcost.service.learning.follower import prior_of, schema_of
-from fabcost.service.learning.recovery import Keeper, Progress, Recovery
+from fabcost.service.learning.follower import Follower, schema_of
+from fabcost.service.learning.recovery import Keeper, Progress, Recovery, to_base
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
@@ -159,23 +159,23 @@ def make(
     return load(store, row, str, metrics)
 
 
-def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) -> bytes:
+def to_file(settings: ModelSettings, grown: dict[str, Any], follower: Follower) -> bytes:
     """What `Recommender.load` reads.
 
-    ``grown`` is the schema of now as a document; ``learner`` is a copy and may be changed.
+    ``grown`` is the schema of now as a document; ``follower`` is a copy and may be changed.
     """
     schema = Schema.from_dict(grown, most_columns=None)
-    known, variances = learner.posterior.dimension, settings.variances()
-    if known < schema.width:
-        learner.grow(prior_of(schema, variances, known))
+    follower.growth.complete(follower.learner, schema)
     recommender = Recommender(
         schema,
-        learner=learner,
+        learner=follower.learner,
         policy=settings.policy.policy(),
-        prior=variances,
+        prior=settings.variances(),
+        most_weights=settings.most_weights,
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
+    recommender.given_weights = follower.growth.given
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
     own = msgspec.structs.replace(settings, schema=None)
@@ -205,7 +205,7 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     }
     # What it has of these is the file's.
     free = {name: value for name, value in given.items() if name not in _PRIORS}
-    return _checked({**free, **fixed}), learner_file.to_bytes(learner)
+    return _checked({**free, **fixed}), to_base(learner, recommender.given_weights)
 
 
 def _prior(recommender: Recommender, learner: FabCost) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import UNSET
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
@@ -20,7 +19,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.service.learning.follower import prior_of, widened
+from fabcost.service.learning.follower import follows_schema, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.published import Published
 from fabcost.service.models.candidates import Scene, Scenes
@@ -80,6 +79,7 @@ class Model:
         self.scenes = Scenes(self.schema, self.catalogue)
         self._steps_told = self.schema.steps
         self._variances = self.settings.variances()
+        self._tells_steps = follows_schema(self.settings, self.schema)
         published = self.learning.published
         own = effects_of(published.belief.dimension, self._variances.items)
         self._known = Known(published, published.belief, own)
@@ -140,7 +140,7 @@ class Model:
 
     def written(self, row: str) -> str:
         """An impression, with what the learner must know of the schema of now."""
-        return row if self.settings.prior is UNSET else at_step(row, self.schema.steps)
+        return at_step(row, self.schema.steps) if self._tells_steps else row
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
@@ -161,7 +161,7 @@ class Model:
     def _widen(self, published: Published) -> None:
         belief, own = published.belief, self._known.own
         if belief.dimension < self.schema.width:
-            belief = widened(belief, prior_of(self.schema, self._variances))
+            belief = widened(belief, self.schema.prior(self._variances))
         if own is not None and own.weights < belief.dimension:
             own.widen(belief.dimension - own.weights)
         self._known = Known(published, belief, own)

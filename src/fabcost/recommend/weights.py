@@ -1,0 +1,161 @@
+"""A learner's weights, kept in step with a schema that grows and revises what it expects."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Protocol, runtime_checkable
+
+from fabcost.bandit.baselines import Learner
+from fabcost.features.scales.constants import is_revision
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.inference.online import FabCost
+from fabcost.inference.saved import whole
+from fabcost.prior import Prior
+
+_SHARED = (
+    "feature {name!r} has so many values that new ones share weights: leave it out, put in its "
+    "place what is known of the values, or raise most_weights"
+)
+_LEFT_OUT = (
+    "there is no room for the weights of new values of feature {name!r}, which contribute nothing "
+    "({width:,} of most_weights={most:,}): leave out features with many values, or raise it"
+)
+
+
+class GrowthWarning(UserWarning):
+    """New values of a feature share weights, or have none.
+
+    Examples
+    --------
+    >>> issubclass(GrowthWarning, UserWarning)
+    True
+    """
+
+
+@runtime_checkable
+class GrowingLearner(Learner, Protocol):
+    """A learner for schemas that grow; `fabcost.FabCost` is one."""
+
+    def grow(self, variance: float, count: int = 1) -> None:
+        """Add ``count`` weights of mean zero and ``variance``."""
+        ...
+
+
+class Weights:
+    """Follows a schema: new columns get weights at their prior, revised constants a new prior.
+
+    Parameters
+    ----------
+    schema
+        Of the recommender.
+    prior
+        Variances by what a weight belongs to.
+    most
+        Weights beyond which the schema does not grow; None for any number.
+    given
+        How many weights have the prior that the caller gave with a learner.
+
+    Examples
+    --------
+    >>> schema = Schema.open()
+    >>> weights = Weights(schema, Prior(), None)
+    >>> learner = weights.first_learner()
+    >>> items = schema.encode_items({1: {"price": 9_000}, 2: {"price": 11_000}})
+    >>> weights.follow(learner)
+    >>> learner.posterior.dimension, learner.prior == schema.prior(Prior())
+    (2, True)
+    """
+
+    def __init__(self, schema: Schema, prior: Prior, most: int | None, given: int = 0) -> None:
+        if most is not None and most < 1:
+            raise ValueError(f"most_weights is {most!r} but must be at least 1, or None")
+        schema.limit_columns(most)
+        self.prior = prior
+        self.most = most
+        self.given = given
+        self._schema = schema
+        self._followed = schema.steps
+        self._warned: set[str] = set()
+
+    def first_learner(self) -> FabCost:
+        """For the columns of now."""
+        schema, prior = self._schema, self.prior
+        if schema.width == 0:
+            raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
+        if prior == Prior.same(prior.constant, items=prior.items):
+            belief = Gaussian.isotropic(schema.width, variance=prior.constant)
+        else:
+            belief = schema.prior(prior)
+        return FabCost(belief, own_variance=prior.items)
+
+    def follow(self, learner: Learner) -> None:
+        """Give the learner what the schema has grown since the last time, and warn of squeezes."""
+        steps = self._schema.steps
+        if steps == self._followed and not self._schema.squeezed:
+            return
+        self._grow(learner)
+        if any(map(is_revision, self._schema.steps_since(self._followed))):
+            self._replace_prior(learner)
+        self._followed = steps
+        self._warn()
+
+    def _grow(self, learner: Learner) -> None:
+        known, width = learner.posterior.dimension, self._schema.width
+        if known == width:
+            return
+        if isinstance(learner, FabCost):
+            learner.grow(self._schema.prior(self.prior, start=known))
+        elif isinstance(learner, GrowingLearner):
+            learner.grow(self.prior.numbers, width - known)
+
+    def _replace_prior(self, learner: Learner) -> None:
+        """As far as the learner can: one that keeps too few impressions goes on with the old."""
+        if isinstance(learner, FabCost):
+            revise(learner, self._schema.prior(self.prior), self.given)
+
+    def _warn(self) -> None:
+        scaled = self._schema.openness is not None and self._schema.openness.scaled
+        for name, how in self._schema.squeezed.items():
+            if name in self._warned or (how == "shared" and not scaled):
+                continue
+            self._warned.add(name)
+            words = _SHARED if how == "shared" else _LEFT_OUT
+            told = words.format(name=name, width=self._schema.width, most=self.most)
+            warnings.warn(told, GrowthWarning, stacklevel=4)
+
+    def state(self) -> dict[str, Any]:
+        """Plain JSON values for `limits_of_state`; none, if a recommender of before has none."""
+        state = {} if self.most is None else {"most_weights": self.most}
+        return state | {"given_weights": self.given} if self.given else state
+
+
+def revise(learner: FabCost, prior: Gaussian, given: int) -> None:
+    """Put another prior below what was learnt, but for the first ``given`` weights.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> revise(learner, Gaussian.isotropic(2, variance=9.0), given=1)
+    >>> learner.posterior.sd
+    array([1., 3.])
+    """
+    mean, root = prior.mean.copy(), prior.root.copy()
+    mean[:given] = learner.prior.mean[:given]
+    root[:given, :given] = learner.prior.root[:given, :given]
+    learner.replace_prior(Gaussian.from_root(mean, root))
+
+
+def limits_of_state(settings: dict[str, Any], width: int) -> tuple[int | None, int]:
+    """``most`` and ``given`` that `Weights.state` tells of.
+
+    Examples
+    --------
+    >>> limits_of_state({"most_weights": 1000}, width=3)
+    (1000, 0)
+    """
+    most = whole(settings, "most_weights", least=1) if "most_weights" in settings else None
+    given = whole(settings, "given_weights") if "given_weights" in settings else 0
+    if given > width:
+        raise ValueError(f"given_weights is {given} but there are {width} weights")
+    return most, given

@@ -1,0 +1,1 @@
+"""Which prior variances predict and choose best: ``python -m studies.priors``."""
