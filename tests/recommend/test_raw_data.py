@@ -203,6 +203,6 @@ def test_what_has_no_room_is_told_of() -> None:
 
 def test_the_default_is_that_of_the_service() -> None:
 
-    assert Recommender(Schema.open())._weights.most == MOST_WEIGHTS == ModelSettings().most_weights
+    assert Recommender(Schema.open()).weights.most == MOST_WEIGHTS == ModelSettings().most_weights
     with pytest.raises(ValueError, match="most_weights is 0 but must be at least 1, or None"):
         Recommender(Schema.open(), most_weights=0)

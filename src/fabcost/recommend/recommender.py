@@ -33,7 +33,7 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.weights import GrowingLearner, Weights, limits_of_state
+from fabcost.recommend.weights import Weights, check_learner, limits_of_state
 from fabcost.storage import archive
 
 
@@ -90,12 +90,12 @@ class Recommender:
         self.schema = schema.copy()
         given = 0 if learner is None else self.schema.width
         variances = _one_of(prior, prior_variance)
-        self._weights = Weights(self.schema, variances, most_weights, given)
-        first = self._weights.first_learner() if learner is None else learner
+        self.weights = Weights(self.schema, variances, most_weights, given)
+        first = self.weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         self._watch = Watch()
-        _check_learner(first, self.schema)
+        check_learner(first, self.schema)
 
     @property
     def own(self) -> OwnEffects | None:
@@ -110,12 +110,12 @@ class Recommender:
     @property
     def prior(self) -> Prior:
         """Variances of the weights, by what they belong to."""
-        return self._weights.prior
+        return self.weights.prior
 
     @property
     def prior_variance(self) -> float:
         """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
-        return self._weights.prior.numbers
+        return self.weights.prior.numbers
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -130,7 +130,7 @@ class Recommender:
     def catalogue(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Items encoded once, to be given to `recommend` as candidates."""
         encoded = self.schema.encode_items(items)
-        self._weights.follow(self.learner)
+        self.weights.follow(self.learner)
         return encoded
 
     def recommend(
@@ -164,7 +164,7 @@ class Recommender:
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
-        self._weights.follow(self.learner)
+        self.weights.follow(self.learner)
         self._watch.decided(alike=self.own is None and are_alike(items.parts))
         choice = self.bandit.choose(
             rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
@@ -277,7 +277,7 @@ class Recommender:
             "policy": document.policy_to_dict(self.bandit.policy),
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
-            **self._weights.state(),
+            **self.weights.state(),
             "watch": self._watch.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
@@ -299,7 +299,7 @@ class Recommender:
             prior=document.prior_from_dict(settings),
             most_weights=most,
         )
-        recommender._weights.given = given
+        recommender.given_weights = given
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
@@ -314,19 +314,6 @@ def _one_of(prior: Prior | None, variance: float | None) -> Prior:
     if prior is not None:
         raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
     return Prior.same(float(variance))
-
-
-def _check_learner(learner: Learner, schema: Schema) -> None:
-    weights = learner.posterior.dimension
-    if weights != schema.width:
-        raise ValueError(
-            f"the learner has {weights} weights but the schema has {schema.width} columns"
-        )
-    if schema.grows and not isinstance(learner, GrowingLearner):
-        raise ValueError(
-            f"the schema grows but the learner, a {type(learner).__name__}, cannot: "
-            "use FabCost, or declare the schema"
-        )
 
 
 def _check_settings(top_k: int, draws: int | None, floor: float) -> None:

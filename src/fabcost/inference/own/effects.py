@@ -220,7 +220,7 @@ class OwnEffects:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
         self._reserve()
-        self._note_all()
+        self._note(np.array([NOBODY]))
 
     def forget(self, keys: Iterable[Key]) -> Slots:
         """Integrate out those of the items that are known; what is believed of θ stays.
