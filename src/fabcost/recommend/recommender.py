@@ -299,7 +299,7 @@ class Recommender:
             prior=document.prior_from_dict(settings),
             most_weights=most,
         )
-        recommender.given_weights = given
+        recommender.weights.given = given
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
