@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.features.kinds import Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.inference.saved import numbers, real, whole
-from fabcost.tilted import tilted
 
 Kind = Literal[
     "constant number",
@@ -235,8 +235,8 @@ class Watch:
 
 def _probability(centre: float, variance: float) -> float:
     """The chance of a click, the uncertainty integrated out."""
-    log_z = tilted(np.array([centre]), np.array([max(variance, _LEAST_VARIANCE)])).log_z
-    return min(1.0, math.exp(log_z.item()))
+    of_one = np.array([centre]), np.array([max(variance, _LEAST_VARIANCE)])
+    return min(1.0, kernels.predictions(*of_one, True).item())
 
 
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:
