@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from fabcost import FabCost, Prior, Schema
 from fabcost.inference.own.effects import OwnEffects
@@ -170,9 +172,9 @@ def test_banners_without_features_are_told_apart(variance: float | None, tmp_pat
     rates, rng = {"a": 0.05, "b": 0.15, "c": 0.6}, np.random.default_rng(4)
 
     async def main() -> int:
-        best, given = 0, {} if variance is None else {"prior_variance": variance}
+        best, one = 0, UNSET if variance is None else variance
         async with serving(str(tmp_path / "log.db")) as service:
-            await service.create_model("cars", ModelSettings(**given))
+            await service.create_model("cars", ModelSettings(prior_variance=one))
             for k in range(300):
                 asked = DecisionRequest(
                     decision_id=f"d{k}", candidates={each: {} for each in rates}
@@ -185,3 +187,26 @@ def test_banners_without_features_are_told_apart(variance: float | None, tmp_pat
 
     shown = asyncio.run(main())
     assert shown > 70 if variance is None else shown < 60
+
+
+def test_people_are_shown_the_effects_of_items(tmp_path: Any) -> None:
+    async def main() -> None:
+        async with serving(str(tmp_path / "log.db")) as service:
+            await service.create_model("cars", ModelSettings())
+            await visits(service, 40)
+            why = await service.explain("cars", "d7")
+            (own,) = (each for each in why.contributions if each.name.startswith("item "))
+            tallies = (await service.stats("cars")).top_items
+            shown = {each.item: each.effect for each in tallies}[why.decision.item]
+            assert (own.contribution, own.sd) == (shown.mean, shown.sd)  # type: ignore[union-attr]
+            assert 0.0 < own.sd < 0.3**0.5
+            total = sum(each.contribution for each in why.contributions)
+            assert (total > 0.0) == (why.click_probability > 0.5)
+            await service.create_model("plain", ModelSettings(prior_variance=10.0))
+            await service.decide("plain", DecisionRequest(decision_id="d", candidates=offered(1)))
+            why = await service.explain("plain", "d")
+            assert not [each for each in why.contributions if each.name.startswith("item ")]
+            (tally,) = (await service.stats("plain")).top_items
+            assert b"effect" not in msgspec.json.encode(tally)
+
+    asyncio.run(main())
