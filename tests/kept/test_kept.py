@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -20,15 +22,21 @@ FOLDER = Path(__file__).parent
 ENDS = json.loads((FOLDER / "ends.json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+@contextmanager
+def going_on(folder: Path) -> Iterator[httpx.Client]:
     """A server that goes on with the database."""
-    file = tmp_path_factory.mktemp("kept") / "service.db"
+    file = folder / "service.db"
     file.write_bytes(gzip.decompress((FOLDER / "service.db.gz").read_bytes()))
     with running(Settings(database=str(file))) as server:
         wait_for_the_database(server)
         with server.client() as client:
             yield client
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with going_on(tmp_path_factory.mktemp("kept")) as client:
+        yield client
 
 
 def test_a_learner() -> None:
@@ -48,6 +56,25 @@ def test_a_database(http: httpx.Client) -> None:
     assert story.seen(http) == ends["seen"]
     assert story.answer_waiting(http) == ends["answers"]
     assert story.weights(http) == ends["weights"]
+
+
+def test_a_model_of_before_goes_on_with_its_own_settings(tmp_path: Path) -> None:
+    """One variance, no effects of items, no scales, and rows as they were."""
+    with going_on(tmp_path) as http:
+        settings = http.get(story.MODEL).raise_for_status().json()["settings"]
+        asked = {"context": {"device": "mobile", "day": "2026-01-01", "price": 9_000}}
+        http.post(f"{story.MODEL}/decisions", json=asked).raise_for_status()
+        weights = http.get(f"{story.MODEL}/posterior").raise_for_status().json()["weights"]
+    assert settings["prior_variance"] == 10.0
+    assert "prior" not in settings
+    new = [each for each in weights if each["name"].startswith(("day", "price"))]
+    assert {each["name"] for each in new} >= {"day=2026-01-01", "price"}
+    assert {each["sd"] for each in new} == {10.0**0.5}
+    with closing(sqlite3.connect(tmp_path / "service.db")) as database:
+        (row,) = database.execute("SELECT features FROM decisions ORDER BY seq DESC LIMIT 1")
+        (kept,) = database.execute("SELECT settings FROM models").fetchone()
+    assert len(json.loads(row[0])) == 2
+    assert "prior_variance" in json.loads(kept)
 
 
 def test_a_model_file(http: httpx.Client) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fabcost.client.clients import AsyncClient, Client
     from fabcost.client.exchange import NEVER, ClientError, Retries
     from fabcost.wire.messages import FeedbackRequest
-    from fabcost.wire.settings import ModelSettings
+    from fabcost.wire.settings import ModelSettings, PriorSettings
 
 __all__ = [
     "NEVER",
@@ -20,6 +20,7 @@ __all__ = [
     "ClientError",
     "FeedbackRequest",
     "ModelSettings",
+    "PriorSettings",
     "Retries",
 ]
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
     "ClientError": "fabcost.client.exchange",
     "FeedbackRequest": "fabcost.wire.messages",
     "ModelSettings": "fabcost.wire.settings",
+    "PriorSettings": "fabcost.wire.settings",
     "Retries": "fabcost.client.exchange",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.wire.settings import ModelSettings
 
@@ -183,13 +183,24 @@ class CalibrationBin(Struct, frozen=True, kw_only=True):
     clicks: int
 
 
+class ItemEffect(Struct, frozen=True):
+    """The effect of an item beside its features."""
+
+    mean: float
+    sd: float
+
+
 class ItemTally(Struct, frozen=True, kw_only=True):
-    """How often an item was chosen, and what became of it."""
+    """How often an item was chosen, and what became of it.
+
+    ``effect`` is what is known of its own effect on the log-odds, where items have any.
+    """
 
     item: str
     decisions: int
     impressions: int
     clicks: int
+    effect: ItemEffect | UnsetType = UNSET
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):

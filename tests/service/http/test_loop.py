@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import httpx
 import pytest
 
@@ -144,3 +146,27 @@ def test_a_log_moves_in_every_format(http: httpx.Client, model: str, form: str) 
     assert read.json() == {"imported": 3}, read.text
     assert http.get("/v1/models/elsewhere").json()["impressions"] == 3
     http.delete("/v1/models/elsewhere")
+
+
+def test_a_model_has_a_prior_or_one_variance(http: httpx.Client) -> None:
+    usual = {"constant": 100.0, "numbers": 1.0, "categories": 1.0, "crosses": 1.0, "items": 0.3}
+
+    def made(name: str, settings: dict[str, Any]) -> httpx.Response:
+        return http.post("/v1/models", json={"name": name, "settings": settings})
+
+    by_groups = made("by-groups", {}).json()["settings"]
+    assert by_groups["prior"] == usual
+    assert "prior_variance" not in by_groups
+    assert made("some", {"prior": {"items": 0}}).json()["settings"]["prior"] == usual | {"items": 0}
+    by_one = made("by-one", {"prior_variance": 10.0}).json()["settings"]
+    assert by_one["prior_variance"] == 10.0
+    assert "prior" not in by_one
+    both = made("both", {"prior_variance": 10.0, "prior": {}})
+    assert both.status_code == 422
+    assert "must be only one of them" in both.text
+    for name, change in (("by-groups", "prior"), ("by-one", "prior_variance")):
+        fixed = http.patch(f"/v1/models/{name}", json={change: 2.0})
+        assert fixed.status_code == 422
+        assert "cannot be changed" in fixed.text
+        assert http.patch(f"/v1/models/{name}", json={"floor": 0.1}).status_code == 200
+    assert http.get("/v1/models/by-groups").json()["settings"]["prior"] == usual

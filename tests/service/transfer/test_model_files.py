@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
-from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
+from fabcost import FabCost, Gaussian, Prior, Recommender, Refresh, Schema
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.service.service import Service
 from fabcost.wire.errors import InvalidRequestError
@@ -19,7 +20,7 @@ from fabcost.wire.settings import (
     ModelSettings,
     RefreshSettings,
 )
-from tests.service.transfer.playing import play, served
+from tests.service.transfer.playing import CANDIDATES, play, served
 
 POLICIES = [Thompson(0.5), Greedy(), EpsilonGreedy(0.25), BayesianUCB(0.9), Uniform()]
 OWN = ModelSettings(
@@ -113,5 +114,58 @@ def test_what_no_model_can_have_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidRequestError, match=r"the file is of no model.*growth"):
             await service.import_model("there", recommender.to_bytes())
         assert service.models() == []
+
+    served(tmp_path, work)
+
+
+def test_effects_of_items_and_scales_come_and_go(tmp_path: Path) -> None:
+    """A recommender, as a model, and back: what it has learnt, and how it goes on."""
+    recommender = Recommender(Schema.open(), prior=Prior(items=0.7), wait=600.0)
+    for k in range(40):
+        offered = {f"ad-{j}": {"price": 5_000 + 800 * j, "make": f"m{j % 2}"} for j in range(6)}
+        decision = recommender.recommend({"hour": k % 24}, offered)
+        recommender.feedback(decision.id, clicked=decision.item == "ad-4")
+
+    async def work(service: Service) -> None:
+        made = await service.import_model("there", recommender.to_bytes())
+        assert made.settings.variances() == Prior(items=0.7)
+        back = Recommender.from_bytes(await service.export_model("there"))
+        assert back.schema.to_dict() == recommender.schema.to_dict()
+        assert back.given_weights == recommender.given_weights == 0
+        _assert_same(back, recommender)
+        await play(service, "there", 12)
+        again = await service.import_model("again", await service.export_model("there"))
+        assert again.settings.variances() == made.settings.variances()
+        assert service.posterior("again").digest == service.posterior("there").digest
+        for name in ("there", "again"):
+            await service.decide(name, DecisionRequest(decision_id="x", candidates=CANDIDATES))
+            await service.feedback(name, [FeedbackRequest(decision_id="x", value=1.0)])
+        assert service.posterior("again").digest == service.posterior("there").digest
+
+    served(tmp_path, work)
+
+
+def _assert_same(some: Recommender, other: Recommender) -> None:
+    assert some.own is not None
+    assert other.own is not None
+    assert some.own.keys == other.own.keys
+    np.testing.assert_array_equal(some.own.rows, other.own.rows)
+    np.testing.assert_array_equal(some.learner.posterior.root, other.learner.posterior.root)
+    np.testing.assert_array_equal(some.learner.posterior.mean, other.learner.posterior.mean)
+
+
+def test_a_given_learner_keeps_its_prior(tmp_path: Path) -> None:
+    learner = FabCost(Gaussian.isotropic(1, variance=2.0))
+    recommender = Recommender(Schema.open(), learner=learner)
+
+    async def work(service: Service) -> None:
+        made = await service.import_model("there", recommender.to_bytes())
+        assert made.settings.variances() == Prior(items=0.0)
+        await play(service, "there", 10)
+        back = Recommender.from_bytes(await service.export_model("there"))
+        assert isinstance(back.learner, FabCost)
+        assert back.given_weights == 1
+        assert back.learner.prior.root[0, 0] == pytest.approx(2.0**0.5)
+        assert any("constants of" in step for step in back.schema.steps_since(0))
 
     served(tmp_path, work)

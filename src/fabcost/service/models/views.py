@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from fabcost.service.clock import Clock
 from fabcost.service.learning.follower import Learnt, predicted
-from fabcost.service.models.model import Model
+from fabcost.service.models.model import Known, Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.store.record import encoded, impression, record, told
 from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
@@ -26,6 +27,7 @@ from fabcost.wire.messages import (
     Contribution,
     DecisionView,
     ExplanationAnswer,
+    ItemEffect,
     ItemTally,
     PosteriorAnswer,
     StatsAnswer,
@@ -86,6 +88,11 @@ class Views:
         since, before = now - 60.0 * minutes, self.totals.get(model)
         totals, read = await self.reader.ask(lambda store: _read_stats(store, name, since, before))
         self.totals[model] = totals
+        tallies: list[ItemTally] = read["top_items"]
+        effects = _effects(model.known(), [each.item for each in tallies])
+        read["top_items"] = [
+            msgspec.structs.replace(each, effect=effects.get(each.item, UNSET)) for each in tallies
+        ]
         learning, published = model.learning, model.learning.published
         return StatsAnswer(
             model=name,
@@ -125,7 +132,8 @@ class Views:
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
-        published, belief, own = model.known()
+        known = model.known()
+        published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
         columns = [model.schema.columns[column] for column in row.columns]
@@ -133,6 +141,9 @@ class Views:
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
         ]
+        for item, effect in _effects(known, [shown.item]).items():
+            own_name = f"item {item}"
+            contributions.append(Contribution(own_name, 1.0, effect.mean, effect.sd, effect.mean))
         return ExplanationAnswer(
             decision=shown,
             posterior_version=published.version,
@@ -152,6 +163,15 @@ class Views:
             return read(in_full(store, [stored[key]])[0])
 
         return await self.reader.ask(find)
+
+
+def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
+    """What is known of the items' own effects; nothing if they have none."""
+    if known.own is None or not items:
+        return {}
+    mean, variance = known.own.effects(known.belief, items)
+    found = zip(items, mean.tolist(), np.sqrt(variance).tolist(), strict=True)
+    return {item: ItemEffect(each, sd) for item, each, sd in found}
 
 
 def _recent(
