@@ -93,7 +93,7 @@ class _Known:
 
 def _grown(snapshot: bool, prior: Prior) -> Iterator[Any]:
     """An open schema, whose learner gets weights while it learns."""
-    recommender = Recommender(Schema.open(scaled=False), prior=prior, seed=5, most_weights=None)
+    recommender = Recommender(Schema.open(scaled=False), prior=prior, most_weights=None, seed=5)
     items = {f"ad-{k}": {"make": f"m{k % 5}", "age": 0.5 * k} for k in range(12)}
     for visit in range(60):
         context = {"device": ("mobile", "desktop")[visit % 2], "hour": f"h{visit % 7}"}

@@ -135,7 +135,7 @@ def test_kernels_and_their_twins() -> None:
     X, wide = given.X, one_hot(given, 4)
     carried, sites = Carried.of(prior), Sites.flat(60)
     twin = twins.State(*(getattr(dense_prior(prior, 4), name) for name in ("mean", "covariance")))
-    kernels.adf_pass(*carried, X, given.y, *sites, 0, 60, True, *owned)
+    kernels.own_adf_pass(*carried, X, given.y, *sites, 0, 60, True, *owned)
     twin = twins.adf_pass(twin, wide, given.y, True)
     assert_joint(carried.gaussian(), own, Gaussian(*twin), 1e-7)
     twin_sites = Sites(*(each.copy() for each in sites))
@@ -150,7 +150,7 @@ def test_kernels_and_their_twins() -> None:
     for _ in range(2):
         *_, dense_moved = kernels.ep_sweep(*dense, wide, given.y, *dense_sites, True)
     assert moved == pytest.approx(dense_moved, rel=1e-6)
-    kernels.absorb(*carried, X, -sites.precision, -sites.shift, 0, 60, *owned)
+    kernels.own_absorb(*carried, X, -sites.precision, -sites.shift, 0, 60, *owned)
     assert_joint(carried.gaussian(), own, dense_prior(prior, 4), 1e-9)
 
 

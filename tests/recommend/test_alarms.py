@@ -7,22 +7,24 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from fabcost import Numeric, Schema, Text
+from fabcost import Numeric, Recommender, Schema, Text
 from fabcost.recommend.alarms import KINDS, Alarm, Kind, Watch, are_alike
+from fabcost.recommend.ledger import ExpiredDecisionError
 
 SCHEMA = Schema([Numeric("age"), Text("make", limit=30, buckets=2)])
 
 
 def healthy(outcomes: int = 2000, seed: int = 0) -> Watch:
-    """Outcomes of a calibrated model, one in ten a click."""
+    """Outcomes of a calibrated model, one in twelve a click."""
     rng = np.random.default_rng(seed)
     watch = Watch()
     for _ in range(outcomes):
-        probability = rng.uniform(0.02, 0.18)
+        odds = rng.uniform(-4.0, -1.0)
         row = np.array([1.0, rng.normal()])
         watch.decided(alike=False)
-        watch.learnt(row, clicked=bool(rng.random() < probability), probability=probability)
+        watch.learnt(row, clicked=bool(rng.random() < expit(odds)), centre=odds, variance=0.0)
     return watch
 
 
@@ -37,12 +39,12 @@ def test_healthy_data_raise_none() -> None:
 
 def constant(watch: Watch) -> None:
     for _ in range(100):
-        watch.learnt(np.array([1.0, 3.0]), clicked=False, probability=0.1)
+        watch.learnt(np.array([1.0, 3.0]), clicked=False, centre=-2.2, variance=0.0)
     watch.clicks = 10
 
 
 def out_of_scale(watch: Watch) -> None:
-    watch.learnt(np.array([1.0, 25_000.0]), clicked=False, probability=0.1)
+    watch.learnt(np.array([1.0, 25_000.0]), clicked=False, centre=-2.2, variance=0.0)
 
 
 def alike(watch: Watch) -> None:
@@ -57,12 +59,12 @@ def unanswered(watch: Watch) -> None:
 
 def never_clicked(watch: Watch) -> None:
     for k in range(1000):
-        watch.learnt(np.array([1.0, k % 3]), clicked=False, probability=1e-3, expired=True)
+        watch.learnt(np.array([1.0, k % 3]), clicked=False, centre=-6.9, variance=0.0, expired=True)
 
 
 def always_clicked(watch: Watch) -> None:
     for k in range(100):
-        watch.learnt(np.array([1.0, k % 3]), clicked=True, probability=0.99)
+        watch.learnt(np.array([1.0, k % 3]), clicked=True, centre=4.6, variance=0.0)
 
 
 def late(watch: Watch) -> None:
@@ -72,11 +74,11 @@ def late(watch: Watch) -> None:
 
 def off(watch: Watch) -> None:
     for k in range(400):
-        watch.learnt(np.array([1.0, k % 3]), clicked=k % 4 == 0, probability=0.1)
+        watch.learnt(np.array([1.0, k % 3]), clicked=k % 4 == 0, centre=-2.2, variance=0.0)
 
 
 def extreme(watch: Watch) -> None:
-    watch.learnt(np.array([1.0, 0.0]), clicked=False, probability=0.0, centre=-92_986.0)
+    watch.learnt(np.array([1.0, 0.0]), clicked=False, centre=-92_986.0, variance=0.0)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,8 @@ def test_dates_that_are_taken_for_names_are_told() -> None:
 def test_a_late_column_was_zero_before() -> None:
     watch = Watch()
     for _ in range(100):
-        watch.learnt(np.array([1.0]), clicked=False, probability=0.1)
-    watch.learnt(np.array([1.0, 3.0]), clicked=True, probability=0.1)
+        watch.learnt(np.array([1.0]), clicked=False, centre=-2.2, variance=0.0)
+    watch.learnt(np.array([1.0, 3.0]), clicked=True, centre=-2.2, variance=0.0)
     watch.clicks = 10
     assert kinds(watch) == []
 
@@ -149,3 +151,38 @@ def test_every_kind_has_a_cause_here() -> None:
 def test_one_candidate_is_not_alike() -> None:
     assert not are_alike(np.ones((1, 2)))
     assert not are_alike(np.array([[1.0, 2.0], [1.0, 3.0]]))
+
+
+def test_a_recommender_of_declared_raw_prices_says_so() -> None:
+    """As it is tried by a newcomer: the numbers are declared, their scale is not."""
+    rng = np.random.default_rng(0)
+    rec = Recommender(Schema([Numeric("price"), Numeric("year")]), prior_variance=10.0, seed=0)
+    adverts = {k: {"price": 5_000.0 + 1_250 * k, "year": 2010 + k % 10} for k in range(20)}
+    for _ in range(100):
+        decision = rec.recommend({}, adverts)
+        rec.feedback(decision.id, clicked=bool(rng.random() < 0.1))
+    found = {(alarm.kind, alarm.subject) for alarm in rec.alarms}
+    assert {("number out of scale", "price"), ("number out of scale", "year")} <= found
+    assert ("extreme scores", "") in found
+
+
+def test_items_without_features_or_effects_look_alike() -> None:
+    rec = Recommender(Schema.open(), prior_variance=1.0, seed=0)
+    for k in range(20):
+        decision = rec.recommend({}, {"a": {}, "b": {}})
+        rec.feedback(decision.id, clicked=k % 3 == 0)
+    assert [alarm.kind for alarm in rec.alarms] == ["items look alike"]
+    other = Recommender(Schema.open(), seed=0)
+    for k in range(20):
+        other.feedback(other.recommend({}, {"a": {}, "b": {}}).id, clicked=k % 3 == 0)
+    assert other.alarms == ()
+
+
+def test_feedback_that_comes_too_late_is_counted() -> None:
+    rec = Recommender(Schema.open(), seed=0, wait=10.0)
+    for k in range(20):
+        decision = rec.recommend({}, {"a": {}, "b": {}}, now=20.0 * k)
+        with pytest.raises(ExpiredDecisionError):
+            rec.feedback(decision.id, clicked=True, now=20.0 * k + 11.0)
+    assert "feedback too late" in [alarm.kind for alarm in rec.alarms]
+    assert Recommender.from_bytes(rec.to_bytes()).alarms == rec.alarms

@@ -100,6 +100,7 @@ def test_after_revisions_the_posterior_is_that_of_a_fit_with_the_last_prior() ->
     rec = recommender()
     rows: list[FloatArray] = []
     labels: list[bool] = []
+    shown: list[str] = []
     for k in range(80):
         offered = adverts(k // 4)
         decision = rec.recommend({"age": 20.0 + 11 * k % 50}, offered)
@@ -110,6 +111,7 @@ def test_after_revisions_the_posterior_is_that_of_a_fit_with_the_last_prior() ->
         rec.feedback(decision.id, clicked=clicked)
         rows.append(row)
         labels.append(clicked)
+        shown.append(decision.item)
     steps = [
         place for place, step in enumerate(rec.schema.steps_since(0)) if "constants of" in step
     ]
@@ -118,7 +120,8 @@ def test_after_revisions_the_posterior_is_that_of_a_fit_with_the_last_prior() ->
     learner.refresh(max_sweeps=200)
     width = rec.schema.width
     X = np.array([np.pad(row, (0, width - row.size)) for row in rows])
-    fit = ep.fit(rec.schema.prior(PRIOR), X, np.array(labels, dtype=float))
+    prior, own = rec.schema.prior(PRIOR), PRIOR.items
+    fit = ep.fit(prior, X, np.array(labels, dtype=float), items=shown, own_variance=own)
     assert fit.converged
     posterior = learner.posterior
     sd = fit.posterior.sd
@@ -200,6 +203,6 @@ def test_what_has_no_room_is_told_of() -> None:
 
 def test_the_default_is_that_of_the_service() -> None:
 
-    assert Recommender(Schema.open())._weights.most == MOST_WEIGHTS == ModelSettings().most_weights
+    assert Recommender(Schema.open()).weights.most == MOST_WEIGHTS == ModelSettings().most_weights
     with pytest.raises(ValueError, match="most_weights is 0 but must be at least 1, or None"):
         Recommender(Schema.open(), most_weights=0)

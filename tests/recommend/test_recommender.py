@@ -241,7 +241,7 @@ def test_bad_settings_are_refused() -> None:
         Recommender(Schema.open(), learner=LinearGaussian(Gaussian.isotropic(1)))
     with pytest.raises(ValueError, match="wait is -1 but must be at least 0"):
         Recommender(declared(), wait=-1)
-    with pytest.raises(ValueError, match="is 0.0 but must lie between"):
+    with pytest.raises(ValueError, match="variance of constant is 0.0 but must lie between"):
         Recommender(declared(), prior_variance=0.0)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
+from msgspec import UNSET
 
 from fabcost import Recommender
 from fabcost.bandit.streams import Streams
@@ -19,12 +21,14 @@ VISITORS = 500
 SEED = 3
 
 
-def test_the_same_clicks_as_in_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("variance", [None, 10.0])
+def test_the_same_clicks_as_in_process(variance: float | None, tmp_path: Path) -> None:
+    """With effects of items' own and without."""
     rng = np.random.default_rng(SEED)
     cars = CarAdverts.random(synthetic(200, rng=rng), candidates=20, rng=rng)
     with running(Settings(database=str(tmp_path / "bandit.db"))) as server:
-        served = _served(cars, server.address)
-    assert served == _in_process(cars)
+        served = _served(cars, server.address, variance)
+    assert served == _in_process(cars, variance)
     at_random = sum(
         float(np.mean(list(visitor.probability.values())))
         for visitor, _ in zip(cars.visitors(np.random.default_rng(SEED)), served, strict=False)
@@ -32,10 +36,15 @@ def test_the_same_clicks_as_in_process(tmp_path: Path) -> None:
     assert sum(clicked for _, clicked in served) > 1.2 * at_random
 
 
-def _served(cars: CarAdverts, address: str) -> list[tuple[str, bool]]:
+def _served(cars: CarAdverts, address: str, variance: float | None) -> list[tuple[str, bool]]:
     found = []
     with Client(address) as client:
-        settings = ModelSettings(schema=cars.schema.to_dict(), propensities="none", seed=SEED)
+        settings = ModelSettings(
+            schema=cars.schema.to_dict(),
+            propensities="none",
+            seed=SEED,
+            prior_variance=UNSET if variance is None else variance,
+        )
         client.create_model("cars", settings)
         client.put_items("cars", cars.items)
         visitors = cars.visitors(np.random.default_rng(SEED))
@@ -49,9 +58,9 @@ def _served(cars: CarAdverts, address: str) -> list[tuple[str, bool]]:
     return found
 
 
-def _in_process(cars: CarAdverts) -> list[tuple[str, bool]]:
+def _in_process(cars: CarAdverts, variance: float | None) -> list[tuple[str, bool]]:
     recommender, streams, found = (
-        Recommender(cars.schema, prior_variance=10.0, seed=0),
+        Recommender(cars.schema, prior_variance=variance, seed=0),
         Streams(SEED),
         [],
     )

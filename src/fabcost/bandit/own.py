@@ -12,7 +12,8 @@ from fabcost.bandit.candidates import CheckedRows, Positions, Rows, is_checked, 
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.own.directory import Key
-from fabcost.inference.own.effects import OwnEffects, OwnLaw
+from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.own.exchange import OwnLaw
 
 
 class OwnRows:

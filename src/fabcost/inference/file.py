@@ -50,8 +50,19 @@ def to_bytes(learner: FabCost) -> bytes:
     >>> to_bytes(FabCost(Gaussian.isotropic(2)))[:17]
     b'fabcost-learner 1'
     """
-    kind = _WITHOUT_OWN_EFFECTS if learner.own is None else LEARNER
-    return archive.pack(kind, *learner.state())
+    return archive.pack(format_of(learner), *learner.state())
+
+
+def format_of(learner: FabCost) -> archive.Format:
+    """The oldest version that says all of a learner.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> format_of(FabCost(Gaussian.isotropic(2))).version
+    1
+    """
+    return _WITHOUT_OWN_EFFECTS if learner.own is None else LEARNER
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:

@@ -16,7 +16,8 @@ from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
 from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
-from fabcost.inference.own.effects import NOT_OWNED, Owned, effects_of
+from fabcost.inference.own.effects import effects_of
+from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import ConvergenceWarning
 from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites
@@ -209,8 +210,9 @@ class FabCost:
         if self.own is not None:
             self.own.clear()
         X, _, sites = self._history.kept()
-        absorbed = (*self._belief, read_only(X), *sites, 0, self.seen)
-        if kernels.absorb(*absorbed, *self._written(0, self.seen)):
+        given = (*self._belief, read_only(X), *sites, 0, self.seen)
+        owned = self._written(0, self.seen)
+        if kernels.own_absorb(*given, *owned) if owned else kernels.absorb(*given):
             # MacKay's sites may have negative precisions, which not every prior can bear.
             self._belief = before
             if self.own is not None:
@@ -265,9 +267,12 @@ class FabCost:
         stop: int,
         items: Slots | None,
     ) -> None:
-        own, rows, exact = self.own, read_only(X), self._exact
-        owned = NOT_OWNED if own is None or items is None else own.written(items, start, stop)
-        self.skipped += kernels.adf_pass(*self._belief, rows, y, *sites, start, stop, exact, *owned)
+        given = (*self._belief, read_only(X), y, *sites, start, stop, self._exact)
+        if self.own is None or items is None:
+            self.skipped += kernels.adf_pass(*given)
+        else:
+            owned = self.own.written(items, start, stop)
+            self.skipped += kernels.own_adf_pass(*given, *owned)
         self.seen += stop - start
         self._posterior = None
 

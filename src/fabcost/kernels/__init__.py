@@ -16,6 +16,8 @@ from fabcost.kernels.beliefs import (
     drawn,
     ep_sweep,
     marginals,
+    own_absorb,
+    own_adf_pass,
 )
 from fabcost.kernels.choosing import (
     add_own_scores,
@@ -82,6 +84,8 @@ __all__ = [
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "own_absorb",
+    "own_adf_pass",
     "own_law",
     "place_of",
     "predictions",

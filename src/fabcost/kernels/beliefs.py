@@ -142,11 +142,22 @@ def _add(slots, table, i, x, weights, change, shift_change):
 
 
 @njit(cache=True, nogil=True)
-def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots=None, table=None):
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None)
+
+
+@njit(cache=True, nogil=True)
+def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
+    """`adf_pass` where items have effects of their own."""
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table)
+
+
+@njit(cache=True, nogil=True)
+def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -179,8 +190,19 @@ def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots=None,
 
 
 @njit(cache=True, nogil=True)
-def absorb(mean, root, X, precision, shift, start, stop, slots=None, table=None):
+def absorb(mean, root, X, precision, shift, start, stop):
     """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
+    return _absorb(mean, root, X, precision, shift, start, stop, None, None)
+
+
+@njit(cache=True, nogil=True)
+def own_absorb(mean, root, X, precision, shift, start, stop, slots, table):
+    """`absorb` where items have effects of their own."""
+    return _absorb(mean, root, X, precision, shift, start, stop, slots, table)
+
+
+@njit(cache=True, nogil=True)
+def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots, rows = pointer(scratch), pointer(mean), pointer(root), pointer(X)

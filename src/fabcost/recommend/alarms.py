@@ -14,6 +14,7 @@ from fabcost.features.kinds import Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.inference.saved import numbers, real, whole
+from fabcost.tilted import tilted
 
 Kind = Literal[
     "constant number",
@@ -35,6 +36,7 @@ FAR_OUT = 100.0
 EXTREME = 30.0
 #: Sds by which clicks may miss what was predicted: exceeded once in two million looks by chance.
 SURPRISE = 5.0
+_LEAST_VARIANCE = 1e-300
 _FEW, _SOME, _MANY = 20, 100, 1000
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?")
 
@@ -75,7 +77,7 @@ class Watch:
     >>> design = schema.design([{"price": 20_000, "year": 2019}, {"price": 9_000, "year": 2019}])
     >>> watch = Watch()
     >>> for k in range(100):
-    ...     watch.learnt(design[k % 2], clicked=False, probability=0.1)
+    ...     watch.learnt(design[k % 2], clicked=False, centre=-3.0, variance=1.0)
     >>> [alarm.subject for alarm in watch.alarms(schema) if alarm.kind == "constant number"]
     ['year']
     """
@@ -103,11 +105,12 @@ class Watch:
         row: FloatArray,
         *,
         clicked: bool,
-        probability: float,
-        centre: float = 0.0,
+        centre: float,
+        variance: float,
         expired: bool = False,
     ) -> None:
-        """An outcome: its row, and what the model said before (probability, mean log-odds)."""
+        """An outcome: its row, and mean and variance of the log-odds that were predicted."""
+        probability = _probability(centre, variance)
         self.expired += expired
         self.answers += not expired
         self.clicks += clicked
@@ -228,6 +231,12 @@ class Watch:
                 f"{self.clicks} clicks came of {resolved} outcomes where {self.predicted:,.1f} "
                 "were predicted: what decides them is not among the features, or it changes",
             )
+
+
+def _probability(centre: float, variance: float) -> float:
+    """The chance of a click, the uncertainty integrated out."""
+    log_z = tilted(np.array([centre]), np.array([max(variance, _LEAST_VARIANCE)])).log_z
+    return min(1.0, math.exp(log_z.item()))
 
 
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:

@@ -17,20 +17,23 @@ from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
-from fabcost.impressions import as_label
+from fabcost.impressions import FloatArray, as_label
 from fabcost.inference.online import FabCost
+from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.prior import Prior
 from fabcost.recommend import document
+from fabcost.recommend.alarms import Alarm, Watch, are_alike
 from fabcost.recommend.ledger import (
     Decision,
+    ExpiredDecisionError,
     Feedback,
     Ledger,
     Pending,
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.weights import GrowingLearner, Weights, limits_of_state
+from fabcost.recommend.weights import Weights, check_learner, limits_of_state
 from fabcost.storage import archive
 
 
@@ -85,18 +88,14 @@ class Recommender:
         wait: float | None = None,
     ) -> None:
         self.schema = schema.copy()
-        self.prior = _one_of(prior, prior_variance)
         given = 0 if learner is None else self.schema.width
-        self._weights = Weights(self.schema, self.prior, most_weights, given)
-        first = self._weights.first_learner() if learner is None else learner
+        variances = _one_of(prior, prior_variance)
+        self.weights = Weights(self.schema, variances, most_weights, given)
+        first = self.weights.first_learner() if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
-        _check_learner(first, self.schema)
-
-    @property
-    def prior_variance(self) -> float:
-        """The one variance of all weights; that of numbers where there are several."""
-        return self.prior.numbers
+        self._watch = Watch()
+        check_learner(first, self.schema)
 
     @property
     def own(self) -> OwnEffects | None:
@@ -109,6 +108,21 @@ class Recommender:
         return self.bandit.learner
 
     @property
+    def prior(self) -> Prior:
+        """Variances of the weights, by what they belong to."""
+        return self.weights.prior
+
+    @property
+    def prior_variance(self) -> float:
+        """That of numbers, and of all weights unless a `fabcost.Prior` was given."""
+        return self.weights.prior.numbers
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What is wrong with the data so far, in words; see `fabcost.recommend.alarms`."""
+        return self._watch.alarms(self.schema)
+
+    @property
     def pending(self) -> tuple[int, ...]:
         """The decisions that wait for feedback."""
         return tuple(self._ledger.pending)
@@ -116,7 +130,7 @@ class Recommender:
     def catalogue(self, items: Mapping[Any, Record]) -> EncodedItems:
         """Items encoded once, to be given to `recommend` as candidates."""
         encoded = self.schema.encode_items(items)
-        self._weights.follow(self.learner)
+        self.weights.follow(self.learner)
         return encoded
 
     def recommend(
@@ -150,7 +164,8 @@ class Recommender:
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
-        self._weights.follow(self.learner)
+        self.weights.follow(self.learner)
+        self._watch.decided(alike=self.own is None and are_alike(items.parts))
         choice = self.bandit.choose(
             rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
         )
@@ -165,7 +180,7 @@ class Recommender:
         label = as_label(clicked)
         self._ledger.check_issued(decision)
         self._expire_before(checked_time(now))
-        if not self._ledger.is_open(decision):
+        if not self._is_open(decision):
             return Feedback.DUPLICATE
         self._learn(self._ledger.pending.pop(decision), label)
         return Feedback.APPLIED
@@ -175,7 +190,7 @@ class Recommender:
         checked_time(now)
         expired = []
         for decision, pending in self._ledger.due(now):
-            self._learn(pending, -1.0)
+            self._learn(pending, -1.0, expired=True)
             expired.append(decision)
         return tuple(expired)
 
@@ -225,10 +240,28 @@ class Recommender:
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
-    def _learn(self, pending: Pending, label: float) -> None:
+    def _is_open(self, decision: int) -> bool:
+        try:
+            return self._ledger.is_open(decision)
+        except ExpiredDecisionError:
+            self._watch.came_late()
+            raise
+
+    def _learn(self, pending: Pending, label: float, *, expired: bool = False) -> None:
         row = np.zeros(self.schema.width)
         row[pending.columns] = pending.numbers
+        centre, variance = self._predicted(row, pending.item)
+        self._watch.learnt(
+            row, clicked=label > 0, centre=centre, variance=variance, expired=expired
+        )
         self.bandit.learn(row, label, pending.item)
+
+    def _predicted(self, row: FloatArray, item: Key | None) -> tuple[float, float]:
+        """Mean and variance of the log-odds of a click."""
+        belief, rows = self.learner.posterior, row[None, :]
+        own = self.own
+        found = belief.marginal(rows) if own is None else own.marginal(belief, rows, [item])
+        return found.mean.item(), found.variance.item()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
         if not isinstance(self.learner, FabCost):
@@ -244,7 +277,8 @@ class Recommender:
             "policy": document.policy_to_dict(self.bandit.policy),
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
-            **self._weights.state(),
+            **self.weights.state(),
+            "watch": self._watch.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
 
@@ -265,10 +299,12 @@ class Recommender:
             prior=document.prior_from_dict(settings),
             most_weights=most,
         )
-        recommender._weights.given = given
+        recommender.given_weights = given
         recommender.bandit.rng.bit_generator.state = settings["rng"]
         check_ledger(settings["ledger"], arrays, recommender.schema.width)
         recommender._ledger = Ledger.restored(settings["ledger"], arrays)
+        if "watch" in settings:
+            recommender._watch = Watch.restored(settings["watch"])
         return recommender
 
 
@@ -278,19 +314,6 @@ def _one_of(prior: Prior | None, variance: float | None) -> Prior:
     if prior is not None:
         raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
     return Prior.same(float(variance))
-
-
-def _check_learner(learner: Learner, schema: Schema) -> None:
-    weights = learner.posterior.dimension
-    if weights != schema.width:
-        raise ValueError(
-            f"the learner has {weights} weights but the schema has {schema.width} columns"
-        )
-    if schema.grows and not isinstance(learner, GrowingLearner):
-        raise ValueError(
-            f"the schema grows but the learner, a {type(learner).__name__}, cannot: "
-            "use FabCost, or declare the schema"
-        )
 
 
 def _check_settings(top_k: int, draws: int | None, floor: float) -> None:

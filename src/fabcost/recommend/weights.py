@@ -103,11 +103,7 @@ class Weights:
     def _replace_prior(self, learner: Learner) -> None:
         """As far as the learner can: one that keeps too few impressions goes on with the old."""
         if isinstance(learner, FabCost):
-            new, given = self._schema.prior(self.prior), self.given
-            mean, root = new.mean.copy(), new.root.copy()
-            mean[:given] = learner.prior.mean[:given]
-            root[:given, :given] = learner.prior.root[:given, :given]
-            learner.replace_prior(Gaussian.from_root(mean, root))
+            revise(learner, self._schema.prior(self.prior), self.given)
 
     def _warn(self) -> None:
         scaled = self._schema.openness is not None and self._schema.openness.scaled
@@ -123,6 +119,43 @@ class Weights:
         """For `limits_of_state`: nothing, if it is as recommenders of before were."""
         state = {} if self.most is None else {"most_weights": self.most}
         return state | {"given_weights": self.given} if self.given else state
+
+
+def revise(learner: FabCost, prior: Gaussian, given: int) -> None:
+    """Put another prior below what was learnt, but for the first ``given`` weights.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> revise(learner, Gaussian.isotropic(2, variance=9.0), given=1)
+    >>> learner.posterior.sd
+    array([1., 3.])
+    """
+    mean, root = prior.mean.copy(), prior.root.copy()
+    mean[:given] = learner.prior.mean[:given]
+    root[:given, :given] = learner.prior.root[:given, :given]
+    learner.replace_prior(Gaussian.from_root(mean, root))
+
+
+def check_learner(learner: Learner, schema: Schema) -> None:
+    """A ValueError if a learner has not the columns of a schema, or cannot follow it.
+
+    Examples
+    --------
+    >>> check_learner(FabCost(Gaussian.isotropic(2)), Schema.open())
+    Traceback (most recent call last):
+    ValueError: the learner has 2 weights but the schema has 1 columns
+    """
+    weights = learner.posterior.dimension
+    if weights != schema.width:
+        raise ValueError(
+            f"the learner has {weights} weights but the schema has {schema.width} columns"
+        )
+    if schema.grows and not isinstance(learner, GrowingLearner):
+        raise ValueError(
+            f"the schema grows but the learner, a {type(learner).__name__}, cannot: "
+            "use FabCost, or declare the schema"
+        )
 
 
 def limits_of_state(settings: dict[str, Any], width: int) -> tuple[int | None, int]:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Variance = Annotated[float, Meta(gt=0.0, le=1e9)]
 Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]
 Propensities = Literal["none", "fast", "exact"]
@@ -77,6 +79,23 @@ class RefreshSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return Refresh.never() if self.kind == "never" else Refresh.at(*self.points)
 
 
+class PriorSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Variances of the weights by what they belong to, and τ² of the items' own effects.
+
+    `fabcost.prior.Prior` has the same, and says what they mean.
+    """
+
+    constant: Variance = Prior.constant
+    numbers: Variance = Prior.numbers
+    categories: Variance = Prior.categories
+    crosses: Variance = Prior.crosses
+    items: Annotated[float, Meta(ge=0.0, le=1e9)] = Prior.items
+
+    def prior(self) -> Prior:
+        """The prior itself."""
+        return Prior(*msgspec.structs.astuple(self))
+
+
 class Changeable(Struct, frozen=True, kw_only=True):
     """Settings that a running model may change.
 
@@ -99,21 +118,42 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     """All settings of a model; those that are not `Changeable` fix how it learns.
 
     ``schema`` is a document of `fabcost.Schema.from_dict`; without one the schema is open.
-    A reward above ``click_threshold`` is a click.
+    A reward above ``click_threshold`` is a click.  A model has either a ``prior`` or a
+    ``prior_variance``, which is one variance for all weights, and no effects of items' own; then
+    the numbers of an open schema do not scale themselves either.
 
     Examples
     --------
     >>> ModelSettings(holdback=0.05).policy
     ThompsonSettings(scale=1.0)
+    >>> ModelSettings().prior
+    PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=0.3)
+    >>> ModelSettings(prior_variance=10.0).prior
+    UNSET
     """
 
     schema: dict[str, Any] | None = None
-    prior_variance: Annotated[float, Meta(gt=0.0, le=1e9)] = 10.0
+    prior_variance: Variance | UnsetType = UNSET
     refresh: RefreshSettings = RefreshSettings()
     moments: Literal["exact", "mackay"] = "exact"
     window: Annotated[int, Meta(ge=1)] | None = None
     most_weights: Annotated[int, Meta(ge=1, le=5_000)] = MOST_WEIGHTS
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    prior: PriorSettings | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.prior_variance is UNSET and self.prior is UNSET:
+            # Written out with a model, so that it keeps what is the default now.
+            msgspec.structs.force_setattr(self, "prior", PriorSettings())
+        elif self.prior_variance is not UNSET and self.prior is not UNSET:
+            raise ValueError("prior and prior_variance are given but must be only one of them")
+
+    def variances(self) -> Prior:
+        """Of the weights and of the items' own effects, however they are given."""
+        if isinstance(self.prior, UnsetType):
+            # One of them is given, or __post_init__ would have given the prior.
+            return Prior.same(self.prior_variance or 0.0)
+        return self.prior.prior()
 
 
 #: Names that `changed` accepts.

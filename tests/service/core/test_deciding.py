@@ -63,9 +63,13 @@ def test_the_same_id_at_the_same_time_is_one_decision(store_address: str) -> Non
     asyncio.run(main())
 
 
-def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(tmp_path: Path) -> None:
+@pytest.mark.parametrize("variance", [None, 10.0])
+def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(
+    variance: float | None, tmp_path: Path
+) -> None:
     """Open schema, draws, growth and refreshes: choice by choice and bit by bit."""
-    recommender = Recommender(Schema.open(scaled=False), prior_variance=10.0, seed=0)
+    schema = Schema.open(scaled=False)
+    recommender = Recommender(schema, prior_variance=variance, seed=0)
     catalogue = recommender.catalogue(ITEMS)
     streams, rng = Streams(5), np.random.default_rng(1)
 
@@ -84,7 +88,8 @@ def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(tmp_path: 
         mean = np.array([each.mean for each in service.posterior("cars").weights])
         np.testing.assert_allclose(mean, recommender.learner.posterior.mean, rtol=0, atol=1e-9)
 
-    run(tmp_path, scenario, seed=5, floor=0.05)
+    settings = {} if variance is None else {"prior_variance": variance}
+    run(tmp_path, scenario, seed=5, floor=0.05, schema=schema.to_dict(), **settings)
 
 
 def test_propensities_are_those_of_the_choice(tmp_path: Path) -> None:

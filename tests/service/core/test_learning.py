@@ -13,7 +13,8 @@ from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
-from fabcost.service.learning.learner import Learning, Learnt, Saving, learn
+from fabcost.service.learning.follower import Follower, Learnt, OneVariance
+from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.store.record import Impression
 
 
@@ -29,15 +30,19 @@ def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:
     return learnt
 
 
-def first() -> FabCost:
-    return FabCost(Gaussian.isotropic(2, variance=3.0))
+def following(learner: FabCost) -> Follower:
+    return Follower(learner, OneVariance(5.0))
+
+
+def first() -> Follower:
+    return following(FabCost(Gaussian.isotropic(2, variance=3.0)))
 
 
 def one_by_one(impressions: Sequence[Learnt]) -> FabCost:
-    learner = first()
+    follower = first()
     for each in impressions:
-        learn(learner, [each], 5.0)
-    return learner
+        follower.learn([each])
+    return follower.learner
 
 
 def same_bits(a: Gaussian, b: Gaussian) -> bool:
@@ -48,18 +53,18 @@ def same_bits(a: Gaussian, b: Gaussian) -> bool:
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=6), st.booleans(), st.integers(0, 99))
 def test_batches_do_not_matter(sizes: list[int], growing: bool, seed: int) -> None:
     impressions = stream(sum(sizes), growing=growing, seed=seed)
-    learner, start = first(), 0
+    follower, start = first(), 0
     for size in sizes:
-        learn(learner, impressions[start : start + size], 5.0)
+        follower.learn(impressions[start : start + size])
         start += size
-    assert same_bits(learner.posterior, one_by_one(impressions).posterior)
+    assert same_bits(follower.learner.posterior, one_by_one(impressions).posterior)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=8), st.integers(0, 99))
 def test_refreshes_in_the_background_end_with_the_same_bits(sizes: list[int], seed: int) -> None:
     impressions = stream(sum(sizes), growing=True, seed=seed)
-    learning, start = Learning(first(), 0, prior_variance=5.0, inline=0), 0
+    learning, start = Learning(first(), 0, inline=0), 0
     for size in sizes:
         learning.apply(impressions[start : start + size])
         start += size
@@ -75,13 +80,13 @@ def test_refreshes_in_the_background_end_with_the_same_bits(sizes: list[int], se
 
 def test_while_a_refresh_runs_decisions_see_every_impression_filtered() -> None:
     impressions = stream(40, growing=False, seed=3)
-    learning = Learning(first(), 0, prior_variance=5.0, inline=0)
+    learning = Learning(first(), 0, inline=0)
     with learning._lock:
         pass
     learning.apply(impressions[:1])  # a refresh is due at the first impression already
     provisional = learning.published
     filtered = FabCost(Gaussian.isotropic(2, variance=3.0), refresh=Refresh.never())
-    learn(filtered, impressions[:1], 5.0)
+    following(filtered).learn(impressions[:1])
     np.testing.assert_allclose(provisional.belief.mean, filtered.posterior.mean, atol=1e-6)
     learning.wait()
 
@@ -109,7 +114,7 @@ def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(learning_module, "time", hands)
     monkeypatch.setattr(FabCost, "refresh", refreshed)
-    learning = Learning(first(), 0, prior_variance=5.0, inline=inline, refreshed=seconds.append)
+    learning = Learning(first(), 0, inline=inline, refreshed=seconds.append)
     impressions = stream(60, growing=False, seed=0)
     for start in (0, 1, 7, 40):
         learning.apply(impressions[learning.lsn : start + 20])
@@ -127,11 +132,11 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     impressions = stream(60, growing=True, seed=4)
     packed: list[bytes] = []
 
-    def pack(learner: FabCost) -> bytes:
-        packed.append(learner_file.to_bytes(learner))
+    def pack(follower: Follower) -> bytes:
+        packed.append(learner_file.to_bytes(follower.learner))
         return packed[-1]
 
-    learning = Learning(first(), 0, prior_variance=5.0, inline=inline, saving=Saving(pack, 0))
+    learning = Learning(first(), 0, inline=inline, saving=Saving(pack, 0))
     for start in range(0, 60, 20):
         learning.apply(impressions[start : start + 20])
     learning.wait()
@@ -139,13 +144,13 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     assert len(packed) > expected.refreshes
     for each in packed:
         learner = learner_file.from_bytes(each)
-        learn(learner, impressions[learner.seen :], 5.0)
+        following(learner).learn(impressions[learner.seen :])
         assert same_bits(learner.posterior, expected.posterior)
         assert learner.refreshes == expected.refreshes
 
 
 def test_a_failing_refresh_leaves_the_provisional_posterior_serving() -> None:
-    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=_fail)
+    learning = Learning(first(), 0, inline=0, refreshed=_fail)
     learning.apply(stream(3, growing=False, seed=0))
     learning.wait()
     assert isinstance(learning.failure, RuntimeError)
@@ -171,7 +176,7 @@ class OutOfMemory(FabCost):
 def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:
     impressions = stream(12, growing=False, seed=0)
     learner = OutOfMemory(Gaussian.isotropic(9, variance=3.0), refresh=Refresh.never())
-    learning = Learning(learner, 0, prior_variance=5.0)
+    learning = Learning(following(learner), 0)
     learning.apply(impressions[:4])
     serving = learning.published
     for k in range(4, 12):
@@ -184,7 +189,7 @@ def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:
 
 def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
     impressions = stream(30, growing=False, seed=0)
-    learning = Learning(first(), 0, prior_variance=5.0, inline=0, refreshed=_fail)
+    learning = Learning(first(), 0, inline=0, refreshed=_fail)
     learning.apply(impressions[:3])
     learning.wait()
     learning.apply(impressions[3:])
@@ -192,10 +197,10 @@ def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
 
 
 def test_a_snapshot_is_due_after_a_thousand_impressions_or_a_quarter_of_the_log() -> None:
-    packed: list[FabCost] = []
+    packed: list[Follower] = []
 
-    def pack(learner: FabCost) -> bytes:
-        packed.append(learner)
+    def pack(follower: Follower) -> bytes:
+        packed.append(follower)
         return b""
 
     saving, due, learner = Saving(pack, 0), list[int](), first()

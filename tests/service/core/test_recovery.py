@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost import FabCost
-from fabcost.service.learning.learner import learn
+from fabcost import FabCost, Schema
 from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
@@ -21,14 +20,14 @@ from tests.service.core.learners import from_beginning, from_snapshot, impressio
 from tests.service.core.test_learning import same_bits, stream
 
 SETTINGS = {
-    "geometric": ModelSettings(),
-    "window": ModelSettings(window=16),
-    "at": ModelSettings(refresh=RefreshSettings(kind="at", points=[20, 50])),
-    "never": ModelSettings(refresh=RefreshSettings(kind="never")),
-    "mackay": ModelSettings(moments="mackay"),
+    "geometric": ModelSettings(prior_variance=10.0),
+    "window": ModelSettings(prior_variance=10.0, window=16),
+    "at": ModelSettings(prior_variance=10.0, refresh=RefreshSettings(kind="at", points=[20, 50])),
+    "never": ModelSettings(prior_variance=10.0, refresh=RefreshSettings(kind="never")),
+    "mackay": ModelSettings(prior_variance=10.0, moments="mackay"),
 }
 COUNT = 70
-PLAIN = ModelSettings()
+PLAIN = ModelSettings(prior_variance=10.0)
 
 
 @pytest.fixture
@@ -52,35 +51,37 @@ def store(tmp_path: Path) -> Store:
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
     settings = SETTINGS[kind]
-    recovery = Recovery(store, "cars", settings, width=1)
-    expected = from_beginning(recovery, settings, COUNT)
+    recovery = Recovery(store, "cars", settings, Schema.open(scaled=False))
+    expected = from_beginning(recovery, COUNT).learner
     log = impressions(recovery, 0, COUNT)
     for lsn in (1, 15, 16, 17, 20, 33, 50, 51, COUNT):
-        learner = from_beginning(recovery, settings, 0)
-        learn(learner, log[:lsn], settings.prior_variance)
+        learner = from_beginning(recovery, 0)
+        learner.learn(log[:lsn])
         with store.transaction():
             store.put_snapshot("cars", lsn, 0.0, recovery.snapshot(learner))
-        recovered = from_snapshot(recovery, settings, COUNT)
+        recovered = from_snapshot(recovery, COUNT).learner
         assert same_bits(recovered.posterior, expected.posterior)
         assert recovered.next_refresh == expected.next_refresh
         assert recovered.refreshes == expected.refreshes
 
 
 def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:
-    recovery = Recovery(store, "cars", PLAIN, width=1)
-    learner = from_beginning(recovery, PLAIN, COUNT)
-    assert len(recovery.snapshot(learner)) < len(FabCost.state(learner)[1]["X"].tobytes()) * 2
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False))
+    learner = from_beginning(recovery, COUNT)
+    assert (
+        len(recovery.snapshot(learner)) < len(FabCost.state(learner.learner)[1]["X"].tobytes()) * 2
+    )
 
 
 def test_a_spoilt_snapshot_is_left_out_and_told(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", PLAIN, width=1, complain=complaints.append)
-    expected = from_beginning(recovery, PLAIN, COUNT)
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False), complain=complaints.append)
+    expected = from_beginning(recovery, COUNT)
     content = bytearray(recovery.snapshot(expected))
     content[-1] ^= 1
     with store.transaction():
         store.put_snapshot("cars", COUNT, 0.0, bytes(content))
-    assert same_bits(from_snapshot(recovery, PLAIN, COUNT).posterior, expected.posterior)
+    assert same_bits(from_snapshot(recovery, COUNT).learner.posterior, expected.learner.posterior)
     assert "left out" in complaints[0]
 
 
@@ -89,13 +90,13 @@ def test_a_start_reads_no_snapshot_but_the_newest_that_it_can(
     store: Store, spoilt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytes that come from the database are those of snapshots."""
-    recovery = Recovery(store, "cars", PLAIN, width=1)
-    learner = from_beginning(recovery, PLAIN, 0)
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False))
+    learner = from_beginning(recovery, 0)
     contents: list[bytes] = []
     readable(store)
     with store.transaction():
         for lsn in (30, 60):
-            replay(recovery, PLAIN, learner, after=learner.seen, to=lsn)
+            replay(recovery, learner, after=learner.learner.seen, to=lsn)
             contents.append(recovery.snapshot(learner))
             store.put_snapshot("cars", lsn, 0.0, contents[-1])
         if spoilt:
@@ -136,7 +137,7 @@ class Told(Progress):
 
 def readable(store: Store) -> None:
     with store.transaction():
-        store.update_model("cars", msgspec.json.encode(ModelSettings()).decode(), 0.0)
+        store.update_model("cars", msgspec.json.encode(PLAIN).decode(), 0.0)
 
 
 def test_loading_says_how_far_it_is(store: Store) -> None:
@@ -159,10 +160,10 @@ def test_loading_can_be_stopped(store: Store) -> None:
 
 def test_a_snapshot_of_a_log_that_lost_rows_is_left_out(store: Store) -> None:
     complaints: list[str] = []
-    recovery = Recovery(store, "cars", PLAIN, width=1, complain=complaints.append)
-    learner = from_beginning(recovery, PLAIN, COUNT)
-    learn(learner, impressions(recovery, 0, 5), 10.0)
+    recovery = Recovery(store, "cars", PLAIN, Schema.open(scaled=False), complain=complaints.append)
+    learner = from_beginning(recovery, COUNT)
+    learner.learn(impressions(recovery, 0, 5))
     with store.transaction():
         store.put_snapshot("cars", COUNT, 0.0, recovery.snapshot(learner))
-    from_snapshot(recovery, PLAIN, COUNT)
+    from_snapshot(recovery, COUNT)
     assert "but the log has" in complaints[0]

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 
-from fabcost.service.learning.learner import Published
+from fabcost.service.learning.follower import schema_of
+from fabcost.service.learning.published import Published
 from fabcost.service.learning.recovery import Recovery
-from fabcost.service.models.load import schema_of
 from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
@@ -46,10 +46,12 @@ def rebuilt_digest(database: str, model: str = MODEL, *, to: int | None = None) 
     with reading(database) as store:
         row = model_row(store, model)
         settings = msgspec.json.decode(row.settings, type=ModelSettings)
-        recovery = Recovery(store, model, settings, width=schema_of(settings).width)
+        schema = schema_of(settings)
+        schema.regrow(json.loads(step) for step in store.steps(model))
+        recovery = Recovery(store, model, settings, schema)
         head = row.head_lsn if to is None else to
-        learner = from_beginning(recovery, settings, head)
-        return head, Published(head, 0, learner.posterior).digest
+        learner = from_beginning(recovery, head).learner
+        return head, Published(head, 0, learner.posterior).digest(learner.own)
 
 
 def rebuilt_elsewhere(

@@ -227,14 +227,16 @@ class TestDecisions:
 class TestLog:
     def test_is_read_in_order(self, store: Store) -> None:
         with store.transaction():
-            store.insert_decisions([decision_row(f"d-{n}", features=str(n)) for n in range(6)])
+            store.insert_decisions(
+                [decision_row(f"d-{n}", features=str(n), item=f"ad-{n}") for n in range(6)]
+            )
             store.insert_decisions([decision_row("d-0", model="shop")])
             order = [4, 2, 0, 5, 1]
             store.resolve(
                 [resolution(f"d-{n}", lsn=lsn, label=n % 2) for lsn, n in enumerate(order, 1)]
             )
             store.resolve([resolution("d-0", model="shop", lsn=1)])
-        whole = [AppliedRow(lsn, str(n), n % 2) for lsn, n in enumerate(order, 1)]
+        whole = [AppliedRow(lsn, str(n), n % 2, f"ad-{n}") for lsn, n in enumerate(order, 1)]
         assert list(store.log("news", after=0, to=5)) == whole
         assert list(store.log("news", after=1, to=4)) == whole[1:4]
         assert list(store.log("news", after=5, to=5)) == []

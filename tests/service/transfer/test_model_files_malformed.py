@@ -14,7 +14,7 @@ import pytest
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.recommend.document import FORMAT
-from fabcost.service.learning.learner import Published
+from fabcost.service.learning.published import Published
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.storage import archive
@@ -135,7 +135,7 @@ def test_outcomes_count_also_if_nothing_can_be_predicted(belief: Any, tmp_path: 
         for name in ("sound", "spoilt"):
             await service.create_model(name, ModelSettings())
             await decided(service, name, "d")
-        service._registry.of("spoilt").learning.published = Published(0, 0, belief)
+        service._registry.of("spoilt").learning._publisher.latest = Published(0, 0, belief)
         answers = await asyncio.gather(*(fed(service, name, "d") for name in ("sound", "spoilt")))
         assert answers == ["applied", "applied"]
         for name in ("sound", "spoilt"):

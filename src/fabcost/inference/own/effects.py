@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,60 +11,13 @@ from fabcost import kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marginal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
+from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
 
 NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
-
-
-class FoundItems(NamedTuple):
-    """Items that were looked up: their slots, and where each is first named among ``many``.
-
-    A slot is −1 for an item that is not known, and −2 where there is none.
-    """
-
-    keys: Sequence[Key | None]
-    slots: Slots
-    places: Slots
-    many: int
-
-
 _NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
-
-
-class OwnLaw(NamedTuple):
-    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
-
-    Those of the same place are one item: they have one z.
-    """
-
-    tilt: FloatArray
-    offset: FloatArray
-    noise: FloatArray
-    places: Slots
-
-
-class OwnChanges(NamedTuple):
-    """What a reader needs to catch up: the slots that changed, whose they are, and their rows.
-
-    ``slots`` is None where all did.
-    """
-
-    slots: Slots | None
-    keys: tuple[Key | None, ...]
-    rows: FloatArray
-    version: int
-
-
-class Owned(NamedTuple):
-    """Whose effect each row has, and the table of effects, as the kernels take them."""
-
-    slots: Slots
-    table: FloatArray
-
-
-NOT_OWNED: tuple[()] = ()
 
 
 class OwnEffects:
@@ -148,7 +100,7 @@ class OwnEffects:
 
     def enter_one(self, key: Key | None) -> int:
         """`enter` for one item, in less time."""
-        slot = self._directory.look_up((key,))[0]
+        slot = self._directory.slot_of(key)
         return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
 
     def find(self, keys: Sequence[Key | None]) -> FoundItems:
@@ -206,6 +158,20 @@ class OwnEffects:
         centre, variance = belief.marginal(X - law.tilt)
         return Marginal(centre + law.offset, variance + law.noise * law.noise)
 
+    def predict(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> FloatArray:
+        """Click probability of each row and its item, as `Gaussian.predict` has it.
+
+        Examples
+        --------
+        >>> belief = Gaussian([2.0], [[1e-12]])
+        >>> OwnEffects(1, 1e-9).predict(belief, np.ones((1, 1)), ["new"]).round(3)
+        array([0.881])
+        """
+        centre, variance = self.marginal(belief, X, keys)
+        # A row of zeros without an item has variance zero; any tiny one gives the same ½.
+        clicks: FloatArray = kernels.predictions(centre, np.maximum(variance, 1e-300), True)
+        return clicks
+
     def effects(self, belief: Gaussian, keys: Sequence[Key | None]) -> Marginal:
         """Mean and variance of the items' effects, under what is known of the weights.
 
@@ -254,7 +220,7 @@ class OwnEffects:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
         self._reserve()
-        self._note_all()
+        self._note(np.array([NOBODY]))
 
     def forget(self, keys: Iterable[Key]) -> Slots:
         """Integrate out those of the items that are known; what is believed of θ stays.

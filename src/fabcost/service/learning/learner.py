@@ -6,25 +6,17 @@ It is written down now and then, so that a start after a kill learns little agai
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
-import numpy as np
-
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
-from fabcost.service.store.record import Impression
+from fabcost.service.learning.follower import Follower, Learnt
+from fabcost.service.learning.published import Collected, Published, Publisher
 from fabcost.service.store.store import Store
-from fabcost.tilted import tilted
 
 #: A refresh over more than this many multiplications is done in the background.
 INLINE = 4_000_000
@@ -37,44 +29,15 @@ _IMPRESSIONS, _SHARE = 1000, 0.25
 SECONDS, _TIMES_SAVING = 5.0, 20.0
 
 
-class Learnt(NamedTuple):
-    """An impression and its label, +1 for a click and −1 for none."""
-
-    impression: Impression
-    label: int
-
-
-@dataclass(frozen=True, eq=False)
-class Published:
-    """A posterior to decide by: after ``lsn`` impressions and ``refreshes``."""
-
-    lsn: int
-    refreshes: int
-    belief: Gaussian
-    time: float = 0.0
-
-    @cached_property
-    def version(self) -> str:
-        """How decisions name it."""
-        return f"{self.lsn}.{self.refreshes}"
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the bits of its mean and root."""
-        content = hashlib.sha256(self.belief.mean.tobytes())
-        content.update(np.ascontiguousarray(self.belief.root).tobytes())
-        return content.hexdigest()
-
-
 class Saving:
     """Packs a learner when it is due, and keeps that until it is written.
 
     Whoever has the learner calls `learnt` and `pack`; another thread may `write`.  ``pack`` makes
-    the bytes from which a learner goes on; ``lsn`` is that of the last snapshot that can be read,
+    the bytes from which a follower goes on; ``lsn`` is that of the last snapshot that can be read,
     then of the last that was packed.
     """
 
-    def __init__(self, pack: Callable[[FabCost], bytes], lsn: int) -> None:
+    def __init__(self, pack: Callable[[Follower], bytes], lsn: int) -> None:
         self._pack = pack
         self.lsn = lsn
         self._seconds = 0.0
@@ -83,14 +46,14 @@ class Saving:
         # The lsn and the bytes of what is to be written.
         self._waiting: tuple[int, bytes] | None = None
 
-    def learnt(self, learner: FabCost, lsn: int, *, seconds: float) -> None:
+    def learnt(self, learner: Follower, lsn: int, *, seconds: float) -> None:
         """Say that the learner has impressions up to ``lsn``; the last ones took ``seconds``."""
         self._seconds += seconds
         many = lsn - self.lsn >= max(_IMPRESSIONS, int(_SHARE * self.lsn))
         if many or self._seconds >= self._longest:
             self.pack(learner, lsn)
 
-    def pack(self, learner: FabCost, lsn: int) -> None:
+    def pack(self, learner: Follower, lsn: int) -> None:
         """Pack the learner now, unless that was done."""
         if lsn == self.lsn:
             return
@@ -129,27 +92,25 @@ class Learning:
 
     Between two refreshes, and after every few hundred impressions, ``saving`` may pack the learner
     for a snapshot, also in the background: it is in a state of the fold over the log whenever it
-    does not learn.  The ``learner`` has the impressions of the log up to ``lsn``; ``refreshed`` is
+    does not learn.  The ``follower`` has the impressions of the log up to ``lsn``; ``refreshed`` is
     told the seconds of each refresh, of which those of at most ``inline`` multiplications are not
     put into the background.
     """
 
     def __init__(
         self,
-        learner: FabCost,
+        follower: Follower,
         lsn: int,
         *,
-        prior_variance: float,
         inline: int = INLINE,
         refreshed: Callable[[float], object] = float,
         saving: Saving | None = None,
     ) -> None:
-        self._learner = learner
-        self._prior_variance = prior_variance
+        self._follower = follower
         self._inline = inline
         self._refreshed = refreshed
         self._lock = threading.Lock()
-        self._provisional: FabCost | None = None
+        self._provisional: Follower | None = None
         self._behind: list[Learnt] = []
         self._thread: threading.Thread | None = None
         self._refreshes_before = 0
@@ -160,7 +121,12 @@ class Learning:
         self.failure: Exception | None = None
         self._stuck = False
         self.last_refresh_seconds = 0.0
-        self.published = Published(lsn, learner.refreshes, learner.posterior, time.time())
+        self._publisher = Publisher(lsn, follower.learner)
+
+    @property
+    def published(self) -> Published:
+        """The latest posterior to decide by."""
+        return self._publisher.latest
 
     @property
     def refreshing(self) -> bool:
@@ -179,7 +145,25 @@ class Learning:
 
         None also for good, once learning has failed.
         """
-        return None if self.refreshing or self.failure else self._learner
+        return None if self.refreshing or self.failure else self._follower.learner
+
+    @property
+    def _learner(self) -> FabCost:
+        return self._follower.learner
+
+    def copied(self) -> Follower | None:
+        """A copy of the learner, for the thread that applies; None where `learner` is None."""
+        return None if self.learner is None else self._follower.copy()
+
+    def collect(self) -> Collected:
+        """What is published, and what is new about the items; for the one who decides."""
+        return self._publisher.collect()
+
+    def predicted(self, impressions: Sequence[Learnt]) -> FloatArray:
+        """The click probability of each impression, as it is published."""
+        with self._lock:
+            serving = self._provisional or self._follower
+            return serving.predicted(self.published.belief, impressions)
 
     def apply(self, impressions: Sequence[Learnt]) -> None:
         """Learn the next impressions of the log and publish.
@@ -203,6 +187,12 @@ class Learning:
         if thread is not None:
             thread.join(seconds)
 
+    def save(self, store: Store, model: str) -> None:
+        """Write the learner down now, if it is not being refreshed."""
+        if self.learner is not None and self.saving is not None:
+            self.saving.pack(self._follower, self.lsn)
+            self.saving.write(store, model)
+
     def stop(self, seconds: float) -> None:
         """Pack the learner for a last snapshot, or leave it to its refresh in the background.
 
@@ -212,7 +202,7 @@ class Learning:
         with self._lock:
             self._stopping = True
             if self.learner is not None and self.saving is not None:
-                self.saving.pack(self.learner, self.lsn)
+                self.saving.pack(self._follower, self.lsn)
 
     def _advance(self, impressions: Sequence[Learnt]) -> None:
         if self._provisional is None:
@@ -252,11 +242,11 @@ class Learning:
     def _learn_some(self, impressions: Sequence[Learnt]) -> float:
         """Learn, and pack the learner if that is due; how many seconds learning took."""
         started = time.monotonic()
-        learn(self._learner, impressions, self._prior_variance)
+        self._follower.learn(impressions)
         seconds = time.monotonic() - started
         self._learnt += len(impressions)
         if self.saving is not None:
-            self.saving.learnt(self._learner, self._learnt, seconds=seconds)
+            self.saving.learnt(self._follower, self._learnt, seconds=seconds)
         return seconds
 
     def _takes_long(self, rows: int) -> bool:
@@ -268,11 +258,10 @@ class Learning:
             self._behind.extend(impressions)
         if self._provisional is None:
             self._refreshes_before = self._learner.refreshes
-            belief, moments = self._learner.posterior, self._learner.moments
-            self._provisional = FabCost(belief, refresh=Refresh.never(), moments=moments)
+            self._provisional = self._follower.provisional()
             self._thread = threading.Thread(target=self._catch_up, name="refresh", daemon=True)
             self._thread.start()
-        learn(self._provisional, impressions, self._prior_variance)
+        self._provisional.learn(impressions)
 
     def _catch_up(self) -> None:
         _give_way()
@@ -294,50 +283,9 @@ class Learning:
             return waiting
 
     def _publish(self) -> None:
-        serving = self._provisional or self._learner
+        serving = self._provisional or self._follower
         refreshes = self._learner.refreshes if self._provisional is None else self._refreshes_before
-        self.published = Published(self.lsn, refreshes, serving.posterior, time.time())
-
-
-def learn(learner: FabCost, impressions: Sequence[Learnt], prior_variance: float) -> None:
-    """Learn impressions in order, giving the learner new weights just before they are needed."""
-    start, width = 0, learner.prior.dimension
-    for i, (impression, _) in enumerate(impressions):
-        if impression.width > width:
-            _observe(learner, impressions[start:i], width)
-            learner.grow(prior_variance, impression.width - width)
-            start, width = i, impression.width
-    _observe(learner, impressions[start:], width)
-
-
-def _observe(learner: FabCost, impressions: Sequence[Learnt], width: int) -> None:
-    if impressions:
-        labels = [each.label for each in impressions]
-        learner.observe_many(dense([each.impression for each in impressions], width), labels)
-
-
-def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
-    """Rows of ``width`` columns, written out."""
-    rows = np.zeros((len(impressions), width))
-    for row, each in zip(rows, impressions, strict=True):
-        row[each.columns] = each.numbers
-    return rows
-
-
-def predicted(
-    published: Published, prior_variance: float, impressions: Sequence[Learnt]
-) -> FloatArray:
-    """The click probability of each impression under a posterior that may have fewer weights."""
-    mean, root = published.belief.mean, published.belief.root
-    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
-    for i, (impression, _) in enumerate(impressions):
-        columns, numbers = np.array(impression.columns, dtype=np.intp), np.array(impression.numbers)
-        known = columns < mean.size
-        along = numbers[known] @ root[columns[known]]
-        unknown = numbers[~known]
-        centres[i] = numbers[known] @ mean[columns[known]]
-        variances[i] = along @ along + prior_variance * (unknown @ unknown)
-    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))
+        self._publisher.publish(self.lsn, refreshes, serving.learner)
 
 
 def _give_way() -> None:

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.gaussian import Gaussian
+from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.service.learning.learner import Learning, Learnt, Saving, dense
+from fabcost.service.learning.follower import (
+    BySchema,
+    Follower,
+    Growth,
+    Learnt,
+    dense,
+    growth_of,
+    schema_of,
+)
+from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.store.record import impression
 from fabcost.service.store.store import Store
 from fabcost.storage import archive
@@ -25,6 +36,8 @@ _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
 _ROWS = ("X", "y")
+#: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
+_STEPS, _GIVEN = "schema_steps", "given_weights"
 
 
 class StoppedLoadingError(Exception):
@@ -76,14 +89,14 @@ class Recovery:
     """The learner of one model after the impressions of its log up to some number.
 
     The ``store`` has the log, the snapshots, and the learner that an imported model started from;
-    the schema had ``width`` columns when the model was made.  ``complain`` is told of a snapshot
-    that cannot be read, ``refreshed`` the seconds of each refresh.
+    the ``schema`` has grown with the log, and may go on growing.  ``complain`` is told of a
+    snapshot that cannot be read, ``refreshed`` the seconds of each refresh.
     """
 
     store: Store
     model: str
     settings: ModelSettings
-    width: int
+    schema: Schema
     complain: Callable[[str], object] = str
     refreshed: Callable[[float], object] = float
 
@@ -95,9 +108,9 @@ class Recovery:
 
         The learner is written down on the way, and in the end if that was long.
         """
-        learner, newest = self.newest(head)
+        follower, newest = self.newest(head)
         saving = Saving(self.snapshot, newest)
-        learning = self._begun(learner, newest, saving)
+        learning = Learning(follower, newest, refreshed=self.refreshed, saving=saving)
         progress.replay(after=newest, to=head)
         for some in self.chunks(newest, head):
             learning.apply(some)
@@ -107,28 +120,18 @@ class Recovery:
                 raise learning.failure
             saving.write(self.store, self.model)
             progress.learnt(learning.lsn)
-        if saving.lsn > newest and learning.learner is not None:
-            saving.pack(learning.learner, learning.lsn)
-            saving.write(self.store, self.model)
+        if saving.lsn > newest:
+            learning.save(self.store, self.model)
         return learning
 
     def provisional(self, head: int, failure: Exception) -> Learning:
         """From the prior, where the log cannot be learnt; nothing of it is ever written."""
-        learner = FabCost(self._prior(), refresh=Refresh.never(), moments=self.settings.moments)
-        learning = self._begun(learner, head, None)
+        follower = self._from_prior(Refresh.never())
+        learning = Learning(follower, head, refreshed=self.refreshed)
         learning.failure = failure
         return learning
 
-    def _begun(self, learner: FabCost, lsn: int, saving: Saving | None) -> Learning:
-        return Learning(
-            learner,
-            lsn,
-            prior_variance=self.settings.prior_variance,
-            refreshed=self.refreshed,
-            saving=saving,
-        )
-
-    def newest(self, head: int) -> tuple[FabCost, int]:
+    def newest(self, head: int) -> tuple[Follower, int]:
         """The learner of the newest snapshot that can be read, or the first; and its lsn."""
         for lsn in self.store.snapshot_numbers(self.model):
             if lsn <= head:
@@ -141,33 +144,45 @@ class Recovery:
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
         rows = self.store.log(self.model, after=after, to=to)
-        log = (Learnt(impression(row.features), row.label) for row in rows)
+        log = (Learnt(impression(row.features), row.label, row.item) for row in rows)
         while chunk := list(islice(log, _AT_ONCE)):
             yield chunk
 
-    def snapshot(self, learner: FabCost) -> bytes:
+    def snapshot(self, follower: Follower) -> bytes:
         """The learner without the rows that the log has; an imported model's has all rows."""
+        settings, arrays = follower.learner.state()
+        if isinstance(follower.growth, BySchema):
+            settings[_STEPS] = follower.growth.steps
         if self._base is not None:
-            return learner_file.to_bytes(learner)
-        settings, arrays = learner.state()
+            return archive.pack(learner_file.format_of(follower.learner), settings, arrays)
         kept = {name: array for name, array in arrays.items() if name not in _ROWS}
         return archive.pack(FORMAT, settings, kept)
 
-    def first(self) -> FabCost:
+    def first(self) -> Follower:
         """The learner before the log."""
+        if self._base is None:
+            return self._from_prior(self.settings.refresh.schedule(), self.settings.window)
+        learner = learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
+        return Follower(learner, self._growth())
+
+    def _growth(self) -> Growth:
+        given = 0
         if self._base is not None:
-            return learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
-        return FabCost(
-            self._prior(),
-            refresh=self.settings.refresh.schedule(),
+            given = archive.unpack(learner_file.LEARNER, self._base, "the base")[0].get(_GIVEN, 0)
+        return growth_of(self.settings, self.schema, given)
+
+    def _from_prior(self, refresh: Refresh, window: int | None = None) -> Follower:
+        variances = self.settings.variances()
+        learner = FabCost(
+            schema_of(self.settings).prior(variances),
+            refresh=refresh,
             moments=self.settings.moments,
-            window=self.settings.window,
+            window=window,
+            own_variance=variances.items,
         )
+        return Follower(learner, self._growth())
 
-    def _prior(self) -> Gaussian:
-        return Gaussian.isotropic(self.width, variance=self.settings.prior_variance)
-
-    def _restored(self, content: bytes) -> FabCost:
+    def _restored(self, content: bytes) -> Follower:
         kind = FORMAT if self._base is None else learner_file.LEARNER
         settings, arrays = archive.unpack(kind, content, "the snapshot")
         if settings.get("arithmetic", 0) != kernels.ARITHMETIC:
@@ -175,8 +190,16 @@ class Recovery:
                 f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
                 f"{kernels.ARITHMETIC}: the log is learnt again"
             )
-        if self._base is not None:
-            return FabCost.restored(settings, arrays)
+        growth = self._growth()
+        if isinstance(growth, BySchema):
+            # The learner has what came with them already.
+            growth.go_to(settings[_STEPS])
+        if self._base is None:
+            self._add_rows(settings, arrays)
+        return Follower(FabCost.restored(settings, arrays), growth)
+
+    def _add_rows(self, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """The impressions that a learner keeps, from the log."""
         kept, seen = arrays["site_precision"].size, settings["seen"]
         window = settings["window"] or max(seen, 1)
         arrays["X"] = np.zeros((kept, arrays["mean"].size))
@@ -189,7 +212,14 @@ class Recovery:
             slot += len(chunk)
         if slot != seen:
             raise ValueError(f"it has seen {seen} impressions but the log has {slot}")
-        return FabCost.restored(settings, arrays)
+
+
+def to_base(learner: FabCost, given: int) -> bytes:
+    """An imported learner, whose first ``given`` weights keep their prior."""
+    settings, arrays = learner.state()
+    if given:
+        settings[_GIVEN] = given
+    return archive.pack(learner_file.format_of(learner), settings, arrays)
 
 
 @dataclass

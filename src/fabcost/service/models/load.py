@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,10 +16,10 @@ from fabcost.inference import file as learner_file
 from fabcost.inference.ep import MAX_SWEEPS
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.prior import Prior
-from fabcost.recommend.document import FORMAT, format_of
+from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
-from fabcost.service.learning.recovery import Keeper, Progress, Recovery
+from fabcost.service.learning.follower import Follower, schema_of
+from fabcost.service.learning.recovery import Keeper, Progress, Recovery, to_base
 from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
@@ -47,6 +47,7 @@ _POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
     BayesianUCB: lambda policy: UCBSettings(policy.quantile),
     Uniform: lambda _: UniformSettings(),
 }
+_PRIORS = ("prior", "prior_variance")
 #: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
 _SERVICE = "service"
 #: Bytes of a file's settings; some twenty times as many in memory while they are read.
@@ -117,13 +118,12 @@ def load(
     """
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
     schema = schema_of(settings)
-    width = schema.width
     schema.regrow(json.loads(step) for step in store.steps(row.model))
     schema.limit_columns(settings.most_weights)
     items = {item.item: json.loads(item.features) for item in store.items(row.model)}
     catalogue = Catalogue(schema, row.catalogue_version, items)
     refreshed = partial(metrics.refreshed, row.model)
-    recovery = Recovery(store, row.model, settings, width=width, complain=tell, refreshed=refreshed)
+    recovery = Recovery(store, row.model, settings, schema, complain=tell, refreshed=refreshed)
     try:
         learning = recovery.learning(row.head_lsn, progress or Progress())
     except _UNREADABLE as error:
@@ -159,34 +159,23 @@ def make(
     return load(store, row, str, metrics)
 
 
-def schema_of(settings: ModelSettings) -> Schema:
-    """The schema of a new model."""
-    if settings.schema is None:
-        return Schema.open(scaled=False)
-    schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
-    if schema.width == 0:
-        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-    return schema
-
-
-def to_file(settings: ModelSettings, grown: dict[str, Any], learner: FabCost) -> bytes:
+def to_file(settings: ModelSettings, grown: dict[str, Any], follower: Follower) -> bytes:
     """What `Recommender.load` reads.
 
-    ``grown`` is the schema of now as a document; ``learner`` is a copy and may be changed.
+    ``grown`` is the schema of now as a document; ``follower`` is a copy and may be changed.
     """
     schema = Schema.from_dict(grown, most_columns=None)
-    missing = schema.width - learner.posterior.dimension
-    if missing:
-        learner.grow(settings.prior_variance, missing)
+    follower.growth.complete(follower.learner, schema)
     recommender = Recommender(
         schema,
-        learner=learner,
+        learner=follower.learner,
         policy=settings.policy.policy(),
-        prior_variance=settings.prior_variance,
+        prior=settings.variances(),
         most_weights=settings.most_weights,
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
+    recommender.weights.given = follower.growth.given
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
     own = msgspec.structs.replace(settings, schema=None)
@@ -205,21 +194,25 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     learner = recommender.learner
     if not isinstance(learner, FabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
-    if recommender.prior != Prior.same(recommender.prior_variance) or learner.own is not None:
-        raise ValueError(
-            "the file's recommender has several prior variances, or effects of items' own, but a "
-            "model has one variance: make it with Recommender(..., prior_variance=...)"
-        )
     given = msgspec.to_builtins(settings or _settings(recommender, document))
     fixed = {
         "schema": recommender.schema.to_dict(),
-        "prior_variance": recommender.prior_variance,
+        **_prior(recommender, learner),
         "refresh": msgspec.to_builtins(_refresh(learner.refresh_schedule)),
         "moments": learner.moments,
         "window": learner.window,
         "most_weights": max(given["most_weights"], recommender.schema.width),
     }
-    return _checked({**given, **fixed}), learner_file.to_bytes(learner)
+    # What it has of these is the file's.
+    free = {name: value for name, value in given.items() if name not in _PRIORS}
+    return _checked({**free, **fixed}), to_base(learner, recommender.weights.given)
+
+
+def _prior(recommender: Recommender, learner: FabCost) -> dict[str, Any]:
+    """That of the weights, and of the effects that the learner's items have."""
+    own = learner.own
+    prior = replace(recommender.prior, items=0.0 if own is None else own.variance)
+    return prior_to_dict(prior, owned=own is not None)
 
 
 def _settings(recommender: Recommender, document: dict[str, Any]) -> ModelSettings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,16 +11,20 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.candidates import Rows
+from fabcost.bandit.own import own_rows
 from fabcost.bandit.streams import Streams
-from fabcost.features.folding import FoldedRows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.service.learning.learner import Learning, Published
+from fabcost.inference.own.effects import OwnEffects, effects_of
+from fabcost.service.learning.follower import follows_schema, widened
+from fabcost.service.learning.learner import Learning
+from fabcost.service.learning.published import Published
 from fabcost.service.models.candidates import Scene, Scenes
 from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.store.record import NewRecord, Shares, encoded
+from fabcost.service.store.record import NewRecord, Shares, at_step, encoded
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
@@ -46,6 +49,20 @@ class Made(NamedTuple):
     entropy: float | None
 
 
+class Known(NamedTuple):
+    """What a model decides by: a belief about all columns of now, and the items' own effects."""
+
+    published: Published
+    belief: Gaussian
+    own: OwnEffects | None
+
+    def rows(self, scene: Scene) -> Rows:
+        """Candidates, with the effects of their items if they have any."""
+        if self.own is None:
+            return scene.rows
+        return own_rows(scene.rows, self.own, scene.names, self.belief.dimension)
+
+
 @dataclass(eq=False)
 class Model:
     """A model that decides; it learns elsewhere, in `Learning`, which publishes the posterior."""
@@ -61,8 +78,12 @@ class Model:
     def __post_init__(self) -> None:
         self.scenes = Scenes(self.schema, self.catalogue)
         self._steps_told = self.schema.steps
+        self._variances = self.settings.variances()
+        self._tells_steps = follows_schema(self.settings, self.schema)
         published = self.learning.published
-        self._wide: tuple[Published, Gaussian] = (published, published.belief)
+        own = effects_of(published.belief.dimension, self._variances.items)
+        self._known = Known(published, published.belief, own)
+        self._follow()
         self.change(self.settings, self.edited)
 
     def change(self, settings: ModelSettings, edited: float) -> None:
@@ -92,9 +113,10 @@ class Model:
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
         scene, excluded = self.scenes.of(request)
-        published, belief = self.belief()
-        chosen = self._choose(belief, scene.rows, decision, request.top_k, excluded)
-        answer = self._answer(request, decision, chosen, scene.names, published, now)
+        known = self.known()
+        rows = known.rows(scene)
+        chosen = self._choose(known.belief, rows, decision, request.top_k, excluded)
+        answer = self._answer(request, decision, chosen, scene.names, known.published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
         row = self._row(request, answer, chosen, scene, excluded, now)
@@ -116,16 +138,36 @@ class Model:
         self._steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
 
-    def belief(self) -> tuple[Published, Gaussian]:
-        """The published posterior, with the prior for columns that nothing was learnt about."""
-        published, width = self.learning.published, self.schema.width
-        if self._wide[0] is not published or self._wide[1].dimension != width:
-            belief = widened(published.belief, width, self.settings.prior_variance)
-            self._wide = (published, belief)
-        return self._wide
+    def written(self, row: str) -> str:
+        """An impression, with what the learner must know of the schema of now."""
+        return at_step(row, self.schema.steps) if self._tells_steps else row
+
+    def known(self) -> Known:
+        """What is published, with the prior for columns that nothing was learnt about."""
+        if self._known.published is not self.learning.published:
+            self._follow()
+        elif self._known.belief.dimension != self.schema.width:
+            self._widen(self._known.published)
+        return self._known
+
+    def _follow(self) -> None:
+        """Take over what was published meanwhile, all of it."""
+        published, changes = self.learning.collect()
+        if self._known.own is not None:
+            for each in changes:
+                self._known.own.follow(each)
+        self._widen(published)
+
+    def _widen(self, published: Published) -> None:
+        belief, own = published.belief, self._known.own
+        if belief.dimension < self.schema.width:
+            belief = widened(belief, self.schema.prior(self._variances))
+        if own is not None and own.weights < belief.dimension:
+            own.widen(belief.dimension - own.weights)
+        self._known = Known(published, belief, own)
 
     def _choose(
-        self, belief: Gaussian, rows: FoldedRows, decision: str, top_k: int, excluded: list[int]
+        self, belief: Gaussian, rows: Rows, decision: str, top_k: int, excluded: list[int]
     ) -> Chosen:
         """One of the rows; the same decision id gives the same choice.
 
@@ -223,7 +265,7 @@ class Model:
             item=answer.item,
             active=not request.deferred,
             learns=mode in ("online", "apprentice"),
-            features=served.row,
+            features=self.written(served.row),
             record=encoded(record),
         )
 
@@ -244,17 +286,5 @@ class Models:
         return model
 
 
-def widened(belief: Gaussian, width: int, prior_variance: float) -> Gaussian:
-    """The belief with independent weights of mean zero added, up to ``width``."""
-    known = belief.dimension
-    if known >= width:
-        return belief
-    mean, root = np.zeros(width), np.zeros((width, width))
-    mean[:known] = belief.mean
-    root[:known, :known] = belief.root
-    root[range(known, width), range(known, width)] = math.sqrt(prior_variance)
-    return Gaussian.from_kernel(mean, root)
-
-
-def _first(rows: FoldedRows, excluded: Sequence[int]) -> int:
+def _first(rows: Rows, excluded: Sequence[int]) -> int:
     return next(place for place in range(len(rows)) if place not in excluded)

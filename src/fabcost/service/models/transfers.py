@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fabcost.features.reader import Reader, ReadItems
-from fabcost.inference.online import FabCost
 from fabcost.service.clock import Clock
 from fabcost.service.models.load import from_file, to_file
 from fabcost.service.models.model import Model
@@ -135,11 +134,12 @@ class Transfers:
     async def export_model(self, name: str) -> bytes:
         """The file of a `fabcost.Recommender` that goes on as this model would."""
         model = self.registry.of(name)
+        keepers = self.writer.journal.keepers
         while True:
-            learner = await self.writer.call(lambda _: self._copied_learner(name), about=name)
-            if learner is not None:
+            copied = await self.writer.call(lambda _: keepers[name].learning.copied(), about=name)
+            if copied is not None:
                 schema = model.schema.to_dict()
-                return await asyncio.to_thread(to_file, model.settings, schema, learner)
+                return await asyncio.to_thread(to_file, model.settings, schema, copied)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -153,10 +153,6 @@ class Transfers:
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return await self.registry.create_model(name, found, base)
-
-    def _copied_learner(self, name: str) -> FabCost | None:
-        learner = self.writer.journal.keepers[name].learning.learner
-        return None if learner is None else FabCost.restored(*learner.state())
 
 
 def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool:
@@ -211,7 +207,7 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         item=given.item,
         active=True,
         learns=given.item not in given.missing,
-        features=scene.at(place).row,
+        features=model.written(scene.at(place).row),
         record=encoded(record),
     )
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from fabcost.service.clock import Clock
-from fabcost.service.learning.learner import Learnt, predicted
+from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.store.record import encoded, impression, record, told
@@ -69,12 +69,12 @@ class Views:
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
         model = self.registry.of(name)
-        published, belief = model.belief()
+        published, belief, own = model.known()
         columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
         return PosteriorAnswer(
             posterior_version=published.version,
             impressions=published.lsn,
-            digest=published.digest,
+            digest=published.digest(own),
             weights=[Weight(*column) for column in columns],
         )
 
@@ -125,8 +125,8 @@ class Views:
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
-        published, belief = model.belief()
-        p = predicted(published, model.settings.prior_variance, [Learnt(row, 1)])[0]
+        published, belief, own = model.known()
+        p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
         columns = [model.schema.columns[column] for column in row.columns]
         contributions = [

@@ -253,7 +253,7 @@ def _flat(side: Side, objects: Sequence[Any] | None) -> Record:
 
 def _check_readable(asked: DecisionRequest) -> None:
     """An error if a new model could not read it, so that none is made for it."""
-    reader = Schema.open(scaled=False).reader()
+    reader = Schema.open().reader()
     try:
         reader.read(asked.context, "context")
         ReadItems.by(reader, asked.candidates or {})

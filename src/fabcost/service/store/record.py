@@ -129,10 +129,14 @@ class NewRecord(_Record[Raw, Raw, Raw], frozen=True, kw_only=True, omit_defaults
 
 
 class Impression(Struct, frozen=True, array_like=True):
-    """The numbers of a row that are not zero, and their columns."""
+    """The numbers of a row that are not zero, and their columns.
+
+    ``steps`` is how often the schema had grown by then, where the learner must know.
+    """
 
     columns: list[int]
     numbers: list[float]
+    steps: int | None = None
 
     @classmethod
     def of(cls, row: FloatArray) -> Impression:
@@ -153,7 +157,20 @@ _impressions = msgspec.json.Decoder(Impression)
 
 def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
     """As JSON."""
+    if isinstance(value, Impression) and value.steps is None:
+        return _encoder.encode((value.columns, value.numbers)).decode()
     return _encoder.encode(value).decode()
+
+
+def at_step(features: str, steps: int) -> str:
+    """An impression without steps, as `encoded` wrote it, with them.
+
+    Examples
+    --------
+    >>> at_step("[[0],[1.0]]", 3)
+    '[[0],[1.0],3]'
+    """
+    return f"{features[:-1]},{steps}]"
 
 
 def impression(features: str) -> Impression:

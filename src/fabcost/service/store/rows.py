@@ -49,7 +49,8 @@ class ItemRow(NamedTuple):
 class DecisionRow(NamedTuple):
     """A decision, never changed: ``features`` is the chosen row, ``record`` all the rest, as JSON.
 
-    ``features`` is "[[columns], [numbers]]" of the numbers that are not zero.
+    ``features`` is "[[columns], [numbers]]" of the numbers that are not zero; a third element is
+    how often the schema had grown.
     """
 
     model: str
@@ -114,6 +115,7 @@ class AppliedRow(NamedTuple):
     lsn: int
     features: str
     label: int
+    item: str
 
 
 class CountRow(NamedTuple):

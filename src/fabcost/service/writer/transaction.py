@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fabcost.service.learning.learner import Learnt, predicted
+from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.record import impression
 from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution, StoredDecision
@@ -273,7 +273,7 @@ class Transaction:
             self._counts.decision(stored, recorded_entropy(stored), by=-1)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
-            learnt = Learnt(impression(stored.features), label)
+            learnt = Learnt(impression(stored.features), label, stored.item)
             self._fresh.setdefault(stored.model, []).append((stored, learnt))
         self._resolved.append(Resolution(*_key(stored), now, outcome, value, label, lsn))
         return stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
@@ -303,7 +303,7 @@ class Transaction:
         keeper = self._keepers[model]
         learnt = [each for _, each in fresh]
         try:
-            p = predicted(keeper.learning.published, keeper.settings.prior_variance, learnt)
+            p = keeper.learning.predicted(learnt)
         except Exception:  # noqa: BLE001 - the transaction is also that of other models
             return
         clicked = np.array([each.label for each in learnt])

@@ -1,0 +1,247 @@
+"""A learner that has, at each impression of its log, the weights that its schema had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import UNSET
+
+from fabcost.features.scales.constants import is_revision
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.inference.online import FabCost
+from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.schedule import Refresh
+from fabcost.prior import Prior
+from fabcost.recommend.weights import revise
+from fabcost.service.store.record import Impression
+from fabcost.tilted import tilted
+from fabcost.wire.settings import ModelSettings
+
+
+class Learnt(NamedTuple):
+    """An impression and its label, +1 for a click and −1 for none, and what was shown."""
+
+    impression: Impression
+    label: int
+    item: str | None = None
+
+
+class OneVariance:
+    """Every weight has the same prior variance, and comes with the first row that needs it."""
+
+    given = 0
+
+    def __init__(self, variance: float) -> None:
+        self.variance = variance
+
+    def is_behind(self, impression: Impression, weights: int) -> bool:
+        """Whether an impression needs more than so many weights."""
+        return impression.width > weights
+
+    def grow(self, learner: FabCost, impression: Impression) -> None:
+        """Give the learner the weights that an impression needs."""
+        learner.grow(self.variance, impression.width - learner.prior.dimension)
+
+    def complete(self, learner: FabCost, schema: Schema) -> None:
+        """Give the learner the weights that a schema has."""
+        learner.grow(self.variance, schema.width - learner.prior.dimension)
+
+    def widened(self, belief: Gaussian, impressions: Sequence[Impression]) -> Gaussian:
+        """A belief about the columns of all impressions."""
+        width = max(each.width for each in impressions)
+        if width <= belief.dimension:
+            return belief
+        return widened(belief, Gaussian.isotropic(width, variance=self.variance))
+
+    def provisional(self) -> OneVariance:
+        """For a learner that keeps no impressions."""
+        return self
+
+    def copy(self) -> OneVariance:
+        """For another learner."""
+        return self
+
+
+class BySchema:
+    """The prior of a schema as it was when decisions were made, which also may be revised.
+
+    ``then`` is at the last impression that was learnt, and goes on as ``now`` did: another thread
+    may let that one grow.  The first ``given`` weights keep the prior that they came with.
+    """
+
+    def __init__(
+        self, prior: Prior, now: Schema, then: Schema, given: int = 0, *, revises: bool = True
+    ) -> None:
+        self.prior = prior
+        self.given = given
+        self._now = now
+        self._then = then
+        self._revises = revises
+
+    @property
+    def steps(self) -> int:
+        """How often the schema had grown by then."""
+        return self._then.steps
+
+    def is_behind(self, impression: Impression, weights: int) -> bool:  # noqa: ARG002
+        """Whether the schema had grown before an impression."""
+        return (impression.steps or 0) > self._then.steps
+
+    def grow(self, learner: FabCost, impression: Impression) -> None:
+        """Give the learner the weights that the schema had, and the prior."""
+        self._grow_to(learner, impression.steps or 0)
+
+    def complete(self, learner: FabCost, schema: Schema) -> None:
+        """The same for a schema that is as this one is, or was, now."""
+        self._grow_to(learner, schema.steps)
+
+    def _grow_to(self, learner: FabCost, steps: int) -> None:
+        before, weights = self._then.steps, learner.prior.dimension
+        self.go_to(steps)
+        prior, more = self._then.prior, self._then.width > weights
+        if not self._revises:
+            # A new prior would be put in place of what was learnt.
+            if more:
+                root = prior(self.prior).root[weights:, weights:]
+                learner.grow(Gaussian.from_root(np.zeros(len(root)), root))
+            return
+        if more:
+            learner.grow(prior(self.prior, start=weights))
+        if any(map(is_revision, self._then.steps_since(before))):
+            revise(learner, prior(self.prior), self.given)
+
+    def go_to(self, steps: int) -> None:
+        """Be the schema that had grown so often; a ValueError if that is not known."""
+        new = self._now.steps_since(self._then.steps)[: max(steps - self._then.steps, 0)]
+        self._then.regrow(new)
+        if self._then.steps < steps:
+            raise ValueError(f"the schema grew {self._then.steps} times but {steps} are asked for")
+
+    def widened(self, belief: Gaussian, impressions: Sequence[Impression]) -> Gaussian:
+        """A belief about the columns that the schema had at all impressions."""
+        steps, at = max(each.steps or 0 for each in impressions), self
+        if steps > self.steps:
+            at = self.copy()
+            at.go_to(steps)
+        if at._then.width <= belief.dimension:
+            return belief
+        return widened(belief, at._then.prior(self.prior))
+
+    def provisional(self) -> BySchema:
+        """For a learner that keeps no impressions."""
+        return BySchema(self.prior, self._now, self._then.copy(), revises=False)
+
+    def copy(self) -> BySchema:
+        """For another learner."""
+        return BySchema(self.prior, self._now, self._then.copy(), self.given)
+
+
+Growth = OneVariance | BySchema
+
+
+@dataclass(eq=False)
+class Follower:
+    """A learner, and how it grows."""
+
+    learner: FabCost
+    growth: Growth
+
+    def learn(self, impressions: Sequence[Learnt]) -> None:
+        """Learn in order, giving the learner new weights just before they are needed."""
+        start = 0
+        for i, (impression, _, _) in enumerate(impressions):
+            if self.growth.is_behind(impression, self.learner.prior.dimension):
+                self._observe(impressions[start:i])
+                self.growth.grow(self.learner, impression)
+                start = i
+        self._observe(impressions[start:])
+
+    def _observe(self, impressions: Sequence[Learnt]) -> None:
+        if impressions:
+            rows = dense([each.impression for each in impressions], self.learner.prior.dimension)
+            labels = [each.label for each in impressions]
+            self.learner.observe_many(rows, labels, [each.item for each in impressions])
+
+    def provisional(self) -> Follower:
+        """One that goes on filtering from here, and is never refreshed."""
+        of = self.learner
+        learner = FabCost(of.posterior, refresh=Refresh.never(), moments=of.moments)
+        learner.own = None if of.own is None else of.own.copy()
+        return Follower(learner, self.growth.provisional())
+
+    def copy(self) -> Follower:
+        """One that is equal."""
+        return Follower(FabCost.restored(*self.learner.state()), self.growth.copy())
+
+    def predicted(self, belief: Gaussian, impressions: Sequence[Learnt]) -> FloatArray:
+        """The click probability of each impression under a belief that may have fewer weights."""
+        rows = [each.impression for each in impressions]
+        return predicted(self.growth.widened(belief, rows), self.learner.own, impressions)
+
+
+def growth_of(settings: ModelSettings, now: Schema, given: int = 0) -> Growth:
+    """How a model's learner grows that has the weights of its first schema."""
+    variances = settings.variances()
+    if not follows_schema(settings, now):
+        return OneVariance(variances.numbers)
+    return BySchema(variances, now, schema_of(settings), given)
+
+
+def follows_schema(settings: ModelSettings, schema: Schema) -> bool:
+    """Whether a model's learner must know of every step of its schema, not of its columns only."""
+    scaled = schema.openness is not None and schema.openness.scaled
+    return scaled or settings.prior is not UNSET
+
+
+def schema_of(settings: ModelSettings) -> Schema:
+    """The schema of a new model."""
+    if settings.schema is None:
+        # As it was before there was a prior by groups.
+        return Schema.open(scaled=settings.prior is not UNSET)
+    schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
+    if schema.width == 0:
+        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
+    return schema
+
+
+def widened(belief: Gaussian, prior: Gaussian) -> Gaussian:
+    """The belief, and what the prior of all weights adds for those that are beyond it."""
+    known, width = belief.dimension, prior.dimension
+    if known >= width:
+        return belief
+    mean, root = np.zeros(width), prior.root.copy()
+    mean[:known] = belief.mean
+    root[:known, :known] = belief.root
+    return Gaussian.from_kernel(mean, root)
+
+
+def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
+    """Rows of ``width`` columns, written out."""
+    rows = np.zeros((len(impressions), width))
+    for row, each in zip(rows, impressions, strict=True):
+        row[each.columns] = each.numbers
+    return rows
+
+
+def predicted(
+    belief: Gaussian, own: OwnEffects | None, impressions: Sequence[Learnt]
+) -> FloatArray:
+    """The click probability of each impression; the items may know of fewer weights."""
+    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
+    if own is not None:
+        rows = dense([each.impression for each in impressions], belief.dimension)
+        law = own.law([each.item for each in impressions])
+        rows[:, : own.weights] -= law.tilt
+        centres, variances = belief.marginal(rows)
+        centres, variances = centres + law.offset, variances + law.noise * law.noise
+    else:
+        for i, (impression, _, _) in enumerate(impressions):
+            numbers = np.array(impression.numbers)
+            along = numbers @ belief.root[impression.columns]
+            centres[i], variances[i] = numbers @ belief.mean[impression.columns], along @ along
+    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))
