@@ -42,6 +42,11 @@ class Parts(NamedTuple):
         In English.
     hour
         From 0 to 23; None if there is only a date.
+
+    Examples
+    --------
+    >>> Parts(0.5, "thursday", 12).under("seen")["seen weekday"]
+    'thursday'
     """
 
     day: float | None

@@ -14,12 +14,12 @@ from fabcost.features.reader import Openness
 from fabcost.features.scales.constants import Scales, is_revision
 
 
-class Growth:
+class ColumnGrowth:
     """The columns of a schema and what they came from, step by step.
 
     Examples
     --------
-    >>> growth = Growth(None, bias=True)
+    >>> growth = ColumnGrowth(None, bias=True)
     >>> growth.declare(Numeric("age"), None)
     >>> growth.layout.columns
     ['bias', 'age']

@@ -11,7 +11,7 @@ from fabcost.features.assembly import Placed, assemble
 from fabcost.features.encoding import place_terms, read_table
 from fabcost.features.feature import Feature, Term
 from fabcost.features.folding import FoldedRows, Folding
-from fabcost.features.growth import Growth
+from fabcost.features.growth import ColumnGrowth
 from fabcost.features.items import EncodedItems, place
 from fabcost.features.kinds import Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
@@ -65,7 +65,7 @@ class Schema:
         most_columns: int | None = MOST_COLUMNS,
     ) -> None:
         self.openness = openness
-        self._growth = Growth(openness, bias=bias)
+        self._growth = ColumnGrowth(openness, bias=bias)
         self._layout = self._growth.layout
         self._folding: Folding | None = None
         self._reader: Reader | None = None
