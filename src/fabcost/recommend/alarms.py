@@ -235,8 +235,8 @@ class Watch:
 
 def _probability(centre: float, variance: float) -> float:
     """The chance of a click, the uncertainty integrated out."""
-    of_one = np.array([centre]), np.array([max(variance, _LEAST_VARIANCE)])
-    return min(1.0, kernels.predictions(*of_one, True).item())
+    spread = np.array([max(variance, _LEAST_VARIANCE)])
+    return min(1.0, float(kernels.predictions(np.array([centre]), spread, True)[0]))
 
 
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:

@@ -131,7 +131,7 @@ def test_effects_of_items_and_scales_come_and_go(tmp_path: Path) -> None:
         assert made.settings.variances() == Prior(items=0.7)
         back = Recommender.from_bytes(await service.export_model("there"))
         assert back.schema.to_dict() == recommender.schema.to_dict()
-        assert back.given_weights == recommender.given_weights == 0
+        assert back.weights.given == recommender.weights.given == 0
         _assert_same(back, recommender)
         await play(service, "there", 12)
         again = await service.import_model("again", await service.export_model("there"))
@@ -164,7 +164,7 @@ def test_a_given_learner_keeps_its_prior(tmp_path: Path) -> None:
         await play(service, "there", 10)
         back = Recommender.from_bytes(await service.export_model("there"))
         assert isinstance(back.learner, FabCost)
-        assert back.given_weights == 1
+        assert back.weights.given == 1
         assert back.learner.prior.root[0, 0] == pytest.approx(2.0**0.5)
         assert any("constants of" in step for step in back.schema.steps_since(0))
 
