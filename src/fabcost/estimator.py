@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fabcost import units
-from fabcost.classes import check_known, two_classes
+from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace, result
@@ -139,7 +138,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Learn from these rows alone, in their order; what was learnt before is forgotten."""
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self._begin(two_classes(labels, "y"), rows)
+        self._begin(training.two_classes(labels, "y"), rows)
         return self._learn(rows, labels, is_all=True)
 
     def partial_fit(
@@ -160,7 +159,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         first = not hasattr(self, "posterior_")
         both = self._checked_classes(classes, first)
         rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_known(labels, both)
+        training.check_known(labels, both)
         if first:
             self._begin(both, rows)
         return self._learn(rows, labels, is_all=False)
@@ -237,7 +236,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             if first:
                 raise ValueError("classes is None but the first partial_fit needs both labels")
             return np.asarray(self.classes_)
-        both = two_classes(np.asarray(classes), "classes")
+        both = training.two_classes(np.asarray(classes), "classes")
         if not first and not np.array_equal(both, self.classes_):
             raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
         return both
@@ -247,7 +246,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         prior = self._prior()
         self._check_inference()
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
-        for complaint in units.complaints(rows, names, self.prior_variance):
+        for complaint in training.complaints(rows, names, self.prior_variance):
             warnings.warn(complaint, UserWarning, stacklevel=3)
         # Laplace needs no more than its last posterior.
         self._learner = None if self.inference == "laplace" else self._new_learner(prior)

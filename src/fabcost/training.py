@@ -1,4 +1,4 @@
-"""Columns whose units do not suit a prior."""
+"""Training data: labels of two classes, and columns whose units do not suit a prior."""
 
 from __future__ import annotations
 
@@ -7,12 +7,42 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost.impressions import FloatArray
 
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
 _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
 _MOST_NAMED = 5
+
+
+def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Both labels, sorted; a ValueError if they are not two.
+
+    Examples
+    --------
+    >>> two_classes(np.array(["skip", "click", "skip"]), "y")
+    array(['click', 'skip'], dtype='<U5')
+    """
+    classes = np.unique(labels)
+    if classes.size != 2:
+        raise ValueError(
+            f"Only binary classification is supported. {name} has {classes.size} "
+            f"class{'' if classes.size == 1 else 'es'}, {classes}, but must have exactly two"
+        )
+    return classes
+
+
+def check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
+    """A ValueError that shows the first label of neither class.
+
+    Examples
+    --------
+    >>> check_known(np.array([0, 1, 0]), np.array([0, 1]))
+    """
+    unknown = labels[(labels != classes[0]) & (labels != classes[1])]
+    if unknown.size:
+        raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")
 
 
 def complaints(rows: FloatArray, names: Iterable[Any], variance: float) -> Iterator[str]:
