@@ -55,9 +55,9 @@ def learner_of(rec: Recommender) -> FabCost:
 
 
 def test_natural_prices_bring_the_clicks_of_prices_scaled_by_hand() -> None:
-    # Over twenty seeds of 3,000 visits the difference has an sd of about 0.6 % of the clicks
+    # Over twenty seeds of 3,000 visits the difference has an sd of about 0.8 % of the clicks
     # (docs/measurements/raw-data.md).  With a third of the visits it is some twice as large, and
-    # half of that for the sum of four: 5 % are eight sds.  Unscaled numbers lose a third.
+    # half of that for the sum of four: 5 % are six sds.  Unscaled numbers lose a quarter.
     clicks = {BY_HAND: 0, AS_THEY_COME: 0}
     for seed in range(4):
         site = natural(np.random.default_rng([seed, 0]))
