@@ -126,6 +126,8 @@ def test_products(weights: int) -> None:
     rng = np.random.default_rng(weights)
     a, b = rng.normal(size=(weights, weights + 3)), rng.normal(size=weights + 3)
     np.testing.assert_allclose(kernels.times(a, b), a @ b, atol=1e-12)
+    one_by_one = [kernels.inner(row, b) for row in a]
+    np.testing.assert_array_equal(kernels.times(a, b), one_by_one)
     np.testing.assert_allclose(kernels.inner(b, b), b @ b, rtol=1e-13)
     square = kernels.times_own_transpose(a)
     np.testing.assert_allclose(square, a @ a.T, atol=1e-12)

@@ -38,15 +38,50 @@ def inner(a, b):
 
 @njit(cache=True, nogil=True)
 def times(matrix, vector):
-    """The product of a matrix and a vector: the `dot` of each row."""
+    """The product of a matrix and a vector: the `dot` of each row, of four at a time."""
     rows, columns = matrix.shape
     product = np.empty(rows)
     a, b = pointer(matrix), pointer(vector)
-    for i in range(rows):
+    fours = rows - rows % 4
+    for i in range(0, fours, 4):
+        _fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
+    for i in range(fours, rows):
         product[i] = dot(skip(a, i * columns), b, columns)
     hold(matrix)
     hold(vector)
     return product
+
+
+@njit(cache=True, nogil=True)
+def _fill_dots(a, vector, count, dots):
+    """The `dot` of four rows, each in its order: memory answers four at once sooner."""
+    b, c, d = skip(a, count), skip(a, 2 * count), skip(a, 3 * count)
+    a1 = b1 = c1 = d1 = spread(0.0)
+    a2 = b2 = c2 = d2 = spread(0.0)
+    i = 0
+    while i + 15 < count:
+        low, high = load(vector, i), load(vector, i + 8)
+        a1, a2 = a1 + load(a, i) * low, a2 + load(a, i + 8) * high
+        b1, b2 = b1 + load(b, i) * low, b2 + load(b, i + 8) * high
+        c1, c2 = c1 + load(c, i) * low, c2 + load(c, i + 8) * high
+        d1, d2 = d1 + load(d, i) * low, d2 + load(d, i + 8) * high
+        i += 16
+    if i + 7 < count:
+        low = load(vector, i)
+        a1, b1 = a1 + load(a, i) * low, b1 + load(b, i) * low
+        c1, d1 = c1 + load(c, i) * low, d1 + load(d, i) * low
+        i += 8
+    left = count - i
+    if left:
+        low = load_some(vector, i, left)
+        a2, b2 = a2 + load_some(a, i, left) * low, b2 + load_some(b, i, left) * low
+        c2, d2 = c2 + load_some(c, i, left) * low, d2 + load_some(d, i, left) * low
+    dots[0], dots[1], dots[2], dots[3] = (
+        total(a1 + a2),
+        total(b1 + b2),
+        total(c1 + c2),
+        total(d1 + d2),
+    )
 
 
 @njit(cache=True, nogil=True)
