@@ -60,6 +60,10 @@ class Totals(NamedTuple):
     at: float
     seconds: float
 
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use them again."""
+        return _is_fresh(self.at, self.seconds, now)
+
 
 class Alarms(NamedTuple):
     """What was found to be wrong with the data of a model."""
@@ -67,6 +71,10 @@ class Alarms(NamedTuple):
     found: list[AlarmView]
     at: float
     seconds: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use them again."""
+        return _is_fresh(self.at, self.seconds, now)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +141,7 @@ class Views:
         """What is wrong with the data of a model."""
         model, now = self.registry.of(name), time.monotonic()
         before = self.found.get(model)
-        if before is None or not _is_fresh(before, now):
+        if before is None or not before.is_fresh(now):
             found = [AlarmView(*alarm) for alarm in await self._look(model)]
             before = self.found[model] = Alarms(found, now, time.monotonic() - now)
         return before.found
@@ -251,7 +259,7 @@ def _read_stats(
 def _totals(store: Store, name: str, before: Totals | None) -> Totals:
     """Those of the last time, or of now."""
     started = time.monotonic()
-    if before is not None and _is_fresh(before, started):
+    if before is not None and before.is_fresh(started):
         return before
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
@@ -261,9 +269,9 @@ def _totals(store: Store, name: str, before: Totals | None) -> Totals:
     return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
 
 
-def _is_fresh(found: Totals | Alarms, now: float) -> bool:
-    """Whether to use it again: looking may take a fiftieth of the time at most."""
-    return now - found.at < min(50.0 * found.seconds, _OLDEST_SECONDS)
+def _is_fresh(at: float, seconds: float, now: float) -> bool:
+    """Looking again may take a fiftieth of the time at most."""
+    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:
