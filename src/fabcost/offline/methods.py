@@ -127,6 +127,32 @@ LEARNERS: dict[str, MakeLearner] = {
 }
 
 
+#: The same with effects of a variance that items have of their own, of what is not the paper's.
+OWNING: dict[str, Callable[[Gaussian, float], Learner]] = {
+    FAB_COST: lambda prior, variance: FabCost(prior, own_variance=variance),
+    ADF: lambda prior, variance: FabCost(prior, refresh=Refresh.never(), own_variance=variance),
+    EP: lambda prior, variance: FabCost(
+        prior, refresh=Refresh.always(), tolerance=1e-4, own_variance=variance
+    ),
+}
+
+
+def learner_of(name: str, prior: Gaussian, own_variance: float = 0.0) -> Learner:
+    """A learner by its name, with effects of items' own if it can have any.
+
+    Examples
+    --------
+    >>> prior = Gaussian.isotropic(1)
+    >>> learner_of(FAB_COST, prior, 0.3).own.variance
+    0.3
+    >>> type(learner_of(LAPLACE, prior, 0.3)).__name__
+    'BatchLaplace'
+    """
+    if own_variance and name in OWNING:
+        return OWNING[name](prior, own_variance)
+    return LEARNERS[name](prior)
+
+
 @dataclass(frozen=True)
 class Contender:
     """A learner under a rule: what plays a bandit's game."""
