@@ -89,17 +89,17 @@ def replay(
     if not 1 <= many <= labels.size:
         raise ValueError(f"rounds is {many} but there are {labels.size} impressions to show")
     ties, draws = rng.spawn(2)
-    own = learner.own if items is not None and isinstance(learner, FabCost) else None
-    shown = np.zeros(labels.size, dtype=np.intp) if own is None else np.asarray(items)
-    if own is None or isinstance(policy, Uniform):
+    own = learner.own if isinstance(learner, FabCost) else None
+    keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
+    if own is None or items is None or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
-        choose = _owned_chooser(policy, learner, own, rows, shown, ties, draws)
+        choose = _owned_chooser(policy, learner, own, rows, keys, ties, draws)
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
         if isinstance(learner, FabCost):
-            learner.observe(rows[index], labels[index], shown.item(index))
+            learner.observe(rows[index], labels[index], keys.item(index))
         else:
             learner.observe(rows[index], labels[index])
         order[t] = index
