@@ -75,6 +75,21 @@ def test_effects_find_the_items_that_features_do_not() -> None:
     assert clicks[0.3] > 1.5 * clicks[0.0]
 
 
+def test_items_are_one_for_each_impression() -> None:
+    X, y, items = told_apart(30)
+    learner, rng = FabCost(Gaussian.isotropic(2), own_variance=0.3), np.random.default_rng(0)
+    with pytest.raises(ValueError, match="there are 29 items but 30 impressions"):
+        replay(X, y, learner, policy=Greedy(), rng=rng, items=items[1:])
+
+
+def test_without_items_an_impression_is_of_none() -> None:
+    X, y, _ = told_apart(30)
+    learner = FabCost(Gaussian.isotropic(2), own_variance=0.3)
+    replay(X, y, learner, policy=Greedy(), rng=np.random.default_rng(0))
+    assert learner.own is not None
+    assert len(learner.own) == 0
+
+
 def test_those_that_have_effects_are_otherwise_the_same() -> None:
     prior = Gaussian.isotropic(2)
     for name, make in OWNING.items():

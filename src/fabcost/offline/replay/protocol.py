@@ -91,6 +91,8 @@ def replay(
     ties, draws = rng.spawn(2)
     own = learner.own if isinstance(learner, FabCost) else None
     keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
+    if keys.shape != labels.shape:
+        raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
     if own is None or items is None or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
