@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from fabcost import Numeric, Recommender, Schema, Text
+from fabcost import Categorical, Numeric, Recommender, Schema, Text
 from fabcost.recommend.alarms import KINDS, Alarm, Kind, Watch
 from fabcost.recommend.ledger import ExpiredDecisionError
 
@@ -181,3 +181,44 @@ def test_feedback_that_comes_too_late_is_counted() -> None:
             rec.feedback(decision.id, clicked=True, now=20.0 * k + 11.0)
     assert "feedback too late" in [alarm.kind for alarm in rec.alarms]
     assert Recommender.from_bytes(rec.to_bytes()).alarms == rec.alarms
+
+
+def categories(rows: int, levels: int) -> list[tuple[Kind, str]]:
+    names = tuple(f"c{k:03d}" for k in range(levels))
+    schema = Schema([Categorical("city", levels=names)])
+    design = schema.design([{"city": names[k % levels]} for k in range(rows)])
+    watch = Watch()
+    watch.saw(design.min(axis=0), design.max(axis=0), rows)
+    return [(alarm.kind, alarm.subject) for alarm in watch.of_columns(schema)]
+
+
+def test_declared_categories_explode_if_most_values_come_once() -> None:
+    assert categories(200, 150) == [("exploding category", "city")]
+    assert categories(200, 100) == []
+    assert categories(90, 60) == []
+
+
+def test_categories_that_are_declared_and_never_seen_do_not_explode() -> None:
+    names = tuple(f"c{k:03d}" for k in range(300))
+    schema = Schema([Categorical("city", levels=names)])
+    design = schema.design([{"city": names[k % 10]} for k in range(200)])
+    watch = Watch()
+    watch.saw(design.min(axis=0), design.max(axis=0), 200)
+    assert watch.of_columns(schema) == ()
+
+
+def test_what_was_not_clicked_must_have_had_the_time_to_expire() -> None:
+    for cause in (unanswered, always_clicked):
+        watch = Watch()
+        cause(watch)
+        watch.settled = False
+        assert kinds(watch) == []
+
+
+def test_outcomes_that_were_not_foretold_say_nothing_of_the_rate() -> None:
+    watch = Watch()
+    watch.counted(5_000, clicks=2_500)
+    watch.foretold(np.full(90, -5.0), np.zeros(90), clicks=80)
+    assert kinds(watch) == []
+    watch.foretold(np.full(10, -5.0), np.zeros(10), clicks=9)
+    assert kinds(watch) == ["click rate off"]
