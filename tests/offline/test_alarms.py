@@ -78,7 +78,7 @@ def test_evaluate(tmp_path: Path, more: dict[str, list[Any]], alarms: set[tuple[
 
 def test_records_of_a_service_tell_of_dates_and_of_ids() -> None:
     records = [{"seen": f"2026-01-{1 + k % 28:02d}", "visitor": f"v{k}"} for k in range(1200)]
-    alarms = encoded_records(records, "log.parquet", most=5_000, rounds=1200).alarms
+    _, alarms = encoded_records(records, "log.parquet", most=5_000, rounds=1200)
     assert {(each.kind, each.subject) for each in alarms} == {
         ("dates as categories", "seen"),
         ("exploding category", "visitor"),

@@ -90,18 +90,17 @@ def test_without_items_an_impression_is_of_none() -> None:
     assert len(learner.own) == 0
 
 
-def test_those_that_have_effects_are_otherwise_the_same() -> None:
-    prior = Gaussian.isotropic(2)
-    for name, make in OWNING.items():
-        plain, owning = LEARNERS[name](prior), make(prior, 0.3)
+def test_learners_that_may_have_effects_are_otherwise_the_same() -> None:
+    for name in OWNING:
+        plain, owning = (LEARNERS[name](Gaussian.isotropic(2), own_variance=v) for v in (0.0, 0.3))
         assert isinstance(plain, FabCost)
         assert isinstance(owning, FabCost)
+        assert plain.own is None
         assert owning.own is not None
-        assert owning.own.variance == 0.3
-        for learner in (plain, owning):
-            learner.own = None
-        assert owning.refresh_schedule == plain.refresh_schedule
-        assert owning.tolerance == plain.tolerance
+        assert (owning.refresh_schedule, owning.tolerance) == (
+            plain.refresh_schedule,
+            plain.tolerance,
+        )
 
 
 def test_the_replay_command_knows_items_unless_told_not_to(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fabcost.bandit.baselines import (
@@ -26,7 +27,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.tilted import Moments
 
-MakeLearner = Callable[[Gaussian], Learner]
+MakeLearner = Callable[..., Learner]
 MakePosterior = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
 #: The paper's, of every weight; what is not of the paper starts from `fabcost.Prior`.
@@ -117,8 +118,8 @@ LEARNERS: dict[str, MakeLearner] = {
     FAB_COST_PAPER: lambda prior: FabCost(
         prior, refresh=Refresh.at(*PAPER_REFRESH), moments="mackay"
     ),
-    ADF: lambda prior: FabCost(prior, refresh=Refresh.never()),
-    EP: lambda prior: FabCost(prior, refresh=Refresh.always(), tolerance=1e-4),
+    ADF: partial(FabCost, refresh=Refresh.never()),
+    EP: partial(FabCost, refresh=Refresh.always(), tolerance=1e-4),
     LAPLACE: BatchLaplace,
     LAPLACE_ONLINE: OnlineLaplace,
     LAPLACE_DIAGONAL: lambda prior: OnlineLaplace(prior, covariance="diagonal"),
@@ -127,30 +128,8 @@ LEARNERS: dict[str, MakeLearner] = {
 }
 
 
-#: The same with effects of a variance that items have of their own, of what is not the paper's.
-OWNING: dict[str, Callable[[Gaussian, float], Learner]] = {
-    FAB_COST: lambda prior, variance: FabCost(prior, own_variance=variance),
-    ADF: lambda prior, variance: FabCost(prior, refresh=Refresh.never(), own_variance=variance),
-    EP: lambda prior, variance: FabCost(
-        prior, refresh=Refresh.always(), tolerance=1e-4, own_variance=variance
-    ),
-}
-
-
-def learner_of(name: str, prior: Gaussian, own_variance: float = 0.0) -> Learner:
-    """A learner by its name, with effects of items' own if it can have any.
-
-    Examples
-    --------
-    >>> prior = Gaussian.isotropic(1)
-    >>> learner_of(FAB_COST, prior, 0.3).own.variance
-    0.3
-    >>> type(learner_of(LAPLACE, prior, 0.3)).__name__
-    'BatchLaplace'
-    """
-    if own_variance and name in OWNING:
-        return OWNING[name](prior, own_variance)
-    return LEARNERS[name](prior)
+#: Those of which items may have effects of their own: what is not the paper's.
+OWNING = frozenset({FAB_COST, ADF, EP})
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,19 @@ from fabcost.service.models.views import Alarms, Totals
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.record import Impression, at_step, encoded, impression
-from fabcost.wire.messages import AlarmView, DecisionRequest, FeedbackRequest, LoggedImpression
+from fabcost.wire.messages import (
+    AlarmView,
+    DecisionRequest,
+    FeedbackRequest,
+    LoggedImpression,
+    Record,
+)
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, told, until
 
-PRICES = {f"ad-{k}": {"price": 5_000.0 + 1_250 * k, "seats": 4.0} for k in range(20)}
+PRICES: dict[str, Record] = {
+    f"ad-{k}": {"price": 5_000.0 + 1_250 * k, "seats": 4.0} for k in range(20)
+}
 #: Two numbers whose scale is not declared.
 RAW = {"features": {"price": {"kind": "numeric"}, "seats": {"kind": "numeric"}}}
 

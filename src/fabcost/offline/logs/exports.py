@@ -96,19 +96,19 @@ def _assembled(
         keys.append((tuple(each.context.items()), tuple(offered)))
     distinct = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     records = [dict(context) for context, _ in distinct]
-    contexts = encoded_records(records, str(path), most=MOST_OF_CONTEXT, rounds=len(rounds))
+    contexts, alarms = encoded_records(records, str(path), most=MOST_OF_CONTEXT, rounds=len(rounds))
     return Log(
         np.array([each.reward for each in rounds]),
         np.array([each.chances[each.action] for each in rounds]),
         np.array([places[r.action] for r, places in zip(rounds, candidates, strict=True)]),
         np.array([distinct[key] for key in keys]),
-        contexts.rows,
+        contexts,
         [np.array([place for place, _ in offered]) for _, offered in distinct],
         items,
         skipped,
         crosses,
         [np.array([chance for _, chance in offered]) for _, offered in distinct],
-        alarms=(*contexts.alarms, *items.alarms),
+        alarms=(*alarms, *items.alarms),
     )
 
 

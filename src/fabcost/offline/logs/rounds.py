@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -189,25 +189,19 @@ def missing(words: Any) -> BoolArray:
     return np.asarray(words.is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
 
-class Encoded(NamedTuple):
-    """Records as numbers, and what is wrong with their features."""
-
-    rows: FloatArray
-    alarms: tuple[Alarm, ...]
-
-
 def encoded_records(
     records: Sequence[Mapping[str, Any]], source: str, *, most: int, rounds: int
-) -> Encoded:
+) -> tuple[FloatArray, tuple[Alarm, ...]]:
     """Records that need not have the same keys: what is missing gets a column where it occurs.
 
     Numbers are standardised.  Strings have a column each, features of few different ones first,
-    until there are ``most`` columns; the others have none.  The records are those of ``rounds``.
+    until there are ``most`` columns; the others have none.  The records are those of ``rounds``;
+    what is wrong with their features is told beside the numbers.
 
     Examples
     --------
     >>> records = [{"age": 1, "make": "kia"}, {"age": 3}]
-    >>> encoded_records(records, "log.parquet", most=100, rounds=2).rows
+    >>> encoded_records(records, "log.parquet", most=100, rounds=2)[0]
     array([[-1.,  0.,  1.],
            [ 1.,  1.,  0.]])
     """
@@ -220,6 +214,6 @@ def encoded_records(
         schema = Schema.infer(table, text=strings, bias=False)
         schema.limit_columns(most)
         rows = schema.design(table)
-        return Encoded(rows, column_alarms(schema, rows, rounds))
+        return rows, column_alarms(schema, rows, rounds)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error

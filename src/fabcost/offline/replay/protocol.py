@@ -120,39 +120,19 @@ def _owned_chooser(
     draws: np.random.Generator,
 ) -> Callable[[], int]:
     """The best of all that are left, one of equals at random."""
-    left = _Left(ties.permutation(len(rows)), rows, items)
+    order = ties.permutation(len(rows))
+    shuffled, gone = rows[order], np.zeros(len(rows), dtype=bool)
+    # A tuple, whose effects are looked up once.
+    keys = tuple(items[order].tolist())
 
     def choose() -> int:
-        candidates = OwnRows(left.rows, own, left.items)
-        return left.take(policy.scores(learner.posterior, candidates, draws))
+        scores = policy.scores(learner.posterior, OwnRows(shuffled, own, keys), draws)
+        scores[gone] = -np.inf
+        place = int(scores.argmax())
+        gone[place] = True
+        return int(order[place])
 
     return choose
-
-
-class _Left:
-    """Rows that have not been shown, in an order of which the first of equals wins."""
-
-    def __init__(
-        self, order: npt.NDArray[np.intp], rows: FloatArray, items: npt.NDArray[np.intp]
-    ) -> None:
-        self._order = order
-        self.rows = rows[order]
-        # A tuple, whose effects are looked up once.
-        self.items = tuple(items[order].tolist())
-        self._gone = np.zeros(order.size, dtype=bool)
-
-    def take(self, scores: FloatArray) -> int:
-        """The index of the row that scores best, which is left no longer."""
-        scores[self._gone] = -np.inf
-        place = int(scores.argmax())
-        index = int(self._order[place])
-        self._gone[place] = True
-        if 2 * int(self._gone.sum()) > self._gone.size:
-            kept = np.flatnonzero(~self._gone)
-            self._order, self.rows = self._order[kept], self.rows[kept]
-            self.items = tuple([self.items[each] for each in kept.tolist()])
-            self._gone = np.zeros(kept.size, dtype=bool)
-        return index
 
 
 def _chooser(

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.rounds import groups_of
-from fabcost.offline.methods import Contender, contender, contenders, learner_of
+from fabcost.offline.methods import LEARNERS, OWNING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
 from fabcost.offline.replay.protocol import replay
 from fabcost.prior import Prior
@@ -222,11 +222,12 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
-    belief = task.prior.belief(groups_of(shared.X))
+    name, belief = task.contender.learner, task.prior.belief(groups_of(shared.X))
+    own = {"own_variance": task.prior.items} if shared.items.size and name in OWNING else {}
     shown = replay(
         shared.X,
         shared.y,
-        learner_of(task.contender.learner, belief, task.prior.items if shared.items.size else 0.0),
+        LEARNERS[name](belief, **own),
         policy=task.contender.policy,
         rng=np.random.default_rng(task.seed),
         rounds=task.rounds,
