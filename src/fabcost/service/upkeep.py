@@ -83,8 +83,11 @@ class Upkeep:
         while True:
             await asyncio.sleep(pause)
             started = self._loop.time()
-            if self._may_write:
-                await self._look()
+            try:
+                if self._may_write:
+                    await self._look()
+            except Exception as error:  # noqa: BLE001 - the next time may be better
+                self._tell(f"alarms could not be looked for: {error!r}")
             pause = max(_LOOK_SECONDS, 50.0 * (self._loop.time() - started))
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from fabcost.recommend.alarms import Watch
+from fabcost.service import upkeep
 from fabcost.service.models.views import Alarms, Totals
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
@@ -152,6 +155,42 @@ async def test_feedback_of_clicks_alone_is_told_when_others_have_had_time(tmp_pa
         assert await kinds(service) == set()
         hands.pass_by(200.0)
         assert await kinds(service) == {("feedback of one kind", "")}
+
+
+@in_a_loop
+async def test_a_row_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    database = str(tmp_path / "bandit.db")
+    async with serving(database) as service:
+        await service.create_model("cars", ModelSettings(schema=RAW, prior_variance=10.0))
+        await live(service, [True] * 3, PRICES)
+        with contextlib.closing(sqlite3.connect(database)) as raw, raw:
+            raw.execute("UPDATE decisions SET features = 'nonsense' WHERE decision = 'd-1'")
+        assert ("number out of scale", "price") in await kinds(service)
+        assert (await service.stats("cars")).impressions == 3
+
+
+@in_a_loop
+async def test_looking_goes_on_after_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "_LOOK_SECONDS", 0.01)
+    said: list[str] = []
+    looks = 0
+
+    async def look() -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            raise ValueError("once")
+
+    async with serving(str(tmp_path / "bandit.db"), tell=said.append) as service:
+        service._upkeep._look = look
+
+        async def looked_again() -> bool:
+            return looks > 1
+
+        await until(looked_again)
+    assert "alarms could not be looked for: ValueError('once')" in said
 
 
 @in_a_loop

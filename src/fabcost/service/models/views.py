@@ -263,9 +263,8 @@ def _totals(store: Store, name: str, before: Totals | None) -> Totals:
         return before
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
-    sums = [(row.decisions, row.impressions, row.clicks) for row in rows]
-    decisions, outcomes, clicks = map(sum, zip((0, 0, 0), *sums, strict=True))
-    now = time.monotonic()
+    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
+    clicks, now = sum(row.clicks for row in rows), time.monotonic()
     return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
 
 

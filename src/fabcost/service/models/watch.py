@@ -5,9 +5,11 @@ Nothing is done for it when a decision is made, and a restart finds the same.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from fabcost.gaussian import Gaussian
@@ -33,8 +35,11 @@ class Tail(NamedTuple):
     @classmethod
     def read(cls, store: Store, model: str, head: int, weights: int) -> Tail:
         """That of a model whose log ends at ``head``."""
-        rows = store.log(model, after=max(head - _LATEST, 0), to=head)
-        learnt = [Learnt(impression(row.features), row.label, row.item) for row in rows]
+        learnt = []
+        for row in store.log(model, after=max(head - _LATEST, 0), to=head):
+            # One that cannot be read is told of when the log is learnt again.
+            with contextlib.suppress(msgspec.MsgspecError):
+                learnt.append(Learnt(impression(row.features), row.label, row.item))
         return cls(learnt, min(len(learnt), max(_FEWEST, _MULTIPLICATIONS // weights**2)))
 
     @property
