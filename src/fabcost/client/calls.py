@@ -14,6 +14,7 @@ from fabcost.client.exchange import ClientCall, ClientError, patience
 from fabcost.client.link import Http, Link, Method, Transport
 from fabcost.wire.messages import (
     TRANSFER_SECONDS,
+    AlarmView,
     DecisionAnswer,
     DecisionRequest,
     DecisionView,
@@ -190,6 +191,11 @@ class Calls(Link[Transport, Http]):
     async def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         return await self._get(answer(StatsAnswer), model, "stats", minutes=minutes)
+
+    @Method
+    async def alarms(self, model: str) -> list[AlarmView]:
+        """What is wrong with the model's data, if anything is."""
+        return await self._get(answer(list[AlarmView], "alarms"), model, "alarms")
 
     @Method
     async def decision(self, model: str, decision_id: str) -> DecisionView:
