@@ -72,12 +72,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests first, whichever worker they fall to."""
+    """Long tests first, whichever worker they fall to; last those that gain by what others do."""
     if hasattr(config, "workerinput"):
         files = [(Path(__file__).parent / name) for name in LONGEST]
+        late = [item for item in items if item.get_closest_marker("late")]
+        items[:] = [item for item in items if item not in late]
         long = [[item for item in items if item.path == file] for file in files]
         short = [item for item in items if item.path not in files]
-        items[:] = dealt(long, short, config.workerinput["workercount"])
+        items[:] = dealt(long, [*short, *late], config.workerinput["workercount"])
 
 
 def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iterator[T]:
@@ -93,7 +95,7 @@ def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iter
 
 @pytest.fixture(scope="session")
 def generic_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where kernels for any processor are compiled to: once, whoever of the workers needs them."""
+    """Where kernels for any processor are: compiled once, whoever of the workers needs them."""
     own = tmp_path_factory.getbasetemp()
     cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "generic"
     cache.mkdir(exist_ok=True)
