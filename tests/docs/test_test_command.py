@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -29,8 +30,15 @@ def test_kernels_are_compiled(): pass
 def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_suite.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-n", "1", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    plugins = ["-p", "xdist", "-p", "tests.conftest"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, "-n", "1", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.match(r"the kernels, compiled once for this machine: \d+ s\n", done.stderr)
     _, _, told = done.stdout.partition(" not tested here ")
