@@ -6,11 +6,13 @@ Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks f
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -91,6 +93,14 @@ def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iter
         yield from first
         yield from islice(rest, max(part - len(first), 0))
         left -= max(part, len(first))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_list_of_authorities() -> Iterator[None]:
+    """Each client of httpx would read all certificates again, which takes 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(scope="session")
