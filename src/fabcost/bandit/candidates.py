@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 
 Positions = npt.NDArray[np.intp]
 
@@ -71,7 +71,7 @@ def scored(rows: Rows, weights: FloatArray) -> FloatArray:
     """
     if is_checked(rows):
         return rows.dot(weights)
-    scores: FloatArray = kernels.times(np.ascontiguousarray(rows), weights)
+    scores: FloatArray = kernels.times(read_only(np.ascontiguousarray(rows)), weights)
     return scores
 
 
@@ -88,5 +88,5 @@ def law(rows: Rows, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, Flo
     """
     if is_checked(rows):
         return rows.law(mean, root)
-    centre, spread = kernels.law(np.asarray(rows), mean, root)
+    centre, spread = kernels.law(read_only(np.asarray(rows)), mean, root)
     return centre, kernels.narrow(spread) if len(spread) < len(root) else spread

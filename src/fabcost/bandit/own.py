@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.candidates import CheckedRows, Positions, Rows, is_checked, scored
 from fabcost.gaussian import Gaussian, Marginal
-from fabcost.impressions import FloatArray, as_rows
+from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.own.exchange import OwnLaw
@@ -99,7 +99,7 @@ class OwnRows:
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As `fabcost.bandit.candidates.law`, without the noise of the effects given θ."""
         law = self.law_of_items
-        centre, spread = kernels.law(self._tilted(law), mean, root)
+        centre, spread = kernels.law(read_only(self._tilted(law)), mean, root)
         centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 

@@ -15,10 +15,10 @@ from typing import Any
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
-    Learner,
     LinearGaussian,
     OnlineLaplace,
 )
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
