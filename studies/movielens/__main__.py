@@ -8,18 +8,16 @@ chooses in the same rounds.  ``--kept FILE`` keeps what is done: a stopped run g
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from rich.progress import track
 from scipy import stats
 
 from fabcost.impressions import FloatArray
 from studies.documents import origin, write_page
+from studies.kept import Kept, Piece
 from studies.movielens.choosers import choosers
 from studies.movielens.rounds import FILMS, read, rounds
 
@@ -53,18 +51,11 @@ _MAB2REC = (
 )
 
 
-class Job(NamedTuple):
-    """Who plays, with which setting, on which seed."""
-
-    group: str
-    name: str
-    seed: int
-
-
-def play(folder: Path, job: Job, count: int) -> list[float]:
-    """Clicks of one chooser after each checkpoint."""
-    chooser, won = choosers()[job.group][job.name](job.seed), np.zeros(count)
-    for k, given in enumerate(rounds(read(folder), count, job.seed)):
+def play(folder: Path, count: int, piece: Piece) -> list[float]:
+    """Clicks of a group's setting on a seed, after each checkpoint."""
+    group, name, seed = str(piece[0]), str(piece[1]), int(piece[2])
+    chooser, won = choosers()[group][name](seed), np.zeros(count)
+    for k, given in enumerate(rounds(read(folder), count, seed)):
         chosen = chooser.choose(given)
         won[k] = given.clicks[chosen]
         chooser.learn(given, chosen, bool(won[k]))
@@ -72,43 +63,23 @@ def play(folder: Path, job: Job, count: int) -> list[float]:
     return [float(each) for each in won.cumsum()[np.array(reached) - 1]]
 
 
-class Played:
-    """Clicks by job, kept in a file if there is one."""
+class Games:
+    """Clicks of settings, played or known."""
 
-    def __init__(self, folder: Path, count: int, workers: int, kept: Path | None = None) -> None:
-        self.folder, self.count, self.workers, self.kept = folder, count, workers, kept
-        lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
-        self.clicks = {Job(*job): clicks for job, clicks in map(json.loads, lines)}
+    def __init__(self, folder: Path, kept: Kept, count: int = CHECKPOINTS[-1]) -> None:
+        self._play, self._kept = partial(play, folder, count), kept
 
-    def of(self, jobs: Sequence[Job]) -> FloatArray:
-        """A row for each job; those that are not known yet are played."""
-        left = [job for job in jobs if job not in self.clicks]
-        with ProcessPoolExecutor(self.workers) as pool:
-            waiting = [pool.submit(play, self.folder, job, self.count) for job in left]
-            for job, each in track(zip(left, waiting, strict=True), "playing", len(left)):
-                self._keep(job, each.result())
-        return np.array([self.clicks[job] for job in jobs])
+    def clicks(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> FloatArray:
+        """By setting, seed and checkpoint."""
+        pieces = [(group, name, seed) for name in names for seed in seeds]
+        found = np.array(self._kept.results(self._play, pieces))
+        return found.reshape(len(names), -1, found.shape[1])
 
-    def _keep(self, job: Job, clicks: list[float]) -> None:
-        self.clicks[job] = clicks
-        if self.kept is not None:
-            with self.kept.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([job, clicks]) + "\n")
-
-
-def best(played: Played, seeds: int) -> dict[str, str]:
-    """Of each group the setting with most clicks on the choosing seeds."""
-    everybody = {group: list(names) for group, names in choosers().items()}
-    chosen = {group: names[0] for group, names in everybody.items()}
-    many = {group: names for group, names in everybody.items() if len(names) > 1}
-    jobs = [
-        Job(g, n, CHOOSING + s) for g, names in many.items() for n in names for s in range(seeds)
-    ]
-    last = dict(zip(jobs, played.of(jobs)[:, -1], strict=True))
-    for group, names in many.items():
-        totals = [sum(last[Job(group, n, CHOOSING + s)] for s in range(seeds)) for n in names]
-        chosen[group] = names[int(np.argmax(totals))]
-    return chosen
+    def best(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> str:
+        """The setting with most clicks in the end."""
+        if len(names) == 1:
+            return names[0]
+        return names[int(self.clicks(group, names, seeds)[:, :, -1].sum(axis=1).argmax())]
 
 
 def interval(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -153,10 +124,11 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="a file for what is done")
     parser.add_argument("--docs", action="store_true", help="write measurements/movielens.md")
     asked = parser.parse_args()
-    played = Played(asked.data, CHECKPOINTS[-1], asked.workers, asked.kept)
-    names = best(played, max(2, asked.seeds // 4))
-    jobs = {g: [Job(g, name, seed) for seed in range(asked.seeds)] for g, name in names.items()}
-    clicks = {group: played.of(each) for group, each in jobs.items()}
+    games = Games(asked.data, Kept(asked.kept, workers=asked.workers))
+    others = range(CHOOSING, CHOOSING + max(2, asked.seeds // 4))
+    names = {group: games.best(group, [*each], others) for group, each in choosers().items()}
+    seeds = range(asked.seeds)
+    clicks = {group: games.clicks(group, [name], seeds)[0] for group, name in names.items()}
     text = page(names, clicks, "python -m studies.movielens --data DIR --docs")
     print(text)
     if asked.docs:
