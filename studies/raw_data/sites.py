@@ -1,35 +1,27 @@
-"""Clicks with data as they come beside data scaled by hand: ``python -m studies.raw_data``."""
+"""Sites whose adverts come raw and scaled by hand, and what visitors like."""
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from fabcost import Recommender, Schema
 from fabcost.impressions import FloatArray
-from fabcost.recommend.weights import GrowthWarning
-from studies.documents import origin, write_page
 
 Record = dict[str, Any]
 Adverts = dict[str, Record]
 
 COUNT = 20
 RATE = 0.08
-VISITS = 3_000
-SEEDS = 20
 DEVICES = ("mobile", "desktop")
 FIRST_DAY = datetime.date(2024, 1, 1)
 BY_HAND, AS_THEY_COME, UNSCALED = "by hand", "as they come", "unscaled"
+WITHOUT_IDS = "without ids"
 
 
 @dataclass(frozen=True)
@@ -44,15 +36,6 @@ class Site:
     of_people: str = "device"
     users: int = 0
     arms: tuple[str, ...] = field(default=(BY_HAND, AS_THEY_COME, UNSCALED))
-
-
-class Run(NamedTuple):
-    """Clicks of one arm on one site, its weights, and milliseconds of the processor a visit."""
-
-    clicks: int
-    weights: int
-    milliseconds: float
-    squeezed: tuple[str, ...]
 
 
 def natural(rng: np.random.Generator) -> Site:
@@ -109,7 +92,7 @@ def user_ids(rng: np.random.Generator) -> Site:
         {name: each | {"make": f"make {k % 8}"} for k, (name, each) in enumerate(given.items())}
         for given in (site.natural, site.by_hand)
     ]
-    arms = (BY_HAND, AS_THEY_COME)
+    arms = (BY_HAND, WITHOUT_IDS, AS_THEY_COME)
     return Site(made[0], made[1], worth, 0, cities, "city", 1_000, arms)
 
 
@@ -134,128 +117,3 @@ def _calibrated(worth: FloatArray) -> FloatArray:
     """With the intercept at which adverts shown at random are clicked with the usual rate."""
     shift = brentq(lambda b: float(expit(worth + b).mean()) - RATE, -30.0, 30.0)
     return np.asarray(worth + shift)
-
-
-def visited(site: Site, arm: str, seed: int, visits: int) -> Run:
-    """Let a recommender with an open schema serve the visitors; they are the same for all arms."""
-    rng = np.random.default_rng([seed, 1])
-    people = rng.integers(0, len(site.people), visits)
-    users, luck = rng.integers(0, max(site.users, 1), visits), rng.random(visits)
-    adverts = site.by_hand if arm == BY_HAND else site.natural
-    rec = Recommender(Schema.open(scaled=arm == AS_THEY_COME), seed=seed)
-    clicks, start = 0, time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GrowthWarning)
-        for k in range(visits):
-            context: Record = {site.of_people: site.people[people[k]]}
-            if site.users and arm == AS_THEY_COME:
-                context["user_id"] = f"user {users[k]}"
-            offered = adverts if k >= site.alone else dict([next(iter(adverts.items()))])
-            decision = rec.recommend(context, offered)
-            rate = expit(site.worth[people[k], int(decision.item.removeprefix("ad-"))])
-            clicks += int(luck[k] < rate)
-            rec.feedback(decision.id, clicked=luck[k] < rate)
-    spent = 1e3 * (time.process_time() - start) / visits
-    return Run(clicks, rec.schema.width, spent, tuple(rec.schema.squeezed))
-
-
-def measured(work: tuple[str, str, int, int]) -> Run:
-    """One piece of work: a site by name, an arm, a seed, and how many visits."""
-    name, arm, seed, visits = work
-    site = SITES[name](np.random.default_rng([seed, 0]))
-    return visited(site, arm, seed, visits)
-
-
-def tables(sizes: dict[str, int], visits: int, workers: int) -> list[str]:
-    """The rows of all sites' tables."""
-    arms = {name: SITES[name](np.random.default_rng(0)).arms for name in sizes}
-    work = [
-        (name, arm, seed, visits)
-        for name, seeds in sizes.items()
-        for arm in arms[name]
-        for seed in range(seeds)
-    ]
-    with get_context("spawn").Pool(workers) as pool:
-        found = dict(zip(work, pool.map(measured, work, chunksize=1), strict=True))
-    rows = []
-    for name, seeds in sizes.items():
-        runs = {a: [found[name, a, seed, visits] for seed in range(seeds)] for a in arms[name]}
-        rows += [_row(name, arm, runs[arm], runs[BY_HAND]) for arm in arms[name]]
-    return rows
-
-
-def _row(name: str, arm: str, runs: list[Run], by_hand: list[Run]) -> str:
-    clicks, base = (np.array([run.clicks for run in each]) for each in (runs, by_hand))
-    more = 100.0 * (clicks - base) / base.mean()
-    error = 1.96 * more.std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.nan
-    gain = (
-        ""
-        if arm == BY_HAND
-        else f"{more.mean():+.1f} ({more.mean() - error:+.1f} to {more.mean() + error:+.1f}) %"
-    )
-    weights, spent = max(run.weights for run in runs), np.median([r.milliseconds for r in runs])
-    squeezed = ", ".join(sorted({each for run in runs for each in run.squeezed}))
-    reach = f"{clicks.min()} to {clicks.max()}"
-    cells = [name, arm, f"{len(runs)}", f"{clicks.mean():.0f}", reach, gain, f"{weights}"]
-    return "| " + " | ".join([*cells, f"{spent:.1f}", squeezed]) + " |"
-
-
-PAGE = """# Data as they come
-
-{origin}
-
-{count} adverts, {visits:,} visits; adverts shown at random are clicked {rate:.0%} of the time,
-which is {chance:.0f} clicks. Three recommenders with open schemas see the same visitors:
-
-- *by hand*: numbers are standardised before they are given, with constants that nobody knows at a
-  cold start;
-- *as they come*: raw numbers, dates and strings, in `Schema.open()`;
-- *unscaled*: the same in `Schema.open(scaled=False)`, which takes numbers as they are.
-
-Differences are those of clicks by the same visitors, with 95 % intervals over seeds. Milliseconds
-are the processor's, for a decision, its feedback, and refreshes.
-
-| data | recommender | seeds | clicks | from, to | beside by hand | weights | ms a visit | sharing |
-|---|---|---|---|---|---|---|---|---|
-{rows}
-
-| data | what they are |
-|---|---|
-{legend}
-"""
-
-
-def page(sizes: dict[str, int], visits: int, workers: int, command: str) -> str:
-    """The page, measured now."""
-    rows = tables(sizes, visits, workers)
-    legend = [f"| {name} | {(SITES[name].__doc__ or '').strip()} |" for name in sizes]
-    return PAGE.format(
-        origin=origin(command),
-        count=COUNT,
-        visits=visits,
-        rate=RATE,
-        chance=RATE * visits,
-        rows="\n".join(rows),
-        legend="\n".join(legend),
-    )
-
-
-def main() -> None:
-    """Print the page, or write it into the documentation."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--docs", action="store_true", help="write docs/measurements/raw-data.md")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--visits", type=int, default=VISITS)
-    parser.add_argument("--workers", type=int, default=2)
-    given = parser.parse_args()
-    few, least = max(2, 3 * given.seeds // 10), max(2, given.seeds // 10)
-    sizes = dict.fromkeys(SITES, few) | {"natural": given.seeds, "user ids": least}
-    command = "python -m studies.raw_data --docs"
-    text = page(sizes, given.visits, given.workers, command)
-    if given.docs:
-        write_page("raw-data.md", text)
-    print(text)
-
-
-if __name__ == "__main__":
-    main()
