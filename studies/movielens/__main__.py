@@ -8,8 +8,6 @@ chooses in the same rounds.  ``--kept FILE`` keeps what is done: a stopped run g
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +15,12 @@ from scipy import stats
 
 from fabcost.impressions import FloatArray
 from studies.documents import origin, write_page
-from studies.kept import Kept, Piece
+from studies.kept import Kept
 from studies.movielens.choosers import choosers
-from studies.movielens.rounds import FILMS, read, rounds
+from studies.movielens.games import CHECKPOINTS, Games
+from studies.movielens.rounds import FILMS
 
 SEEDS = 20
-CHECKPOINTS = (300, 1_000, 2_500, 5_000)
 #: The settings of each are compared on seeds that the figures do not use.
 CHOOSING = 1_000
 
@@ -49,37 +47,6 @@ _MAB2REC = (
     "of Mab2Rec, whose arms are the films and whose context is the person, the best of its "
     "Thompson sampling, LinGreedy, LinTS and LinUCB"
 )
-
-
-def play(folder: Path, count: int, piece: Piece) -> list[float]:
-    """Clicks of a group's setting on a seed, after each checkpoint."""
-    group, name, seed = str(piece[0]), str(piece[1]), int(piece[2])
-    chooser, won = choosers()[group][name](seed), np.zeros(count)
-    for k, given in enumerate(rounds(read(folder), count, seed)):
-        chosen = chooser.choose(given)
-        won[k] = given.clicks[chosen]
-        chooser.learn(given, chosen, bool(won[k]))
-    reached = [each for each in CHECKPOINTS if each <= count]
-    return [float(each) for each in won.cumsum()[np.array(reached) - 1]]
-
-
-class Games:
-    """Clicks of settings, played or known."""
-
-    def __init__(self, folder: Path, kept: Kept, count: int = CHECKPOINTS[-1]) -> None:
-        self._play, self._kept = partial(play, folder, count), kept
-
-    def clicks(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> FloatArray:
-        """By setting, seed and checkpoint."""
-        pieces = [(group, name, seed) for name in names for seed in seeds]
-        found = np.array(self._kept.results(self._play, pieces))
-        return found.reshape(len(names), -1, found.shape[1])
-
-    def best(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> str:
-        """The setting with most clicks in the end."""
-        if len(names) == 1:
-            return names[0]
-        return names[int(self.clicks(group, names, seeds)[:, :, -1].sum(axis=1).argmax())]
 
 
 def interval(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from studies.kept import Kept
-from studies.movielens.__main__ import CHECKPOINTS, Games, page, play, verdict
+from studies.movielens.__main__ import page, verdict
 from studies.movielens.choosers import choosers
+from studies.movielens.games import CHECKPOINTS, Games, play
 from studies.movielens.rounds import FILMS, WIDTH, read, rounds
 
 FIVE_STARS = 7  # the film that everybody likes, by its place
