@@ -88,17 +88,40 @@ def user_ids(rng: np.random.Generator) -> Site:
     base = site.worth.mean(axis=0) + 0.5 * makes[np.arange(COUNT) % 8]
     price = np.array([each["price"] for each in site.by_hand.values()])
     worth = _calibrated(base + taste * price)
-    made = [
-        {name: each | {"make": f"make {k % 8}"} for k, (name, each) in enumerate(given.items())}
-        for given in (site.natural, site.by_hand)
-    ]
+    made = [_with_makes(given) for given in (site.natural, site.by_hand)]
     arms = (BY_HAND, WITHOUT_IDS, AS_THEY_COME)
     return Site(made[0], made[1], worth, 0, cities, "city", 1_000, arms)
 
 
+def users_with_tastes(rng: np.random.Generator) -> Site:
+    """Natural prices and makes; each of 300 users likes some makes, and comes ten times."""
+    site = natural(rng)
+    makes = np.arange(COUNT) % 8
+    base = site.worth.mean(axis=0) + 0.5 * rng.normal(size=8)[makes]
+    worth = _calibrated(base + rng.normal(size=(300, 8))[:, makes])
+    made = [_with_makes(given) for given in (site.natural, site.by_hand)]
+    users = tuple(f"user {k}" for k in range(300))
+    arms = (BY_HAND, WITHOUT_IDS, AS_THEY_COME)
+    return Site(made[0], made[1], worth, people=users, of_people="user_id", arms=arms)
+
+
+def _with_makes(adverts: Adverts) -> Adverts:
+    return {
+        name: each | {"make": f"make {k % 8}"} for k, (name, each) in enumerate(adverts.items())
+    }
+
+
 SITES: dict[str, Callable[[np.random.Generator], Site]] = {
     each.__name__.replace("_", " "): each
-    for each in (natural, heavy_tails, one_advert_first, wild_values, dates, user_ids)
+    for each in (
+        natural,
+        heavy_tails,
+        one_advert_first,
+        wild_values,
+        dates,
+        user_ids,
+        users_with_tastes,
+    )
 }
 
 

@@ -41,8 +41,10 @@ def visited(site: Site, arm: str, seed: int, visits: int) -> Run:
         warnings.simplefilter("always", GrowthWarning)
         for k in range(visits):
             context: Record = {site.of_people: site.people[people[k]]}
-            if site.users and arm == AS_THEY_COME:
+            if site.users:
                 context["user_id"] = f"user {users[k]}"
+            if arm in {BY_HAND, WITHOUT_IDS}:
+                context.pop("user_id", None)
             offered = adverts if k >= site.alone else dict([next(iter(adverts.items()))])
             decision = rec.recommend(context, offered)
             rate = expit(site.worth[people[k], int(decision.item.removeprefix("ad-"))])
