@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="write measurements/movielens.md")
     asked = parser.parse_args()
     games = Games(asked.data, Kept(asked.kept, workers=asked.workers))
-    others = range(CHOOSING, CHOOSING + max(2, asked.seeds // 6))
+    others = range(CHOOSING, CHOOSING + max(2, asked.seeds // 10))
     names = {group: games.best(group, [*each], others) for group, each in choosers().items()}
     seeds = range(asked.seeds)
     clicks = {group: games.clicks(group, [name], seeds)[0] for group, name in names.items()}

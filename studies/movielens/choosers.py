@@ -17,7 +17,7 @@ from fabcost.prior import Prior
 from studies.movielens.rounds import WIDTH, Round
 
 #: Of items' effects.
-VARIANCES = (0.1, 0.3, 0.5, 1.0, 2.0)
+VARIANCES = (0.1, 0.3, 1.0)
 MOST_FILMS = 1_682
 PRECISIONS = (0.1, 1.0, 10.0)
 COUNTS = ((1.0, 1.0), (1.0, 4.0), (2.0, 8.0))
