@@ -12,13 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 from bayesianbandits import BayesianGLM
 
-from fabcost import Bandit, BetaBernoulli, FabCost, Gaussian
+from fabcost import Bandit, BetaBernoulli, FabCost, Gaussian, Thompson
 from fabcost.prior import Prior
 from studies.movielens.rounds import WIDTH, Round
 
 #: Of items' effects.
 VARIANCES = (0.1, 0.3, 1.0)
 MOST_FILMS = 1_682
+SCALES = (0.3, 0.1)
 PRECISIONS = (0.1, 1.0, 10.0)
 COUNTS = ((1.0, 1.0), (1.0, 4.0), (2.0, 8.0))
 #: Policies of Mab2Rec: its name, its settings, and whether it looks at the person.
@@ -45,12 +46,12 @@ class Chooser(Protocol):
 class Ours:
     """FAB-COST with Thompson sampling, on features, on effects of the films, or on both."""
 
-    def __init__(self, seed: int, *, features: bool, variance: float) -> None:
+    def __init__(self, seed: int, *, features: bool, variance: float, scale: float = 1.0) -> None:
         self.columns = slice(None) if features else slice(0, 1)
         prior, width = Prior(), WIDTH if features else 1
         sds = np.sqrt(np.where(np.arange(width) == 0, prior.constant, prior.numbers))
         learner = FabCost(Gaussian.from_root(np.zeros(width), np.diag(sds)), own_variance=variance)
-        self.bandit = Bandit(learner, seed=seed)
+        self.bandit = Bandit(learner, policy=Thompson(scale), seed=seed)
 
     def choose(self, given: Round) -> int:
         """Under one draw of weights and effects."""
@@ -156,6 +157,13 @@ def choosers() -> dict[str, dict[str, Make]]:
         "features": {"features": partial(Ours, features=True, variance=0.0)},
         "ids": {name: partial(Ours, features=False, variance=each) for name, each in ours.items()},
         "both": {name: partial(Ours, features=True, variance=each) for name, each in ours.items()},
+        "both, narrow": {
+            f"τ² = {variance:g}, scale {scale:g}": partial(
+                Ours, features=True, variance=variance, scale=scale
+            )
+            for variance in VARIANCES[:2]
+            for scale in SCALES
+        },
         "counts": {f"Beta{each}": partial(Counting, prior=each) for each in COUNTS},
         "bayesianbandits": {
             f"precision {each:g}": partial(LogisticPeer, precision=each) for each in PRECISIONS

@@ -34,14 +34,15 @@ class Games:
     def __init__(self, folder: Path, kept: Kept, count: int = CHECKPOINTS[-1]) -> None:
         self._play, self._kept = partial(play, folder, count), kept
 
-    def clicks(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> FloatArray:
-        """By setting, seed and checkpoint."""
-        pieces = [(group, name, seed) for name in names for seed in seeds]
+    def clicks(self, settings: Sequence[tuple[str, str]], seeds: Iterable[int]) -> FloatArray:
+        """By setting, seed and checkpoint; all settings play a seed before the next one's turn."""
+        pieces = [(*setting, seed) for seed in seeds for setting in settings]
         found = np.array(self._kept.results(self._play, pieces))
-        return found.reshape(len(names), -1, found.shape[1])
+        return found.reshape(-1, len(settings), found.shape[1]).transpose(1, 0, 2)
 
     def best(self, group: str, names: Sequence[str], seeds: Iterable[int]) -> str:
         """The setting with most clicks in the end."""
         if len(names) == 1:
             return names[0]
-        return names[int(self.clicks(group, names, seeds)[:, :, -1].sum(axis=1).argmax())]
+        last = self.clicks([(group, name) for name in names], seeds)[:, :, -1]
+        return names[int(last.sum(axis=1).argmax())]

@@ -76,8 +76,9 @@ def test_settings_are_chosen_and_known_results_are_not_played_again(
     kept = tmp_path / "kept.jsonl"
     games = Games(folder, Kept(kept, workers=1), 300)
     names = [*choosers()["counts"]][:2]
-    played = games.clicks("counts", names, [1, 2])
+    played = games.clicks([("counts", name) for name in names], [1, 2])
     assert played.shape == (2, 2, 1)
+    assert played[1, 0] == play(folder, 300, ("counts", names[1], 1))
     again = Games(tmp_path / "nowhere", Kept(kept), 300)
     assert again.best("counts", names, [1, 2]) == names[played[:, :, 0].sum(axis=1).argmax()]
     assert again.best("at random", ["at random"], [1, 2]) == "at random"
