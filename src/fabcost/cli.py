@@ -274,7 +274,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper.engine import environment, scales
+    from fabcost.paper import environment, scales
 
     try:
         environment.require()
