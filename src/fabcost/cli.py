@@ -66,9 +66,7 @@ def demo(
     with explained():
         from fabcost.demo import run
 
-        run.run(
-            out, port=port, seed=seed, exit_after=exit_after, browser=browser, console=Console()
-        )
+        run(out, port=port, seed=seed, exit_after=exit_after, browser=browser, console=Console())
 
 
 @application.command()

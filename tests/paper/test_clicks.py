@@ -10,7 +10,7 @@ from scipy import stats
 
 from fabcost import Gaussian
 from fabcost.bandit.baselines import LaplaceAsPublished
-from fabcost.offline.comparisons import Band
+from fabcost.offline.intervals import Band
 from fabcost.offline.replay.runs import Replays
 from fabcost.paper.designs import authors_design, day
 from fabcost.paper.measures import clicks as measure

@@ -13,7 +13,7 @@ from fabcost.features.feature import Feature
 from fabcost.features.kinds import KINDS
 from fabcost.features.layout import Step
 from fabcost.features.reader import Openness
-from fabcost.features.scales.constants import is_revision
+from fabcost.features.scales import is_revision
 
 _KEYS = ("features", "crosses", "bias", "open", "grown", "seen")
 #: Options that came later: documents without them are written as they were.

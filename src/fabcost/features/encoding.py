@@ -9,8 +9,8 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.features import dates
-from fabcost.features.assembly import Placed
 from fabcost.features.feature import LARGEST_NUMBER, Feature, Role, is_missing
+from fabcost.features.items import Placed
 from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fabcost.features import dates
 from fabcost.features.feature import Feature, Role, Term, is_missing
 from fabcost.features.kinds import Boolean, Date, Numeric, Text
-from fabcost.features.scales.anchors import anchored
+from fabcost.features.scales import anchored
 
 Record = Mapping[str, Any]
 

@@ -34,8 +34,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from fabcost.impressions import FloatArray
-from fabcost.worlds.adverts import Adverts
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import Adverts, synthetic
 
 #: As in the authors' simulation: an intercept and five covariates, uniform on [0, 1].
 AUTHORS_WEIGHTS = (1.0, 0.2, 1.5, -1.0, -0.7, -0.2)

@@ -194,7 +194,7 @@ def rows(shown: Mapping[str, Shown]) -> list[tuple[str, ...]]:
     >>> [row[0] for row in rows(demonstrate())][:2]
     ['1. The factor in B', '2. Labels']
     """
-    found = []
+    found: list[tuple[str, ...]] = []
     for number, (name, erratum) in enumerate(texts("errata").items(), start=1):
         title, printed, right, check, changes = erratum.values()
         found.append((f"{number}. {title}", printed, right, check, changes.format(**shown[name])))

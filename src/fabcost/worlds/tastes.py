@@ -51,7 +51,7 @@ def schema(catalogue: Adverts) -> Schema:
 
     Examples
     --------
-    >>> from fabcost.worlds.synthetic import synthetic
+    >>> from fabcost.worlds.adverts import synthetic
     >>> schema(synthetic(100, rng=np.random.default_rng(0))).columns[-1]
     'looking_for=premium × engineSize'
     """
@@ -93,7 +93,7 @@ def draw_weights(
 
     Examples
     --------
-    >>> from fabcost.worlds.synthetic import synthetic
+    >>> from fabcost.worlds.adverts import synthetic
     >>> rng = np.random.default_rng(0)
     >>> cars = synthetic(100, rng=rng)
     >>> items = {f"ad-{k}": car.features() for k, car in enumerate(cars.rows)}

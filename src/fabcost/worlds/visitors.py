@@ -15,8 +15,7 @@ from fabcost.bandit.environments import Round
 from fabcost.features.items import EncodedItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
-from fabcost.worlds.adverts import Adverts, load
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import Adverts, load, synthetic
 from fabcost.worlds.tastes import Items, draw_context, draw_weights, schema
 
 

@@ -21,7 +21,7 @@ from rich.table import Table
 
 import fabcost
 from fabcost.impressions import FloatArray
-from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_cent
+from fabcost.offline.intervals import LEVEL, Band, average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import Style, contenders, style_of
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, checkpoints, measure

@@ -18,7 +18,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.schedule import Refresh
 from fabcost.offline import methods
-from fabcost.offline.comparisons import Band, difference, per_cent
+from fabcost.offline.intervals import Band, difference, per_cent
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import Replays, marks
 from fabcost.paper.designs import day

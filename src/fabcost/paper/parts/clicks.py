@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.offline.comparisons import Band, average, difference, per_cent
+from fabcost.offline.intervals import Band, average, difference, per_cent
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import clicks as measure
 from fabcost.paper.measures.clicks import CORRECT, OURS, PAPERS, PUBLISHED, RANDOM, Bandits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -230,7 +230,7 @@ def _draw_line(axes: Axes, at: npt.ArrayLike, errors: FloatArray, method: str) -
     axes.loglog(at, errors, label=method, markersize=3.5, linewidth=1.2, **style)
 
 
-_DRAWN = {
+_DRAWN: dict[str, Callable[[Convergence], Figure]] = {
     "convergence": draw_convergence,
     "cost-of-accuracy-day": partial(draw_costs, name="day"),
     "cost-of-accuracy-design": partial(draw_costs, name="design"),
