@@ -31,18 +31,11 @@ _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that
 
 @dataclass(frozen=True, eq=False)
 class ReplayReport:
-    """What was found on a log, and how.
+    """What was found on a log, and how."""
 
-    Attributes
-    ----------
-    log
-        As it was read.
-    selection
-        The features that were chosen, and the rows that this took; None if all are used.
-    """
-
-    log: ReplayLog
+    log: ReplayLog  # as it was read
     settings: ReplaySettings
+    # The features that were chosen, and the rows that this took; None if all are used.
     selection: Selection | None
     found: Replays
 
