@@ -104,16 +104,8 @@ class Constants(NamedTuple):
 
 
 @dataclass
-class Seen:
-    """Count, mean and sum of squares about it (Welford), and the count of the next look.
-
-    Examples
-    --------
-    >>> seen = Seen()
-    >>> seen.take([1.0, 3.0])
-    >>> seen.constants(centred=True)
-    Constants(mean=2.0, scale=1.4142135623730951)
-    """
+class _Seen:
+    """Count, mean and sum of squares about it (Welford), and the count of the next look."""
 
     count: int = 0
     mean: float = 0.0
@@ -159,13 +151,13 @@ class Scales:
     def __init__(self, *, centred: bool) -> None:
         self.centred = centred
         self.constants: dict[str, Constants] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, _Seen] = {}
         self._due: set[str] = set()
 
     def know(self, name: str) -> None:
         """Follow a number from here on."""
         self.constants[name] = Constants()
-        self._seen[name] = Seen()
+        self._seen[name] = _Seen()
 
     def follows(self, name: str) -> bool:
         """Whether more values of the number would count."""
@@ -199,7 +191,7 @@ class Scales:
         self.constants[name] = constants
         if self._seen[name].count < count:
             squares = constants.scale * constants.scale * (count - 1)
-            self._seen[name] = Seen(count, constants.mean, squares, 2 * count)
+            self._seen[name] = _Seen(count, constants.mean, squares, 2 * count)
 
     def state(self) -> dict[str, list[float]]:
         """What was seen, in plain JSON, for `restore`."""
@@ -215,7 +207,7 @@ class Scales:
             if name not in self._seen or not _is_state(given):
                 raise ValueError(f"what was seen of {name!r} is {given!r:.80} but cannot be")
             count, mean, squares, due = given
-            self._seen[name] = Seen(count, float(mean), float(squares), due)
+            self._seen[name] = _Seen(count, float(mean), float(squares), due)
 
 
 def is_revision(step: object) -> bool:
