@@ -24,11 +24,11 @@ from fabcost.offline.methods import (
     EP,
     EP_MACKAY,
     FAB_COST,
-    FITS,
     LAPLACE,
     PRIOR_VARIANCE,
     STYLES,
 )
+from fabcost.paper import snapshots
 from fabcost.paper.statistics import rms
 from fabcost.worlds.cold_start import Impressions, simulate
 
@@ -90,7 +90,7 @@ def measure(
     prior = Gaussian.isotropic(data.X.shape[1], variance=prior_variance)
     X, y = data.X[:rows], data.y[:rows]
     truth = nuts.fit(prior, X, y, draws=draws, chains=2, seed=seed)
-    beliefs = {name: FITS[name](prior, X, y) for name in METHODS}
+    beliefs = {name: snapshots.METHODS[name](prior, X, y, [rows])[-1].posterior for name in METHODS}
     errors = {
         name: compare.moment_error(belief, truth.mean, truth.covariance)
         for name, belief in beliefs.items()
