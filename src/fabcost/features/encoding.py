@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.features import dates
@@ -212,9 +213,19 @@ def _meet_features(reader: Reader, table: Table) -> None:
 
 def _first_present(column: Column) -> int:
     """The first row with a value, or one past the last."""
-    if column.numbers is not None:
-        present = ~np.isnan(column.numbers)
-    else:
-        values, codes = column.coded
-        present = np.array([not is_missing(value) for value in values], dtype=bool)[codes]
+    present = ~missing_rows(column)
     return int(np.argmax(present)) if present.any() else len(column)
+
+
+def missing_rows(column: Column) -> npt.NDArray[np.bool_]:
+    """Which rows of a column have no value.
+
+    Examples
+    --------
+    >>> missing_rows(Values(["kia", None]))
+    array([False,  True])
+    """
+    if column.numbers is not None:
+        return np.isnan(column.numbers)
+    values, codes = column.coded
+    return np.array([is_missing(value) for value in values], dtype=bool)[codes]

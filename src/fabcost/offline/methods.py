@@ -66,6 +66,8 @@ class Style:
         return {**self.line, "marker": self.marker}
 
 
+#: Matplotlib's settings for every figure.
+LOOK: dict[Any, Any] = {"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}
 #: The style of every method, and of the rules that need none; no two are alike in any of the three.
 STYLES: dict[str, Style] = {
     LAPLACE: Style("#f0862a", "--", "s"),

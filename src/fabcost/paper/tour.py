@@ -25,6 +25,7 @@ from fabcost.offline.methods import (
     EP_MACKAY,
     FAB_COST,
     LAPLACE,
+    LOOK,
     PRIOR_VARIANCE,
     STYLES,
 )
@@ -135,7 +136,7 @@ def screen_table(points: Sequence[Accuracy]) -> Table:
 
 def draw(example: Accuracy, points: Sequence[Accuracy], path: Path) -> None:
     """One posterior marginal against its reference, and the errors as the data grow."""
-    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(11, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_marginal(left, example)

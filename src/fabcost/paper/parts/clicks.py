@@ -10,19 +10,11 @@ from fabcost.offline.intervals import Band, average, difference, per_cent
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import clicks as measure
 from fabcost.paper.measures.clicks import CORRECT, OURS, PAPERS, PUBLISHED, RANDOM, Bandits
-from fabcost.paper.parts.part import (
-    Change,
-    PaperClaim,
-    Part,
-    add_legend,
-    judged,
-    told_change,
-    told_claim,
-)
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, judged
 
 PAPERS_GAIN = 16.1
 
-_PART = "bandits"
+_TOLD = Told("bandits")
 _LABELS = {
     OURS: "FAB-COST, our default",
     PAPERS: "FAB-COST, as in the paper",
@@ -52,14 +44,14 @@ def _headline(part: Bandits) -> PaperClaim:
         else f"the interval of its gain excludes {PAPERS_GAIN} %",
     }
     verdict = judged(reproduced=correct.low[0] > 0 and is_large, partly=published.low[0] > 0)
-    return told_claim(_PART, "headline", verdict, part.seconds[0], words)
+    return _TOLD.claim("headline", verdict, part.seconds[0], words)
 
 
 def _cause(part: Bandits) -> PaperClaim:
     mean, low, high = (float(each[0]) for each in part.defect)
     verdict = judged(reproduced=high < 50.0, partly=high < 100.0)
     words = {"mean": mean, "low": low, "high": high}
-    return told_claim(_PART, "cause", verdict, part.seconds[0] + part.seconds[2], words)
+    return _TOLD.claim("cause", verdict, part.seconds[0] + part.seconds[2], words)
 
 
 def _superior(part: Bandits) -> PaperClaim:
@@ -73,7 +65,7 @@ def _superior(part: Bandits) -> PaperClaim:
     )
     details = [("Laplace refitted by a schedule", refitted)]
     seconds = part.seconds[0] + part.seconds[2]
-    return told_claim(_PART, "superior", verdict, seconds, words, details)
+    return _TOLD.claim("superior", verdict, seconds, words, details)
 
 
 def _equal_totals(part: Bandits) -> PaperClaim:
@@ -81,7 +73,7 @@ def _equal_totals(part: Bandits) -> PaperClaim:
     listed = ", ".join(f"{policy} {total:,}" for policy, total in totals.items())
     words = {"logged": part.logged, "end": int(part.whole.marks[-1]), "totals": listed}
     verdict = judged(reproduced=set(totals.values()) == {part.logged})
-    return told_claim(_PART, "equal_totals", verdict, part.seconds[1], words)
+    return _TOLD.claim("equal_totals", verdict, part.seconds[1], words)
 
 
 def _growing(part: Bandits) -> PaperClaim:
@@ -98,7 +90,7 @@ def _growing(part: Bandits) -> PaperClaim:
         "last": lead[-1],
         "trivial": trivial if end <= part.rounds else "",
     }
-    return told_claim(_PART, "growing", "not testable", part.seconds[1], words)
+    return _TOLD.claim("growing", "not testable", part.seconds[1], words)
 
 
 def changes(part: Bandits) -> list[Change]:
@@ -110,8 +102,8 @@ def changes(part: Bandits) -> list[Change]:
 
     words = {"rounds": part.rounds, "days": part.days}
     return [
-        told_change(_PART, "learner", {**words, "beyond": beyond(PAPERS)}),
-        told_change(_PART, "baseline", {"beyond": beyond(CORRECT)}),
+        _TOLD.change("learner", {**words, "beyond": beyond(PAPERS)}),
+        _TOLD.change("baseline", {"beyond": beyond(CORRECT)}),
     ]
 
 
@@ -189,4 +181,4 @@ def _draw_band(axes: Axes, part: Bandits, band: Band, policy: str, *, edges: boo
         axes.plot(at, np.transpose([band.low, band.high]), linewidth=0.5, **style.line)
 
 
-PART = Part.told(_PART, measure.units, measure.gather, claims, changes, {"clicks": draw_bandits})
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, {"clicks": draw_bandits})

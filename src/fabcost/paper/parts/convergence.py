@@ -15,18 +15,10 @@ from fabcost.offline import methods
 from fabcost.offline.methods import ADF, EP, FAB_COST, FAB_COST_PAPER, FAB_COST_TWICE, LAPLACE
 from fabcost.paper.measures import convergence as measure
 from fabcost.paper.measures.convergence import Convergence, Cost, Curves, Kind
-from fabcost.paper.parts.part import (
-    Change,
-    PaperClaim,
-    Part,
-    add_legend,
-    told_change,
-    told_claim,
-    verdict_of,
-)
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, verdict_of
 from fabcost.paper.statistics import Interval, ratio
 
-_PART = "convergence"
+_TOLD = Told("convergence")
 _RELATIVE: tuple[Kind, Kind] = ("mean_in_sds", "variance_relative")
 _RIVALS = (LAPLACE, ADF)
 _SWITCHED = {FAB_COST_PAPER: "the paper's moments", FAB_COST_TWICE: "exact moments"}
@@ -83,7 +75,7 @@ def _best(part: Convergence) -> PaperClaim:
         for (name, kind, rival), each in found.items()
     ]
     verdict = verdict_of(held, len(found))
-    return told_claim(_PART, "best", verdict, part.seconds, words, details)
+    return _TOLD.claim("best", verdict, part.seconds, words, details)
 
 
 def _falls_like(part: Convergence, claim: str, method: str, slope: int) -> PaperClaim:
@@ -106,7 +98,7 @@ def _falls_like(part: Convergence, claim: str, method: str, slope: int) -> Paper
         "unknown": few,
     }
     verdict = verdict_of(held, len(rates)) if known else "not testable"
-    return told_claim(_PART, claim, verdict, part.seconds, words)
+    return _TOLD.claim(claim, verdict, part.seconds, words)
 
 
 def _listed(rates: Mapping[str, Interval | None]) -> str:
@@ -128,7 +120,7 @@ def _where_gained(part: Convergence) -> PaperClaim:
     words = {"day": "; ".join(day), "held": held, "cases": len(texts)}
     details = [(", ".join(key), text) for key, text in texts.items()]
     verdict = verdict_of(held, len(texts))
-    return told_claim(_PART, "where_gained", verdict, part.seconds, words, details)
+    return _TOLD.claim("where_gained", verdict, part.seconds, words, details)
 
 
 def _switch(part: Convergence) -> PaperClaim:
@@ -157,7 +149,7 @@ def _switch(part: Convergence) -> PaperClaim:
     }
     details = [(", ".join(key), f"off by {text}") for key, text in texts.items()]
     verdict = verdict_of(held, len(judged)) if late else "not testable"
-    return told_claim(_PART, "switch", verdict, part.seconds, words, details)
+    return _TOLD.claim("switch", verdict, part.seconds, words, details)
 
 
 def changes(part: Convergence) -> list[Change]:
@@ -172,7 +164,7 @@ def changes(part: Convergence) -> list[Change]:
             f"{curves.name}, {curves.sizes[-1]:,} impressions: {ours:.2g} sds in the mean beside "
             f"{papers:.2g} of the paper’s FAB-COST, for {visits:.1f} visits of EP to each site"
         )
-    return [told_change(_PART, "work", {"texts": "; ".join(texts)})]
+    return [_TOLD.change("work", {"texts": "; ".join(texts)})]
 
 
 def draw_convergence(part: Convergence) -> Figure:
@@ -235,4 +227,4 @@ _DRAWN: dict[str, Callable[[Convergence], Figure]] = {
     "cost-of-accuracy-day": partial(draw_costs, name="day"),
     "cost-of-accuracy-design": partial(draw_costs, name="design"),
 }
-PART = Part.told(_PART, measure.units, measure.gather, claims, changes, _DRAWN)
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, _DRAWN)

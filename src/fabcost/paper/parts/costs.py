@@ -12,22 +12,14 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import costs as measure
 from fabcost.paper.measures.costs import AUTHORS_SWEEPS, FORMS, MOMENTS, TOLERANCE, Costs, Sweeps
-from fabcost.paper.parts.part import (
-    Change,
-    PaperClaim,
-    Part,
-    judged,
-    told_change,
-    told_claim,
-    verdict_of,
-)
+from fabcost.paper.parts.part import Change, PaperClaim, Told, judged, verdict_of
 from fabcost.paper.statistics import median_interval
 
 #: The paper's flops of one site over D³, and ours over D² (see `fabcost.paper.measures.costs`).
 ADF_CUBIC, EP_CUBIC, RANK_ONE_SQUARE = 4.0, 38.0 / 3.0, 6.0
 PAPERS_SPEED_UP = 75.0
 
-_PART = "cost"
+_TOLD = Told("cost")
 _USUALLY = 0.75
 _ENOUGH_SWEEPS = 4
 _MOMENTS = {"exact": "exact", "mackay": "MacKay's"}
@@ -65,7 +57,7 @@ def _speed_up(part: Costs) -> PaperClaim:
     }
     near = 0.5 <= ratio.value / PAPERS_SPEED_UP <= 2.0
     verdict = judged(reproduced=near, partly=ratio.low >= 10.0)
-    return told_claim(_PART, "speed_up", verdict, day.took + design.took, words)
+    return _TOLD.claim("speed_up", verdict, day.took + design.took, words)
 
 
 def _flops(part: Costs) -> PaperClaim:
@@ -80,7 +72,7 @@ def _flops(part: Costs) -> PaperClaim:
         ("ADF, matrix over rank-one form", f"{adf} times as long"),
         ("EP, matrix over rank-one form", f"{ep} times as long"),
     ]
-    return told_claim(_PART, "flops", verdict, day.took, words, details)
+    return _TOLD.claim("flops", verdict, day.took, words, details)
 
 
 def _cubic(part: Costs) -> PaperClaim:
@@ -91,7 +83,7 @@ def _cubic(part: Costs) -> PaperClaim:
     words = {"first": growth.sizes[0], "last": growth.sizes[-1], "adf": adf, "ep": ep}
     most = max(each.value for each in ours)
     verdict = judged(reproduced=max(adf.low, ep.low) <= 3.0)
-    return told_claim(_PART, "cubic", verdict, growth.took, {**words, "ours": ours, "most": most})
+    return _TOLD.claim("cubic", verdict, growth.took, {**words, "ours": ours, "most": most})
 
 
 def _sweeps(part: Costs) -> PaperClaim:
@@ -126,7 +118,7 @@ def _sweeps(part: Costs) -> PaperClaim:
         for of, moments in cases
     ]
     verdict = verdict_of(any(usual) + all(papers), 2)
-    return told_claim(_PART, "sweeps", verdict, seconds, words, details)
+    return _TOLD.claim("sweeps", verdict, seconds, words, details)
 
 
 def _slowest(part: Costs) -> str:
@@ -157,14 +149,14 @@ def _online(part: Costs) -> PaperClaim:
     times = float(np.median(growth.seconds["EP"][:, -1] / growth.seconds["ADF"][:, -1]))
     words = {"first": growth.sizes[0], "last": growth.sizes[-1], "adf": adf, "ep": ep}
     verdict = verdict_of(flat + linear, 2)
-    return told_claim(_PART, "online", verdict, growth.took, {**words, "times": times})
+    return _TOLD.claim("online", verdict, growth.took, {**words, "times": times})
 
 
 def changes(part: Costs) -> list[Change]:
     """Rank-one updates against matrix products and inversions."""
     day = part.batches["day"]
     adf, ep = day.ratio("matrix ADF", "ADF"), day.ratio("matrix EP", "EP")
-    return [told_change(_PART, "site", {"weights": day.weights, "adf": adf, "ep": ep})]
+    return [_TOLD.change("site", {"weights": day.weights, "adf": adf, "ep": ep})]
 
 
 def draw_cost(part: Costs) -> Figure:
@@ -223,4 +215,4 @@ def _draw_online(axes: Axes, part: Costs) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
-PART = Part.told(_PART, measure.units, measure.gather, claims, changes, {"costs": draw_cost})
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, {"costs": draw_cost})

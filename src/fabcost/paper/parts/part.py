@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -17,13 +18,14 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fabcost.offline.methods import LOOK
 from fabcost.paper.scales import Scale
 from fabcost.paper.units import Result, Unit
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
 
 _DOTS_PER_INCH = 150
-_LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
+_LOOK = {**LOOK, "font.size": 8.0}
 
 
 class PaperClaim(NamedTuple):
@@ -89,36 +91,6 @@ def _folded(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-def told_claim(
-    part: str,
-    name: str,
-    verdict: Verdict,
-    seconds: float,
-    words: Mapping[str, object],
-    details: Iterable[tuple[str, str]] = (),
-) -> PaperClaim:
-    """A claim in the words of texts.toml; it has one reason, or one for each verdict.
-
-    Examples
-    --------
-    >>> words = {"logged": 3, "end": 100, "totals": "ADF 3"}
-    >>> claim = told_claim("bandits", "equal_totals", "reproduced", 1.0, words)
-    >>> claim.measured, claim.reason
-    ('3 clicks in 100 impressions: ADF 3', 'true of every policy that shows each impression once')
-    """
-    own = dict(texts(part)["claims"][name])
-    if not isinstance(own["reason"], str):
-        own["reason"] = own["reason"][verdict]
-    filled = {each: own[each].format(**words) for each in ("claim", "measured", "reason")}
-    return PaperClaim(**{**own, **filled}, verdict=verdict, seconds=seconds, details=tuple(details))
-
-
-def told_change(part: str, name: str, words: Mapping[str, object]) -> Change:
-    """A change in the words of texts.toml."""
-    subject, ours, measured = texts(part)["changes"][name].values()
-    return Change(subject, ours, measured.format(**words))
-
-
 class Part(NamedTuple):
     """A part: its units of work, what they add up to, and what is told about it."""
 
@@ -131,20 +103,54 @@ class Part(NamedTuple):
     changes: Callable[[Any], list[Change]]  # likewise
     plots: Sequence[Plot]
 
-    @classmethod
-    def told(
-        cls,
+
+@dataclass(frozen=True)
+class Told:
+    """What texts.toml tells of the part ``name``, its braces filled with the ``words`` of a run.
+
+    Examples
+    --------
+    >>> words = {"logged": 3, "end": 100, "totals": "ADF 3"}
+    >>> claim = Told("bandits").claim("equal_totals", "reproduced", 1.0, words)
+    >>> claim.measured, claim.reason
+    ('3 clicks in 100 impressions: ADF 3', 'true of every policy that shows each impression once')
+    """
+
+    name: str
+
+    def claim(
+        self,
         name: str,
+        verdict: Verdict,
+        seconds: float,
+        words: Mapping[str, object],
+        details: Iterable[tuple[str, str]] = (),
+    ) -> PaperClaim:
+        """With its one reason, or that of the verdict."""
+        own = dict(texts(self.name)["claims"][name])
+        if not isinstance(own["reason"], str):
+            own["reason"] = own["reason"][verdict]
+        own |= {each: own[each].format(**words) for each in ("claim", "measured", "reason")}
+        return PaperClaim(**own, verdict=verdict, seconds=seconds, details=tuple(details))
+
+    def change(self, name: str, words: Mapping[str, object]) -> Change:
+        """What is done differently."""
+        subject, ours, measured = texts(self.name)["changes"][name].values()
+        return Change(subject, ours, measured.format(**words))
+
+    def part(
+        self,
         units: Callable[[Scale, int], list[Unit]],
         gather: Callable[[Scale, Mapping[str, Result]], Any],
         claims: Callable[[Any], list[PaperClaim]],
         changes: Callable[[Any], list[Change]],
         drawn: Mapping[str, Callable[[Any], Figure]],
     ) -> Part:
-        """With the words of texts.toml; figures are ``drawn`` by name."""
-        own = texts(name)
+        """The part; figures are ``drawn`` by name."""
+        own = texts(self.name)
         plots = [Plot(each, draw, **own["figures"][each]) for each, draw in drawn.items()]
-        return cls(name, own["title"], own["introduction"], units, gather, claims, changes, plots)
+        words = (self.name, own["title"], own["introduction"])
+        return Part(*words, units, gather, claims, changes, plots)
 
 
 class Picture(NamedTuple):

@@ -16,18 +16,10 @@ from fabcost.offline import methods
 from fabcost.offline.methods import LAPLACE, STYLES
 from fabcost.paper.measures import posteriors as measure
 from fabcost.paper.measures.posteriors import Marginals, NutsMoments
-from fabcost.paper.parts.part import (
-    Change,
-    PaperClaim,
-    Part,
-    add_legend,
-    told_change,
-    told_claim,
-    verdict_of,
-)
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, verdict_of
 from fabcost.paper.report import typeset
 
-_PART = "posteriors"
+_TOLD = Told("posteriors")
 _POOR_SHIFT = 0.5
 _GOOD = 0.1  # in posterior sds, and of a width
 
@@ -61,7 +53,7 @@ def _adf_is_slow(part: Marginals) -> PaperClaim:
         "held": _by_moments(slow),
     }
     verdict = verdict_of(sum(slow.values()), len(slow))
-    return told_claim(_PART, "adf_is_slow", verdict, part.seconds, words, _shifts(part, names))
+    return _TOLD.claim("adf_is_slow", verdict, part.seconds, words, _shifts(part, names))
 
 
 def _ep_is_accurate(part: Marginals) -> PaperClaim:
@@ -83,7 +75,7 @@ def _ep_is_accurate(part: Marginals) -> PaperClaim:
         "held": _by_moments(good),
     }
     verdict = verdict_of(sum(good.values()), len(good))
-    return told_claim(_PART, "ep_is_accurate", verdict, part.seconds, words, _shifts(part, names))
+    return _TOLD.claim("ep_is_accurate", verdict, part.seconds, words, _shifts(part, names))
 
 
 def _by_moments(held: Mapping[str, bool]) -> str:
@@ -109,13 +101,13 @@ def _width(part: Marginals, sd: FloatArray, claim: str) -> PaperClaim:
         wrong += abs(ratio - 1.0) > _GOOD + own
         texts.append(f"{ratio:.2f} ± {ratio * own:.2f} after {truth.rows:,}")
     words = {"ratios": ", ".join(texts), "good": _GOOD, "wrong": wrong, "sizes": len(texts)}
-    return told_claim(_PART, claim, verdict_of(wrong, len(texts)), part.seconds, words)
+    return _TOLD.claim(claim, verdict_of(wrong, len(texts)), part.seconds, words)
 
 
 def changes(part: Marginals) -> list[Change]:
     """The default learner's marginals beside those of the paper's."""
     places = {"cold_start": 0, "many_data": -1}
-    return [told_change(_PART, name, _beside_the_papers(part, k)) for name, k in places.items()]
+    return [_TOLD.change(name, _beside_the_papers(part, k)) for name, k in places.items()]
 
 
 def _beside_the_papers(part: Marginals, size: int) -> dict[str, object]:
@@ -193,4 +185,4 @@ _DRAWN = {
     "ep-and-adf": partial(draw_marginals, names=EP_AND_ADF),
     "fab-cost-and-laplace": partial(draw_marginals, names=FAB_COST_AND_LAPLACE),
 }
-PART = Part.told(_PART, measure.units, measure.gather, claims, changes, _DRAWN)
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, _DRAWN)
