@@ -33,24 +33,15 @@ OF_THE_CLOCK = (SINE, COSINE)
 class Parts(NamedTuple):
     """What matters of a date, in UTC if it says how far it is from there.
 
-    Attributes
-    ----------
-    day
-        Since the beginning of 1970, with its fraction.
-    weekday
-        In English.
-    hour
-        From 0 to 23; None if there is only a date.
-
     Examples
     --------
     >>> Parts(0.5, "thursday", 12).under("seen")["seen weekday"]
     'thursday'
     """
 
-    day: float | None
-    weekday: str | None
-    hour: int | None
+    day: float | None  # since the beginning of 1970, with its fraction
+    weekday: str | None  # in English
+    hour: int | None  # from 0 to 23; None if there is only a date
 
     def under(self, name: str) -> dict[str, float | str | None]:
         """The parts by the names that features have.
