@@ -16,8 +16,13 @@ from fabcost.features.kinds import Numeric, is_number
 
 #: Scales from the centre up to which a number enters as it is, and beyond by its logarithm.
 BOUND = 3.0
-#: The interquartile range of a Gaussian, in sds.
-_QUARTILES = 1.349
+#: Values of a number after which its constants stay.
+ENOUGH = 10_000
+#: Sds by which the mean, and share by which the sd, must have moved for another revision.
+MOVED_MEAN, MOVED_SD = 0.1, 0.1
+
+_QUARTILES = 1.349  # the interquartile range of a Gaussian, in sds
+_KEY = "constants of"
 
 
 def anchored(name: str, role: Role, values: Iterable[Any]) -> Numeric:
@@ -75,14 +80,6 @@ def _deviation(values: Sequence[float]) -> float:
 
 def _counts(value: Any) -> bool:
     return is_number(value) and bool(abs(value) <= LARGEST_NUMBER)
-
-
-#: Values of a number after which its constants stay.
-ENOUGH = 10_000
-#: Sds by which the mean, and share by which the sd, must have moved for another revision.
-MOVED_MEAN, MOVED_SD = 0.1, 0.1
-
-_KEY = "constants of"
 
 
 class Constants(NamedTuple):

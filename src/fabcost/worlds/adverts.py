@@ -26,12 +26,17 @@ from scipy.special import expit
 from fabcost.impressions import FloatArray
 
 EARLIEST_YEAR, LATEST_YEAR = 1990, 2026
+LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
 _LEAST_MPG = 10.0
 _OTHER_NAMES = {"tax(£)": "tax"}
 _MAKES = {"hyundi": "hyundai", "merc": "mercedes"}
 _WORDS = ("make", "model", "transmission", "fuelType")
 _NUMBERS = ("price", "mileage", "tax", "mpg", "engineSize")
-_LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
+# Of adverts that are made up.
+_THIS_YEAR = 2020
+_OLDEST = 22
+_FUELS = np.array(["Petrol", "Diesel", "Hybrid", "Electric"])
+_ECONOMY = np.array([1.0, 1.12, 1.35, 2.8])  # miles per gallon beside petrol
 
 
 class Advert(NamedTuple):
@@ -68,7 +73,7 @@ class Advert(NamedTuple):
             "log_price": math.log(self.price),
             "year": self.year,
             "mileage": self.mileage,
-            "litres": round(_LITRES / self.mpg, 4),
+            "litres": round(LITRES / self.mpg, 4),
             "engineSize": self.engineSize,
         }
 
@@ -163,12 +168,6 @@ def _parsed(record: Mapping[str, str]) -> Advert | None:
     except (KeyError, ValueError):
         return None
     return Advert(**values) if all(values[name] for name in _WORDS) else None
-
-
-_THIS_YEAR = 2020
-_OLDEST = 22
-_FUELS = np.array(["Petrol", "Diesel", "Hybrid", "Electric"])
-_ECONOMY = np.array([1.0, 1.12, 1.35, 2.8])  # miles per gallon beside petrol
 
 
 class CarModel(NamedTuple):
