@@ -20,7 +20,6 @@ from fabcost.bandit.baselines import (
 )
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
-from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 
