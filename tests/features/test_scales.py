@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Prior, Schema
-from fabcost.features.scales.anchors import anchors
-from fabcost.features.scales.constants import ENOUGH, Constants, Scales
-from fabcost.features.scales.prior import SHARED_BY
+from fabcost.features.prior import SHARED_BY
+from fabcost.features.scales import ENOUGH, Constants, Scales, anchors
 from fabcost.impressions import FloatArray
 
 Record = dict[str, Any]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
-from fabcost.features.scales.constants import is_revision
+from fabcost.features.scales import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from fabcost import archive
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
@@ -25,7 +26,6 @@ from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
-from fabcost.storage import archive
 from fabcost.wire.settings import (
     LONGEST_WAIT,
     EpsilonGreedySettings,

@@ -23,7 +23,7 @@ import numpy as np
 
 from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Block, Cross, Layout, Places
-from fabcost.features.scales.constants import Constants
+from fabcost.features.scales import Constants
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior
