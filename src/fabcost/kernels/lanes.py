@@ -98,7 +98,7 @@ def fetch(_, start, offset):
         address = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [address.type, INTEGER, INTEGER, INTEGER])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(ask, [address, INTEGER(1), INTEGER(3), INTEGER(1)])
+        builder.call(ask, [address, INTEGER(0), INTEGER(3), INTEGER(1)])
         return context.get_dummy_value()
 
     return types.none(POINTER, types.intp), build
@@ -110,8 +110,7 @@ def load_some(_, start, offset, count):
 
     def build(context, builder, signature, args):
         start, offset, count = args
-        places = ir.Constant(LONGS, list(range(WIDTH)))
-        within = builder.icmp_signed("<", places, _spread(builder, count, LONGS))
+        within = _first(builder, count)
         address = _address(builder, start, offset)
         kind = ir.FunctionType(VECTOR, [address.type, INTEGER, within.type, VECTOR])
         masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v8f64.p0")
@@ -130,6 +129,22 @@ def store(_, start, offset, lanes):
         return context.get_dummy_value()
 
     return types.none(POINTER, types.intp, LANES), build
+
+
+@intrinsic
+def store_some(_, start, offset, count, lanes):
+    """Write the first ``count`` of eight numbers from ``offset`` on."""
+
+    def build(context, builder, signature, args):
+        start, offset, count, lanes = args
+        address = _address(builder, start, offset)
+        within = _first(builder, count)
+        kind = ir.FunctionType(ir.VoidType(), [VECTOR, address.type, INTEGER, within.type])
+        masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v8f64.p0")
+        builder.call(masked, [lanes, address, INTEGER(8), within])
+        return context.get_dummy_value()
+
+    return types.none(POINTER, types.intp, types.intp, LANES), build
 
 
 @intrinsic
@@ -153,13 +168,13 @@ def counted(_):
 
 
 @intrinsic
-def last(_, lanes):
-    """The number in the last lane."""
+def pick(_, lanes, place):
+    """The number in one of the lanes, which are counted from 0."""
 
     def build(context, builder, signature, args):
-        return builder.extract_element(args[0], INTEGER(WIDTH - 1))
+        return builder.extract_element(*args)
 
-    return types.float64(LANES), build
+    return types.float64(LANES, types.intp), build
 
 
 @intrinsic
@@ -259,6 +274,12 @@ for _symbol, _instruction in (
 
 def _kind(given: Any) -> Any:
     return LANES if isinstance(given, Lanes) else types.float64
+
+
+def _first(builder: Any, count: Any) -> Any:
+    """Which lanes are among the first ``count``."""
+    places = ir.Constant(LONGS, list(range(WIDTH)))
+    return builder.icmp_signed("<", places, _spread(builder, count, LONGS))
 
 
 def _address(builder: Any, start: Any, offset: Any) -> Any:
