@@ -54,11 +54,11 @@ class Directory:
         get: Any = self._slots.get
         return list(map(get, keys, repeat(NOBODY)))
 
-    def slot_of(self, key: Key | None) -> int:
-        """`look_up` for one item, in less time."""
+    def slot_of(self, key: Key | None) -> int | None:
+        """`look_up` for one item, in less time; None if it is not known."""
         if type(key) not in _KINDS:
             _check((key,))
-        return self._slots.get(key, NOBODY)  # type: ignore[arg-type]
+        return self._slots.get(key)  # type: ignore[arg-type]
 
     def add(self, keys: Iterable[Key | None]) -> Slots:
         """Slots for those items that have none yet."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -40,6 +42,8 @@ class OwnEffects:
     ----------
     version : int
         Grows with every change; see `changes`.
+    table : ndarray
+        `rows` with room to grow, as the kernels take them.
 
     Examples
     --------
@@ -61,9 +65,9 @@ class OwnEffects:
         self.variance = float(variance)
         self.weights = weights
         self.version = 0
-        self._table = np.zeros((_FIRST_CAPACITY, weights + 2))
+        self.table = np.zeros((_FIRST_CAPACITY, weights + 2))
         self._directory = Directory()
-        self._recent = np.zeros(_REMEMBERED, dtype=np.int64)
+        self._recent: deque[int] = deque(maxlen=_REMEMBERED)
         self._found = _NOTHING
 
     def __len__(self) -> int:
@@ -80,7 +84,7 @@ class OwnEffects:
     @property
     def rows(self) -> FloatArray:
         """dᵢ, hᵢ and cᵢ of each slot: a view."""
-        return self._table[: len(self._directory.keys), : self.weights + 2]
+        return self.table[: len(self._directory.keys), : self.weights + 2]
 
     @property
     def bytes_per_item(self) -> int:
@@ -98,10 +102,14 @@ class OwnEffects:
             found = self._directory.look_up(keys)
         return np.array(found, dtype=np.int64)
 
-    def enter_one(self, key: Key | None) -> int:
-        """`enter` for one item, in less time."""
+    def touch(self, key: Key | None) -> int:
+        """The slot of an item, made if it is new, whose row is written next, which is noted."""
         slot = self._directory.slot_of(key)
-        return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
+        if slot is None:
+            slot = NOBODY if key is None else int(self.enter((key,))[0])
+        self._recent.append(slot)
+        self.version += 1
+        return slot
 
     def find(self, keys: Sequence[Key | None]) -> FoundItems:
         """The slots of items, which may be unknown; the same tuple is looked up once."""
@@ -128,7 +136,7 @@ class OwnEffects:
         ([[0.0], [0.0]], array([0., 0.]), array([2., 0.]))
         """
         found = self.find(keys)
-        tilt, offset, noise = kernels.own_law(self._table, found.slots, self.weights, self.variance)
+        tilt, offset, noise = kernels.own_law(self.table, found.slots, self.weights, self.variance)
         return OwnLaw(tilt, offset, noise, found.places)
 
     def add_drawn(
@@ -143,7 +151,7 @@ class OwnEffects:
 
         They are made of the quantiles of ``uniforms``, one for each of ``found.many``.
         """
-        own = (self._table, found.slots, found.places, self.variance)
+        own = (self.table, found.slots, found.places, self.variance)
         kernels.add_own_scores(scores, *own, theta, uniforms, scale)
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
@@ -207,14 +215,10 @@ class OwnEffects:
         volume = kernels.sum_of_logs(self.rows[:, 0] * self.variance)
         return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / self.variance)
 
-    def written(self, slots: Slots, start: int = 0, stop: int | None = None) -> Owned:
-        """What a kernel needs that writes the rows of ``slots[start:stop]``, which is noted."""
-        if stop == start + 1:
-            self._recent[self.version % _REMEMBERED] = slots[start]
-            self.version += 1
-        else:
-            self._note(slots[start:stop])
-        return Owned(slots, self._table)
+    def written(self, slots: Slots) -> Owned:
+        """What a kernel needs that writes the rows of ``slots``, which is noted."""
+        self._note(slots)
+        return Owned(slots, self.table)
 
     def widen(self, count: int) -> None:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
@@ -255,9 +259,9 @@ class OwnEffects:
         """
         if not 0 <= self.version - since <= _REMEMBERED:
             return OwnChanges(None, self.keys, self.rows.copy(), self.version)
-        recent = self._recent[np.arange(since, self.version) % _REMEMBERED]
-        slots = np.unique(recent[recent != NOBODY])
-        keys = tuple([self._directory.keys[slot] for slot in slots.tolist()])
+        recent = sorted({*islice(reversed(self._recent), self.version - since)} - {NOBODY})
+        keys = tuple([self._directory.keys[slot] for slot in recent])
+        slots = np.array(recent, dtype=np.int64)
         return OwnChanges(slots, keys, self.rows[slots], self.version)
 
     def follow(self, changes: OwnChanges) -> None:
@@ -271,7 +275,7 @@ class OwnEffects:
             for slot, key in zip(slots.tolist(), changes.keys, strict=True):
                 self._directory.assign(slot, key)
         self._reserve()
-        self._table[slots, : self.weights + 2] = changes.rows
+        self.table[slots, : self.weights + 2] = changes.rows
         self._found = _NOTHING
         self.version = changes.version
 
@@ -284,14 +288,14 @@ class OwnEffects:
     def _empty(self, slots: Slots) -> None:
         """Nothing is known of the items of these slots, which may have got them just now."""
         self._reserve()
-        self._table[slots] = 0.0
-        self._table[slots, 0] = 1.0 / self.variance
+        self.table[slots] = 0.0
+        self.table[slots, 0] = 1.0 / self.variance
         self._found = _NOTHING
         self._note(slots)
 
     def _note(self, slots: Slots) -> None:
         if slots.size < _REMEMBERED:
-            self._recent[(self.version + np.arange(slots.size)) % _REMEMBERED] = slots
+            self._recent.extend(slots.tolist())
             self.version += slots.size
         else:
             self._note_all()
@@ -302,7 +306,7 @@ class OwnEffects:
 
     def _reserve(self) -> None:
         """Room for all slots and all weights; growth is amortised."""
-        slots, before = len(self._directory.keys), self._table
+        slots, before = len(self._directory.keys), self.table
         capacity, columns = before.shape
         if slots <= capacity and self.weights + 2 <= columns:
             return
@@ -310,8 +314,8 @@ class OwnEffects:
             capacity = max(slots, 2 * capacity)
         if self.weights + 2 > columns:
             columns = max(self.weights + 2, int(_SPARE_COLUMNS * columns))
-        self._table = np.zeros((capacity, columns))
-        self._table[: len(before), : before.shape[1]] = before
+        self.table = np.zeros((capacity, columns))
+        self.table[: len(before), : before.shape[1]] = before
 
 
 def _places(keys: Sequence[Key | None]) -> Slots:
