@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -104,16 +105,24 @@ class OwnRows:
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
     def drawn(
-        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+        own: tuple[Any, ...] = (),
     ) -> FloatArray:
         """Scores under mean + scale · root z and effects drawn given these weights.
 
-        The last `normals` of the ``uniforms`` are those of the effects.
+        The last of the ``uniforms``, `kernels.SEEDS`, are those of the effects.
         """
-        of_weights, of_items = uniforms[: mean.size], uniforms[mean.size :]
-        theta = kernels.drawn_weights(mean, root, of_weights, scale)
-        scores = scored(self._rows, theta)
-        self._own.add_drawn(scores, self._found, theta, of_items, scale)
+        own = own or self.law_of_items
+        if is_checked(self._rows):
+            return self._rows.drawn(mean, root, uniforms, scale, own)
+        rows = np.ascontiguousarray(self._rows)
+        scores: FloatArray = kernels.own_scores(
+            rows, None, None, mean, root, uniforms, scale, *own
+        )
         return scores
 
     def _tilted(self, law: OwnLaw) -> FloatArray:

@@ -74,8 +74,8 @@ class Thompson:
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights, and of the items' own effects if they have any."""
         if is_checked(rows):
-            many = rows.normals if isinstance(rows, OwnRows) else 0
-            uniforms = rng.random(belief.dimension + many)
+            seeds = kernels.SEEDS if isinstance(rows, OwnRows) else 0
+            uniforms = rng.random(belief.dimension + seeds)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
         uniforms = rng.random(belief.dimension)
         given = read_only(np.ascontiguousarray(rows))

@@ -20,8 +20,8 @@ from fabcost.kernels.beliefs import (
     own_adf_pass,
 )
 from fabcost.kernels.choosing import (
-    add_own_scores,
     all_within,
+    correct_own_law,
     count_drawn_wins,
     count_wins,
     drawn_scores,
@@ -36,6 +36,7 @@ from fabcost.kernels.choosing import (
     mix,
     nearly_best,
     own_law,
+    own_scores,
     place_of,
 )
 from fabcost.kernels.functions import (
@@ -46,6 +47,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
@@ -57,13 +59,14 @@ from fabcost.kernels.products import (
 
 __all__ = [
     "ARITHMETIC",
+    "SEEDS",
     "absorb",
-    "add_own_scores",
     "adf_pass",
     "all_within",
     "asinh",
     "bounded",
     "cholesky",
+    "correct_own_law",
     "count_drawn_wins",
     "count_wins",
     "drawn",
@@ -75,6 +78,7 @@ __all__ = [
     "fold",
     "folded_law",
     "folded_scores",
+    "fresh_normals",
     "inner",
     "largest_score",
     "law",
@@ -87,6 +91,7 @@ __all__ = [
     "own_absorb",
     "own_adf_pass",
     "own_law",
+    "own_scores",
     "place_of",
     "predictions",
     "sites_over_rows",

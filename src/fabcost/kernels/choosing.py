@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, skip, store
+from fabcost.kernels.lanes import hold, load, pointer, skip, store, total
 from fabcost.kernels.lanes import spread as lanes_of
-from fabcost.kernels.products import dot, narrow, times
+from fabcost.kernels.normals import fresh_normals
+from fabcost.kernels.products import dot, narrow, products, times
 
 LANES = 64  # draws of normals that are compared at once
 STRIP = 16  # columns of a spread whose sums are in registers at once
@@ -318,48 +319,80 @@ def drawn_scores(rows, mean, root, uniforms, scale):
 def folded_scores(parts, source, factors, mean, root, uniforms, scale):
     """Scores of folded rows under `drawn_weights`."""
     theta = drawn_weights(mean, root, uniforms, scale)
+    return times(parts, _folded(parts, source, factors, theta))
+
+
+@njit(cache=True)
+def _folded(parts, source, factors, theta):
+    """Weights of the parts, by the source and the factor of each column."""
     folded = np.zeros(parts.shape[1])
     for j in range(source.size):
         folded[source[j]] += factors[j] * theta[j]
-    return times(parts, folded)
+    return folded
 
 
 @njit(cache=True)
 def own_law(table, slots, weights, variance):
-    """c/d, h/d and 1/√d of items by their rows d, h, c in the table.
+    """c/d, h/d and 1/√d of items by their rows d, h, c in the table, and whether c is not zero.
 
     They are 0, 0 and the prior's sd for slot −1, whose item is not known, and 0 below.
     """
-    tilt = np.zeros((slots.size, weights))
+    tilt, tilted = np.zeros((slots.size, weights)), np.zeros(slots.size, dtype=np.bool_)
     offset, noise = np.zeros(slots.size), np.zeros(slots.size)
     for i in range(slots.size):
         if slots[i] >= 0:
-            own = table[slots[i]]
-            spare = 1.0 / own[0]
-            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
-            for j in range(weights):
-                tilt[i, j] = spare * own[j + 2]
+            _fill_law(table, slots[i], i, tilt, offset, noise, tilted)
         elif slots[i] == -1:
             noise[i] = math.sqrt(variance)
-    return tilt, offset, noise
+    return tilt, offset, noise, tilted
 
 
 @njit(cache=True)
-def add_own_scores(scores, table, slots, places, variance, theta, uniforms, scale):
-    """scores += (h − cᵀθ)/d + scale z/√d, z the quantiles of ``uniforms``; see `own_law`."""
-    make_normal(uniforms)
-    width, own, weights = table.shape[1], pointer(table), pointer(theta)
-    unknown = scale * math.sqrt(variance)
+def correct_own_law(table, slots, changed, tilt, offset, noise, tilted):
+    """Write those entries of an `own_law` again whose slot is the one that changed."""
     for i in range(slots.size):
-        if slots[i] >= 0:
-            row = slots[i] * width
-            spare = 1.0 / own[row]
-            expected = own[row + 1] - dot(skip(own, row + 2), weights, theta.size)
-            scores[i] += spare * expected + scale * math.sqrt(spare) * uniforms[places[i]]
-        elif slots[i] == -1:
-            scores[i] += unknown * uniforms[places[i]]
-    hold(table)
+        if slots[i] == changed:
+            _fill_law(table, changed, i, tilt, offset, noise, tilted)
+
+
+@njit(cache=True)
+def _fill_law(table, slot, i, tilt, offset, noise, tilted):
+    spare = 1.0 / table[slot, 0]
+    offset[i], noise[i] = spare * table[slot, 1], math.sqrt(spare)
+    tilted[i] = False
+    for j in range(tilt.shape[1]):
+        tilt[i, j] = spare * table[slot, j + 2]
+        tilted[i] |= tilt[i, j] != 0.0
+
+
+@njit(cache=True)
+def own_scores(
+    parts, source, factors, mean, root, uniforms, scale, tilt, offset, noise, tilted, places
+):
+    """Scores of rows under `drawn_weights`, with items' effects that are drawn given these.
+
+    An effect is offset − tiltᵀθ + scale · noise · z with one z for each place, of which the last
+    ``uniforms`` are the seeds.  Rows that are not folded have no source and no factors.
+    """
+    theta = drawn_weights(mean, root, uniforms[: mean.size], scale)
+    folded = theta if source is None else _folded(parts, source, factors, theta)
+    normals = fresh_normals(uniforms[mean.size :], places.size)
+    scores = np.empty(places.size)
+    for i in range(places.size):
+        scores[i] = offset[i] + scale * noise[i] * normals[places[i]]
+    columns, weights = folded.size, theta.size
+    rows, tilts = pointer(parts), pointer(tilt)
+    of_parts, of_items = pointer(folded), pointer(theta)
+    for i in range(places.size):
+        lanes = products(skip(rows, i * columns), of_parts, columns)
+        if tilted[i]:
+            lanes = lanes - products(skip(tilts, i * weights), of_items, weights)
+        scores[i] += total(lanes)
+    hold(parts)
+    hold(tilt)
+    hold(folded)
     hold(theta)
+    return scores
 
 
 @njit(cache=True)

@@ -30,6 +30,8 @@ INTEGER = ir.IntType(32)
 LONG = ir.IntType(64)
 LONGS = ir.VectorType(LONG, WIDTH)
 POINTER = types.CPointer(types.float64)
+ONE_BITS = 0x3FF0000000000000
+ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 
 
 class Lanes(types.Type):
@@ -245,6 +247,56 @@ def times_power(_, x, shifted):
     return x(x, x), build
 
 
+@intrinsic
+def square_root(_, lanes):
+    """The square root of each lane."""
+
+    def build(context, builder, signature, args):
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        root = cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v8f64")
+        return builder.call(root, args)
+
+    return LANES(LANES), build
+
+
+@intrinsic
+def parted(_, lanes):
+    """m and k with x = 2ᵏ m and √½ ≤ m < √2, for positive x that are not subnormal."""
+
+    def build(context, builder, signature, args):
+        bits, places = builder.bitcast(args[0], LONGS), _whole(52)
+        exponent = builder.ashr(builder.sub(bits, _whole(ROOT_HALF_BITS)), places)
+        mantissa = builder.bitcast(builder.sub(bits, builder.shl(exponent, places)), VECTOR)
+        found = mantissa, builder.sitofp(exponent, VECTOR)
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(LANES, 2)(LANES), build
+
+
+@intrinsic
+def stirred(_, a, b, c, counter):
+    """The next state of the generator SFC64, and numbers in [1, 2) of 52 random bits.
+
+    Each lane is a generator of its own; the bits of its words are passed as if they were numbers.
+    """
+
+    def build(context, builder, signature, args):
+        a, b, c, counter = (builder.bitcast(each, LONGS) for each in args)
+        word = builder.add(builder.add(a, b), counter)
+        turned = builder.or_(builder.shl(c, _whole(24)), builder.lshr(c, _whole(40)))
+        state = (
+            builder.xor(b, builder.lshr(b, _whole(11))),
+            builder.add(c, builder.shl(c, _whole(3))),
+            builder.add(turned, word),
+            builder.add(counter, _whole(1)),
+        )
+        number = builder.or_(builder.lshr(word, _whole(12)), _whole(ONE_BITS))
+        found = [builder.bitcast(each, VECTOR) for each in (*state, number)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(LANES, 5)(LANES, LANES, LANES, LANES), build
+
+
 def _register(symbol: Any, instruction: str) -> None:
     """Let an operator of Python work on lanes, or on lanes and a number."""
 
@@ -274,6 +326,10 @@ for _symbol, _instruction in (
 
 def _kind(given: Any) -> Any:
     return LANES if isinstance(given, Lanes) else types.float64
+
+
+def _whole(number: int) -> Any:
+    return ir.Constant(LONGS, [number] * WIDTH)
 
 
 def _first(builder: Any, count: Any) -> Any:

@@ -18,6 +18,7 @@ from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
 NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
+_CORRECTED = 8  # changes after which a law is rather made anew
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
 _NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
 
@@ -69,6 +70,8 @@ class OwnEffects:
         self._directory = Directory()
         self._recent: deque[int] = deque(maxlen=_REMEMBERED)
         self._found = _NOTHING
+        self._law: OwnLaw | None = None  # that of what was found last
+        self._law_version = 0
 
     def __len__(self) -> int:
         return len(self._directory)
@@ -121,13 +124,14 @@ class OwnEffects:
         places = _places(keys)
         found = FoundItems(keys, slots, places, 1 + int(places.max(initial=-1)))
         if type(keys) is tuple:
-            self._found = found
+            self._found, self._law = found, None
         return found
 
     def law(self, keys: Sequence[Key | None]) -> OwnLaw:
         r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
 
-        An item that is not known has 0, 0 and τ.
+        An item that is not known has 0, 0 and τ.  That of the same tuple is kept, and corrected
+        where it changed: the law is valid until the next call.
 
         Examples
         --------
@@ -136,23 +140,20 @@ class OwnEffects:
         ([[0.0], [0.0]], array([0., 0.]), array([2., 0.]))
         """
         found = self.find(keys)
-        tilt, offset, noise = kernels.own_law(self.table, found.slots, self.weights, self.variance)
-        return OwnLaw(tilt, offset, noise, found.places)
+        if found is not self._found:
+            return self._law_of(found)
+        behind = self.version - self._law_version
+        if self._law is None or behind > _CORRECTED:
+            self._law = self._law_of(found)
+        elif behind:
+            for slot in {*islice(reversed(self._recent), behind)} - {NOBODY}:
+                kernels.correct_own_law(self.table, found.slots, slot, *self._law[:4])
+        self._law_version = self.version
+        return self._law
 
-    def add_drawn(
-        self,
-        scores: FloatArray,
-        found: FoundItems,
-        theta: FloatArray,
-        uniforms: FloatArray,
-        scale: float,
-    ) -> None:
-        """Add the effects of items drawn given θ, with ``scale`` on their sds.
-
-        They are made of the quantiles of ``uniforms``, one for each of ``found.many``.
-        """
-        own = (self.table, found.slots, found.places, self.variance)
-        kernels.add_own_scores(scores, *own, theta, uniforms, scale)
+    def _law_of(self, found: FoundItems) -> OwnLaw:
+        law = kernels.own_law(self.table, found.slots, self.weights, self.variance)
+        return OwnLaw(*law, found.places)
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
@@ -224,6 +225,7 @@ class OwnEffects:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
         self._reserve()
+        self._law = None
         self._note(np.array([NOBODY]))
 
     def forget(self, keys: Iterable[Key]) -> Slots:
@@ -276,7 +278,7 @@ class OwnEffects:
                 self._directory.assign(slot, key)
         self._reserve()
         self.table[slots, : self.weights + 2] = changes.rows
-        self._found = _NOTHING
+        self._found, self._law = _NOTHING, None
         self.version = changes.version
 
     def copy(self) -> OwnEffects:
@@ -290,7 +292,7 @@ class OwnEffects:
         self._reserve()
         self.table[slots] = 0.0
         self.table[slots, 0] = 1.0 / self.variance
-        self._found = _NOTHING
+        self._found, self._law = _NOTHING, None
         self._note(slots)
 
     def _note(self, slots: Slots) -> None:
