@@ -228,7 +228,8 @@ def test_drawn_scores_are_centre_plus_what_was_drawn() -> None:
     assert own is not None
     law = own.law(ITEMS)
     found = Thompson(0.7).scores(belief, OwnRows(given, own, ITEMS), np.random.default_rng(8))
-    z = standard_normal(np.random.default_rng(8), (5 + len(ITEMS),))
-    theta = belief.mean + 0.7 * belief.root @ z[:5]
-    effects = law.offset - law.tilt @ theta + 0.7 * law.noise * z[5:]
+    rng = np.random.default_rng(8)
+    theta = belief.mean + 0.7 * belief.root @ standard_normal(rng, (5,))
+    z = kernels.fresh_normals(rng.random(kernels.SEEDS), len(ITEMS))[: len(ITEMS)]
+    effects = law.offset - law.tilt @ theta + 0.7 * law.noise * z
     np.testing.assert_allclose(found, given @ theta + effects, atol=1e-12)

@@ -120,9 +120,7 @@ class OwnRows:
         if is_checked(self._rows):
             return self._rows.drawn(mean, root, uniforms, scale, own)
         rows = np.ascontiguousarray(self._rows)
-        scores: FloatArray = kernels.own_scores(
-            rows, None, None, mean, root, uniforms, scale, *own
-        )
+        scores: FloatArray = kernels.own_scores(rows, None, None, mean, root, uniforms, scale, *own)
         return scores
 
     def _tilted(self, law: OwnLaw) -> FloatArray:

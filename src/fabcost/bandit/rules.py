@@ -262,7 +262,7 @@ def _own_normals(
     if not isinstance(rows, OwnRows):
         return ()
     law = rows.law_of_items
-    normals = standard_normal(rng, (rows.normals + many - 1,))
+    normals = kernels.fresh_normals(rng.random(kernels.SEEDS), rows.normals + many - 1)
     return _OwnNormals(scale * law.noise, law.places, normals)
 
 

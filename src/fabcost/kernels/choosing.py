@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, skip, store, total
+from fabcost.kernels.lanes import hold, load, pointer, skip, store
 from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.normals import fresh_normals
-from fabcost.kernels.products import dot, narrow, products, times
+from fabcost.kernels.products import dot, narrow, times
 
 LANES = 64  # draws of normals that are compared at once
 STRIP = 16  # columns of a spread whose sums are in registers at once
@@ -377,20 +377,13 @@ def own_scores(
     theta = drawn_weights(mean, root, uniforms[: mean.size], scale)
     folded = theta if source is None else _folded(parts, source, factors, theta)
     normals = fresh_normals(uniforms[mean.size :], places.size)
-    scores = np.empty(places.size)
+    scores = times(parts, folded)
+    tilts, weights = pointer(tilt), pointer(theta)
     for i in range(places.size):
-        scores[i] = offset[i] + scale * noise[i] * normals[places[i]]
-    columns, weights = folded.size, theta.size
-    rows, tilts = pointer(parts), pointer(tilt)
-    of_parts, of_items = pointer(folded), pointer(theta)
-    for i in range(places.size):
-        lanes = products(skip(rows, i * columns), of_parts, columns)
         if tilted[i]:
-            lanes = lanes - products(skip(tilts, i * weights), of_items, weights)
-        scores[i] += total(lanes)
-    hold(parts)
+            scores[i] -= dot(skip(tilts, i * theta.size), weights, theta.size)
+        scores[i] += offset[i] + scale * noise[i] * normals[places[i]]
     hold(tilt)
-    hold(folded)
     hold(theta)
     return scores
 

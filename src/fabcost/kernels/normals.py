@@ -52,7 +52,7 @@ def logarithm(x):
 
 @njit(cache=True, nogil=True)
 def sine_and_cosine(y):
-    """sin 4y and cos 4y of lanes with |y| ≤ π/4, to 2e-15: Chebyshev's expansions, doubled twice."""
+    """sin 4y and cos 4y of lanes with |y| ≤ π/4, to 2e-15: Chebyshev's series, doubled twice."""
     z = y * y
     z2 = z * z
     low = -0.1666666666666666462 + z * 0.008333333333330947294

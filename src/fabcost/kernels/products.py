@@ -11,8 +11,8 @@ from fabcost.kernels.lanes import hold, load, load_some, pointer, skip, spread, 
 
 
 @njit(cache=True, nogil=True)
-def products(a, b, count):
-    """Lanes whose sum is Σ aᵢ bᵢ, over ``count`` numbers behind two pointers."""
+def dot(a, b, count):
+    """Σ aᵢ bᵢ over ``count`` numbers behind two pointers."""
     first, second = spread(0.0), spread(0.0)
     i = 0
     while i + 15 < count:
@@ -24,13 +24,7 @@ def products(a, b, count):
         i += 8
     if i < count:
         second = second + load_some(a, i, count - i) * load_some(b, i, count - i)
-    return first + second
-
-
-@njit(cache=True, nogil=True)
-def dot(a, b, count):
-    """Σ aᵢ bᵢ over ``count`` numbers behind two pointers."""
-    return total(products(a, b, count))
+    return total(first + second)
 
 
 @njit(cache=True, nogil=True)
