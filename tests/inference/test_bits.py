@@ -16,7 +16,7 @@ from tests.inference import bits
 DIGEST = "e9d1d232c7a59f1dbf64062cfcd07722832a817101ff9bddc4a6a50a37e7de3e"
 
 #: The same where items have effects of their own.
-OWN_DIGEST = "3186e16182670293b252e5471f012b50b0c963d6fb8625bd61ac0a6acbee9022"
+OWN_DIGEST = "14fdb4f4748c1ebbebf7df0f562ab85aebdcd65befbeab3086c47d90ad41b822"
 
 #: How many rows are learnt at once, and whether the learner is saved and loaded in between.
 MANNERS = {

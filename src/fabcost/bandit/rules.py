@@ -101,8 +101,7 @@ class Thompson:
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
-        normals = standard_normal(rng, ((draws + 3) // 4, spread.shape[1]))
-        own = _own_normals(rows, self.scale, len(normals), rng)
+        normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
         won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws, *own)
         won /= draws
         centre += kernels.times(spread, normals[0])
@@ -256,14 +255,16 @@ class _OwnNormals(NamedTuple):
     normals: FloatArray
 
 
-def _own_normals(
-    rows: Rows, scale: float, many: int, rng: np.random.Generator
-) -> _OwnNormals | tuple[()]:
+def _normals(
+    rows: Rows, scale: float, many: int, columns: int, rng: np.random.Generator
+) -> tuple[FloatArray, _OwnNormals | tuple[()]]:
+    """Those of ``many`` draws of the weights, and of the items' own effects if they have any."""
     if not isinstance(rows, OwnRows):
-        return ()
-    law = rows.law_of_items
-    normals = kernels.fresh_normals(rng.random(kernels.SEEDS), rows.normals + many - 1)
-    return _OwnNormals(scale * law.noise, law.places, normals)
+        return standard_normal(rng, (many, columns)), ()
+    law, of_weights = rows.law_of_items, many * columns
+    fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + rows.normals + many - 1)
+    own = _OwnNormals(scale * law.noise, law.places, fresh[of_weights:])
+    return fresh[:of_weights].reshape(many, columns), own
 
 
 def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:

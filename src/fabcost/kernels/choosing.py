@@ -359,10 +359,12 @@ def correct_own_law(table, slots, changed, tilt, offset, noise, tilted):
 def _fill_law(table, slot, i, tilt, offset, noise, tilted):
     spare = 1.0 / table[slot, 0]
     offset[i], noise[i] = spare * table[slot, 1], math.sqrt(spare)
-    tilted[i] = False
+    away = 0
     for j in range(tilt.shape[1]):
-        tilt[i, j] = spare * table[slot, j + 2]
-        tilted[i] |= tilt[i, j] != 0.0
+        share = spare * table[slot, j + 2]
+        tilt[i, j] = share
+        away += share != 0.0
+    tilted[i] = away > 0
 
 
 @njit(cache=True)
