@@ -374,6 +374,7 @@ def test_the_law_of_a_tuple_follows_what_is_learnt() -> None:
     own = learner.own
     assert own is not None
     asked = ("a", "b", "c", "a", None, "never shown")
+    reader = own.copy()
     for k in range(80):
         for _ in range(int(rng.integers(1, 12))):
             item = (*asked[:4], "other", f"new {k}", None)[rng.integers(7)]
@@ -384,6 +385,9 @@ def test_the_law_of_a_tuple_follows_what_is_learnt() -> None:
             learner.forget(["b"])
         for kept, made in zip(own.law(asked), own.law([*asked]), strict=True):
             assert kept.tobytes() == made.tobytes()
+        reader.follow(own.changes(reader.version))
+        for read, made in zip(reader.law(asked), own.law([*asked]), strict=True):
+            assert read.tobytes() == made.tobytes()
 
 
 def test_a_reader_that_is_far_behind_takes_all() -> None:

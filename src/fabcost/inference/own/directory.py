@@ -89,6 +89,15 @@ class Directory:
         else:
             self._slots[key] = slot
 
+    def reassign(self, slots: Iterable[int], keys: Iterable[Key | None]) -> bool:
+        """Let these slots be those of these items, or of none; whether one was another's."""
+        moved = False
+        for slot, key in zip(slots, keys, strict=True):
+            if slot == len(self.keys) or self.keys[slot] != key:
+                self.assign(slot, key)
+                moved = True
+        return moved
+
     def _free_slot(self) -> int:
         """The first that was given up and not taken since, or one more."""
         while self._free:

@@ -146,14 +146,19 @@ class OwnEffects:
         if self._law is None or behind > _CORRECTED:
             self._law = self._law_of(found)
         elif behind:
-            for slot in {*islice(reversed(self._recent), behind)} - {NOBODY}:
-                kernels.correct_own_law(self.table, found.slots, slot, *self._law[:4])
+            self._correct_law({*islice(reversed(self._recent), behind)} - {NOBODY})
         self._law_version = self.version
         return self._law
 
     def _law_of(self, found: FoundItems) -> OwnLaw:
-        law = kernels.own_law(self.table, found.slots, self.weights, self.variance)
-        return OwnLaw(*law, found.places)
+        given = (self.table, found.slots, self.weights, self.variance)
+        tilt, offset, noise, tilted = kernels.own_law(*given)
+        return OwnLaw(tilt, offset, noise, tilted, found.places)
+
+    def _correct_law(self, slots: Iterable[int]) -> None:
+        if self._law is not None:
+            for slot in slots:
+                kernels.correct_own_law(self.table, self._found.slots, slot, *self._law[:4])
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
@@ -268,18 +273,22 @@ class OwnEffects:
 
     def follow(self, changes: OwnChanges) -> None:
         """Become equal to those whose `changes` since this version these are."""
-        self.weights = changes.rows.shape[1] - 2
+        width, self.weights = self.weights, changes.rows.shape[1] - 2
         slots = changes.slots
         if slots is None:
             self._directory = Directory(changes.keys)
-            slots = np.arange(len(changes.keys))
+            slots, moved = np.arange(len(changes.keys)), True
         else:
-            for slot, key in zip(slots.tolist(), changes.keys, strict=True):
-                self._directory.assign(slot, key)
+            moved = self._directory.reassign(slots.tolist(), changes.keys)
         self._reserve()
         self.table[slots, : self.weights + 2] = changes.rows
-        self._found, self._law = _NOTHING, None
-        self.version = changes.version
+        self.version = self._law_version = changes.version
+        if moved:
+            self._found, self._law = _NOTHING, None
+        elif width != self.weights or slots.size > _CORRECTED:
+            self._law = None
+        else:
+            self._correct_law(slots.tolist())
 
     def copy(self) -> OwnEffects:
         """Others that are equal."""
