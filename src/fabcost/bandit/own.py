@@ -16,6 +16,8 @@ from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.own.exchange import OwnLaw
 
+WIDE = 128  # weights from which on the spread of all scores is more work than their draws
+
 
 class OwnRows:
     r"""Rows x of which each has the effect b of an item beside its weights.
@@ -67,6 +69,12 @@ class OwnRows:
     def normals(self) -> int:
         """How many normals a draw of all effects needs, given θ."""
         return self._found.many
+
+    @property
+    def are_wide(self) -> bool:
+        """Whether `drawn_wins` takes less time than wins by the `law`, and can be asked."""
+        candidates, weights = self.shape
+        return candidates >= weights >= WIDE and hasattr(self._rows, "drawn_wins")
 
     def __getitem__(self, positions: Positions) -> OwnRows:
         items = [self._found.keys[position] for position in positions.tolist()]
@@ -122,6 +130,23 @@ class OwnRows:
         rows = np.ascontiguousarray(self._rows)
         scores: FloatArray = kernels.own_scores(rows, None, None, mean, root, uniforms, scale, *own)
         return scores
+
+    def drawn_wins(
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        normals: FloatArray,
+        draws: int,
+        noise: FloatArray,
+        places: Positions,
+        own_normals: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores in the first of ``draws`` and wins in all; see `kernels.count_drawn_wins`."""
+        law = self.law_of_items
+        own = (law.tilt, law.offset, noise, law.tilted, places, own_normals)
+        folded: Any = self._rows
+        scores, wins = folded.drawn_wins(mean, root, normals, draws, own)
+        return scores, wins
 
     def _tilted(self, law: OwnLaw) -> FloatArray:
         rows = self._rows.dense() if is_checked(self._rows) else np.asarray(self._rows)

@@ -98,6 +98,8 @@ class Thompson:
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under the first of the draws."""
+        if isinstance(rows, OwnRows) and rows.are_wide:
+            return self._wide_shares(belief, rows, rng, draws)
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
@@ -108,6 +110,16 @@ class Thompson:
         if own:
             centre += own.noise * own.normals[own.places]
         return centre, won
+
+    def _wide_shares(
+        self, belief: Gaussian, rows: OwnRows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """`scored_shares` from draws of the weights themselves."""
+        normals, own = _normals(rows, self.scale, (draws + 3) // 4, belief.dimension, rng)
+        normals *= self.scale
+        scores, won = rows.drawn_wins(belief.mean, belief.root, normals, draws, *own)
+        won /= draws
+        return scores, won
 
 
 @dataclass(frozen=True)

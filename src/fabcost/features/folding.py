@@ -128,6 +128,20 @@ class FoldedRows:
         scores = kernels.own_scores(*given, *own) if own else kernels.folded_scores(*given)
         return scores
 
+    def drawn_wins(
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        normals: FloatArray,
+        draws: int,
+        own: tuple[Any, ...],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores in the first of ``draws`` and wins in all, by `fabcost.kernels.count_own_wins`."""
+        self._check(mean)
+        given = (self._parts, self._source, self._factors, mean, root, normals, draws)
+        scores, wins = kernels.count_own_wins(*given, *own)
+        return scores, wins
+
     def row(self, index: int) -> FloatArray:
         """One row, written out."""
         return np.asarray(self._parts[index].take(self._source) * self._factors)

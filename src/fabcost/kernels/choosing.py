@@ -172,14 +172,89 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
             if noise is not None:
                 first = start + places[k]
                 _add_noise(noise[k], own_normals[first : first + many], away, changed)
-            _challenge(k, centre[k], 1.0, away, best[0], leader[0])
-            _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
-            _challenge(k, centre[k], -1.0, away, best[2], leader[2])
-            _challenge(k, centre[k], -1.0, changed, best[3], leader[3])
-        for i in range(many):
-            for pattern in range(min(4, draws - 4 * (start + i))):
-                wins[leader[pattern, i]] += 1.0
+            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        _count_leaders(wins, leader, draws - 4 * start)
     return _share_among_equals(centre, spread, wins, noise, places)
+
+
+@njit(cache=True)
+def _challenge_in_patterns(k, centre, away, changed, best, leader):
+    """`_challenge` in the four draws that share their normals."""
+    _challenge(k, centre, 1.0, away, best[0], leader[0])
+    _challenge(k, centre, 1.0, changed, best[1], leader[1])
+    _challenge(k, centre, -1.0, away, best[2], leader[2])
+    _challenge(k, centre, -1.0, changed, best[3], leader[3])
+
+
+@njit(cache=True)
+def _count_leaders(wins, leader, draws):
+    """A win for each leader of as many draws as are left."""
+    for i in range(leader.shape[1]):
+        for pattern in range(min(4, draws - 4 * i)):
+            wins[leader[pattern, i]] += 1.0
+
+
+@njit(cache=True)
+def count_own_wins(
+    parts,
+    source,
+    factors,
+    mean,
+    root,
+    normals,
+    draws,
+    tilt,
+    offset,
+    noise,
+    tilted,
+    places,
+    own_normals,
+):
+    """Scores in the first of ``draws``, and `count_drawn_wins`, of folded rows with effects.
+
+    The weights themselves are drawn, R z for all z at once, and scores made of them.  Where both
+    candidates and weights are many that is less work than the spread of all scores, XR, which
+    effects make as wide as there are weights: parts and tilts are mostly zeros.
+    """
+    centre = times(parts, _folded(parts, source, factors, mean)) + offset
+    wins, scores = np.zeros(centre.size), np.empty(centre.size)
+    centre -= times(tilt, mean)
+    for start in range(0, len(normals), LANES):
+        z = np.ascontiguousarray(normals[start : start + LANES].T)
+        even, odd = np.empty(z.shape), np.empty(z.shape)
+        for d in range(mean.size):
+            _half_scores(root[d], z, 0, even[d])
+            _half_scores(root[d], z, 1, odd[d])
+        of_even = fold(even, source, factors, parts.shape[1])
+        of_odd = fold(odd, source, factors, parts.shape[1])
+        many = z.shape[1]
+        away, changed = np.empty(many), np.empty(many)
+        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        for k in range(centre.size):
+            away[:], changed[:] = 0.0, 0.0
+            _add_multiples(parts[k], 1.0, of_even, of_odd, away, changed)
+            if tilted[k]:
+                _add_multiples(tilt[k], -1.0, even, odd, away, changed)
+            for i in range(many):
+                away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
+            first = start + places[k]
+            _add_noise(noise[k], own_normals[first : first + many], away, changed)
+            if start == 0:
+                scores[k] = centre[k] + away[0]
+            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        _count_leaders(wins, leader, draws - 4 * start)
+    return scores, _share_among_equals(centre, parts, wins, noise, places)
+
+
+@njit(cache=True)
+def _add_multiples(coefficients, sign, even, odd, of_even, of_odd):
+    """Add multiples of the rows of two matrices, but of none by zero."""
+    for d in range(coefficients.size):
+        if coefficients[d] != 0.0:
+            c = sign * coefficients[d]
+            for i in range(of_even.size):
+                of_even[i] += c * even[d, i]
+                of_odd[i] += c * odd[d, i]
 
 
 @njit(cache=True)
