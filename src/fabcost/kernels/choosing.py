@@ -8,10 +8,10 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, skip, store
+from fabcost.kernels.lanes import hold, load, pointer, store
 from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.normals import fresh_normals
-from fabcost.kernels.products import dot, narrow, times
+from fabcost.kernels.products import dot, narrow, times, times_where
 
 LANES = 64  # draws of normals that are compared at once
 STRIP = 16  # columns of a spread whose sums are in registers at once
@@ -217,8 +217,8 @@ def count_own_wins(
     effects make as wide as there are weights: parts and tilts are mostly zeros.
     """
     centre = times(parts, _folded(parts, source, factors, mean)) + offset
+    centre -= times_where(tilt, mean, tilted)
     wins, scores = np.zeros(centre.size), np.empty(centre.size)
-    centre -= times(tilt, mean)
     for start in range(0, len(normals), LANES):
         z = np.ascontiguousarray(normals[start : start + LANES].T)
         even, odd = np.empty(z.shape), np.empty(z.shape)
@@ -454,14 +454,9 @@ def own_scores(
     theta = drawn_weights(mean, root, uniforms[: mean.size], scale)
     folded = theta if source is None else _folded(parts, source, factors, theta)
     normals = fresh_normals(uniforms[mean.size :], places.size)
-    scores = times(parts, folded)
-    tilts, weights = pointer(tilt), pointer(theta)
+    scores, less = times(parts, folded), times_where(tilt, theta, tilted)
     for i in range(places.size):
-        if tilted[i]:
-            scores[i] -= dot(skip(tilts, i * theta.size), weights, theta.size)
-        scores[i] += offset[i] + scale * noise[i] * normals[places[i]]
-    hold(tilt)
-    hold(theta)
+        scores[i] = scores[i] - less[i] + (offset[i] + scale * noise[i] * normals[places[i]])
     return scores
 
 
