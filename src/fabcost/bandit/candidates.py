@@ -40,9 +40,18 @@ class CheckedRows(Rows, Protocol):
         ...
 
     def drawn(
-        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float, /
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+        own: tuple[Any, ...] = (),
+        /,
     ) -> FloatArray:
-        """Scores under the weights mean + scale · root z, for z the quantiles of ``uniforms``."""
+        """Scores under the weights mean + scale · root z, for z the quantiles of ``uniforms``.
+
+        With ``own``, the last arguments of `kernels.own_scores`, each has an effect besides.
+        """
         ...
 
     def law(self, mean: FloatArray, root: FloatArray, /) -> tuple[FloatArray, FloatArray]:

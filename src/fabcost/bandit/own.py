@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.own.exchange import OwnLaw
+
+WIDE = 128  # weights from which on the spread of all scores is more work than their draws
 
 
 class OwnRows:
@@ -67,6 +70,12 @@ class OwnRows:
         """How many normals a draw of all effects needs, given θ."""
         return self._found.many
 
+    @property
+    def are_wide(self) -> bool:
+        """Whether `drawn_wins` takes less time than wins by the `law`, and can be asked."""
+        candidates, weights = self.shape
+        return candidates >= weights >= WIDE and hasattr(self._rows, "drawn_wins")
+
     def __getitem__(self, positions: Positions) -> OwnRows:
         items = [self._found.keys[position] for position in positions.tolist()]
         return OwnRows(self._rows[positions], self._own, items)
@@ -104,17 +113,40 @@ class OwnRows:
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
     def drawn(
-        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+        own: tuple[Any, ...] = (),
     ) -> FloatArray:
         """Scores under mean + scale · root z and effects drawn given these weights.
 
-        The last `normals` of the ``uniforms`` are those of the effects.
+        The last of the ``uniforms``, `kernels.SEEDS`, are those of the effects.
         """
-        of_weights, of_items = uniforms[: mean.size], uniforms[mean.size :]
-        theta = kernels.drawn_weights(mean, root, of_weights, scale)
-        scores = scored(self._rows, theta)
-        self._own.add_drawn(scores, self._found, theta, of_items, scale)
+        own = own or self.law_of_items
+        if is_checked(self._rows):
+            return self._rows.drawn(mean, root, uniforms, scale, own)
+        rows = np.ascontiguousarray(self._rows)
+        scores: FloatArray = kernels.own_scores(rows, None, None, mean, root, uniforms, scale, *own)
         return scores
+
+    def drawn_wins(
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        normals: FloatArray,
+        draws: int,
+        noise: FloatArray,
+        places: Positions,
+        own_normals: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores in the first of ``draws`` and wins in all; see `kernels.count_drawn_wins`."""
+        law = self.law_of_items
+        own = (law.tilt, law.offset, noise, law.tilted, places, own_normals)
+        folded: Any = self._rows
+        scores, wins = folded.drawn_wins(mean, root, normals, draws, own)
+        return scores, wins
 
     def _tilted(self, law: OwnLaw) -> FloatArray:
         rows = self._rows.dense() if is_checked(self._rows) else np.asarray(self._rows)

@@ -128,7 +128,7 @@ class FabCost:
         """Learn from one impression: its row, whether it was clicked, and what was shown."""
         row = as_row(x, self.prior.dimension)
         label = as_label(y)
-        slot = NOBODY if self.own is None else self.own.enter_one(item)
+        slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots = None if self.own is None else np.array([slot])
             self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
@@ -141,6 +141,8 @@ class FabCost:
         """Learn from a batch as if its impressions came one after another."""
         rows, labels = as_impressions(X, y, self.prior.dimension)
         slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
+        if self.own is not None and slots is not None:
+            self.own.written(slots)
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
@@ -271,8 +273,7 @@ class FabCost:
         if self.own is None or items is None:
             self.skipped += kernels.adf_pass(*given)
         else:
-            owned = self.own.written(items, start, stop)
-            self.skipped += kernels.own_adf_pass(*given, *owned)
+            self.skipped += kernels.own_adf_pass(*given, items, self.own.table)
         self.seen += stop - start
         self._posterior = None
 

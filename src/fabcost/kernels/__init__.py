@@ -20,9 +20,10 @@ from fabcost.kernels.beliefs import (
     own_adf_pass,
 )
 from fabcost.kernels.choosing import (
-    add_own_scores,
     all_within,
+    correct_own_law,
     count_drawn_wins,
+    count_own_wins,
     count_wins,
     drawn_scores,
     drawn_weights,
@@ -36,6 +37,7 @@ from fabcost.kernels.choosing import (
     mix,
     nearly_best,
     own_law,
+    own_scores,
     place_of,
 )
 from fabcost.kernels.functions import (
@@ -46,6 +48,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
@@ -57,14 +60,16 @@ from fabcost.kernels.products import (
 
 __all__ = [
     "ARITHMETIC",
+    "SEEDS",
     "absorb",
-    "add_own_scores",
     "adf_pass",
     "all_within",
     "asinh",
     "bounded",
     "cholesky",
+    "correct_own_law",
     "count_drawn_wins",
+    "count_own_wins",
     "count_wins",
     "drawn",
     "drawn_scores",
@@ -75,6 +80,7 @@ __all__ = [
     "fold",
     "folded_law",
     "folded_scores",
+    "fresh_normals",
     "inner",
     "largest_score",
     "law",
@@ -87,6 +93,7 @@ __all__ = [
     "own_absorb",
     "own_adf_pass",
     "own_law",
+    "own_scores",
     "place_of",
     "predictions",
     "sites_over_rows",

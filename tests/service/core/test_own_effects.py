@@ -115,8 +115,7 @@ def test_what_waits_for_a_reader_is_bounded() -> None:
     follower = first(schema)
     publisher = Publisher(0, follower.learner)
     for k in range(3000):
-        follower.learner.own.enter_one(f"ad-{k % 9}")  # type: ignore[union-attr]
-        own_of(follower.learner).written(np.array([k % 9]), 0, 1)
+        own_of(follower.learner).touch(f"ad-{k % 9}")
         publisher.publish(k, 0, follower.learner)
     follower.learn(impressions)
     publisher.publish(3000, 0, follower.learner)
