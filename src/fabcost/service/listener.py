@@ -91,7 +91,7 @@ def configuration(app: Application | Startup, settings: Settings) -> uvicorn.Con
     """How uvicorn serves: HTTP/1.1 only, no log of its own."""
     protocol = partial(
         FastProtocol,
-        fast_path=lambda: app.fast_path,
+        application=app,
         seconds_for_a_head=settings.request_seconds,
     )
     return uvicorn.Config(

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fabcost.service.clock import Clock
 from fabcost.service.metrics import Metrics
-from fabcost.service.models.decisions import Decider
+from fabcost.service.models.decisions import Clock, Decider
 from fabcost.service.store.store import Store
 from fabcost.service.writer.journal import Deleted
 from fabcost.service.writer.requests import Expire, Job

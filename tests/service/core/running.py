@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import patch
 
-from fabcost.service.clock import Clock
+from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Totals
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from fabcost import Schema
-from fabcost.service.models.candidates import Scenes
-from fabcost.service.models.catalogue import Catalogue
+from fabcost.service.models.catalogue import Catalogue, Scenes
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.wire.errors import UnknownItemError

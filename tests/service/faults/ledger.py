@@ -11,8 +11,7 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 
-from fabcost.service.learning.follower import schema_of
-from fabcost.service.learning.published import Published
+from fabcost.service.learning.follower import Published, schema_of
 from fabcost.service.learning.recovery import Recovery
 from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import ModelRow

@@ -14,7 +14,7 @@ import pytest
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.recommend.document import FORMAT
-from fabcost.service.learning.published import Published
+from fabcost.service.learning.follower import Published
 from fabcost.service.service import Service
 from fabcost.service.store.address import store_at
 from fabcost.storage import archive

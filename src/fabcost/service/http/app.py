@@ -68,7 +68,7 @@ class Application:
         self._contract = personalizer.Personalizer(service, create_models=create)
         self._assets = dashboard.read_assets()
         self._deadlines = Deadlines()
-        self.fast_path = FastPath(site, self._endpoints)
+        self.fast_path: FastPath | None = FastPath(site, self._endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

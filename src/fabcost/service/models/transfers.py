@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fabcost.features.reader import Reader, ReadItems
-from fabcost.service.clock import Clock
+from fabcost.service.models.decisions import Clock
 from fabcost.service.models.load import from_file, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry

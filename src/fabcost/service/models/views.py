@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from fabcost.service.clock import Clock
 from fabcost.service.learning.follower import Learnt, predicted
+from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
-from fabcost.service.models.registry import Registry
 from fabcost.service.store.record import encoded, impression, record, told
 from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
 from fabcost.service.store.store import Store
@@ -62,7 +61,7 @@ class Totals(NamedTuple):
 class Views:
     """Shows the posterior, counts and decisions."""
 
-    registry: Registry
+    models: Models
     writer: Writer
     reader: StoreThread
     clock: Clock
@@ -70,7 +69,7 @@ class Views:
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
-        model = self.registry.of(name)
+        model = self.models.of(name)
         published, belief, own = model.known()
         columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
         return PosteriorAnswer(
@@ -82,7 +81,7 @@ class Views:
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        model, now = self.registry.of(name), self.clock.now()
+        model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
         since, before = now - 60.0 * minutes, self.totals.get(model)
@@ -123,12 +122,12 @@ class Views:
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins; large ones make a page shorter."""
-        self.registry.of(name)
+        self.models.of(name)
         return await self.reader.ask(lambda store: _recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
-        model = self.registry.of(name)
+        model = self.models.of(name)
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
@@ -153,7 +152,7 @@ class Views:
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
-        self.registry.of(name)
+        self.models.of(name)
         key = (name, decision_id)
 
         def find(store: Store) -> T:

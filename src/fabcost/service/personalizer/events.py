@@ -20,8 +20,7 @@ from fabcost.service.personalizer.contract import (
 )
 from fabcost.service.service import Service
 from fabcost.service.store.record import DecisionRecord
-from fabcost.wire.checks import check_model_name
-from fabcost.wire.dsjson import Side, flatten
+from fabcost.wire.checks import Side, check_model_name, flatten
 from fabcost.wire.errors import AlreadyThereError, InvalidRequestError, UnknownModelError
 from fabcost.wire.messages import (
     DecisionAnswer,
@@ -37,7 +36,7 @@ LARGEST_REWARD: Final = 1e6
 #: What a model is like that is made here: its schema is open and it tells its propensities.
 NEW_MODEL: Final = ModelSettings(propensities="fast")
 
-#: Objects of features; what they may hold is for `fabcost.wire.dsjson` to say.
+#: Objects of features; what they may hold is for `fabcost.wire.checks.flatten` to say.
 Features = list[Any]
 
 
