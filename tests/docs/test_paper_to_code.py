@@ -98,8 +98,8 @@ RECORDS = {
     "fabcost.inference.ep.EPResult",
     "fabcost.inference.ep.Swept",
     "fabcost.inference.nuts.NutsResult",
-    "fabcost.inference.sites.Carried",
-    "fabcost.inference.sites.Sites",
+    "fabcost.inference.history.Carried",
+    "fabcost.inference.history.Sites",
     "fabcost.inference.logistic.LogDensity",
     "fabcost.tilted.Tilted",
 }

@@ -17,11 +17,10 @@ from fabcost import warmup
 from fabcost.service.http.app import Application, Startup
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.listener import CannotStartError, address_of, bind, is_loopback, run
-from fabcost.service.logs import forward
 from fabcost.service.service import Service
-from fabcost.service.settings import Settings, without_password
-from fabcost.service.store.address import is_open_to_others, store_at
-from fabcost.service.threads import run_apart
+from fabcost.service.settings import Settings, is_open_to_others, without_password
+from fabcost.service.telemetry import forward
+from fabcost.service.threads import run_apart, store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
 

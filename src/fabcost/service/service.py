@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 
 from fabcost.service.learning.recovery import Progress
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Decider, Models
 from fabcost.service.models.load import load_all
@@ -19,6 +18,7 @@ from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.store import Store
+from fabcost.service.telemetry import Metrics
 from fabcost.service.threads import StoreThread, run_apart
 from fabcost.service.upkeep import Upkeep
 from fabcost.service.writer.journal import Journal

@@ -18,9 +18,9 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import Any, Protocol
 
-from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode, request_id
+from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode
 from fabcost.service.http.protocol import GuardedProtocol
-from fabcost.service.http.routing import Endpoint, Site, Templates
+from fabcost.service.http.routing import Endpoint, Site, Templates, request_id
 
 _MOST_HELD = 65_536
 _HELD_SECONDS = 1.0

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import UNSET
 
+from fabcost import kernels
 from fabcost.features.scales.constants import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -28,7 +29,6 @@ from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
 from fabcost.service.store.record import Impression
-from fabcost.tilted import tilted
 from fabcost.wire.settings import ModelSettings
 
 #: Changes of items that may wait to be collected, if the items are not more.
@@ -94,15 +94,12 @@ class BySchema:
         self._now = now
         self._then = then
         self._revises = revises
-
-    @property
-    def steps(self) -> int:
-        """How often the schema had grown by then."""
-        return self._then.steps
+        #: How often the schema had grown by then, and its columns.
+        self.steps, self.width = then.steps, then.width
 
     def is_behind(self, impression: Impression, weights: int) -> bool:  # noqa: ARG002
         """Whether the schema had grown before an impression."""
-        return (impression.steps or 0) > self._then.steps
+        return (impression.steps or 0) > self.steps
 
     def grow(self, learner: FabCost, impression: Impression) -> None:
         """Give the learner the weights that the schema had, and the prior."""
@@ -113,9 +110,9 @@ class BySchema:
         self._grow_to(learner, schema.steps)
 
     def _grow_to(self, learner: FabCost, steps: int) -> None:
-        before, weights = self._then.steps, learner.prior.dimension
+        before, weights = self.steps, learner.prior.dimension
         self.go_to(steps)
-        prior, more = self._then.prior, self._then.width > weights
+        prior, more = self._then.prior, self.width > weights
         if not self._revises:
             # A new prior would be put in place of what was learnt.
             if more:
@@ -129,10 +126,10 @@ class BySchema:
 
     def go_to(self, steps: int) -> None:
         """Be the schema that had grown so often; a ValueError if that is not known."""
-        new = self._now.steps_since(self._then.steps)[: max(steps - self._then.steps, 0)]
-        self._then.regrow(new)
-        if self._then.steps < steps:
-            raise ValueError(f"the schema grew {self._then.steps} times but {steps} are asked for")
+        self._then.regrow(self._now.steps_since(self.steps)[: max(steps - self.steps, 0)])
+        self.steps, self.width = self._then.steps, self._then.width
+        if self.steps < steps:
+            raise ValueError(f"the schema grew {self.steps} times but {steps} are asked for")
 
     def widened(self, belief: Gaussian, impressions: Sequence[Impression]) -> Gaussian:
         """A belief about the columns that the schema had at all impressions."""
@@ -140,7 +137,7 @@ class BySchema:
         if steps > self.steps:
             at = self.copy()
             at.go_to(steps)
-        if at._then.width <= belief.dimension:
+        if at.width <= belief.dimension:
             return belief
         return widened(belief, at._then.prior(self.prior))
 
@@ -334,4 +331,5 @@ def predicted(
             numbers = np.array(impression.numbers)
             along = numbers @ belief.root[impression.columns]
             centres[i], variances[i] = numbers @ belief.mean[impression.columns], along @ along
-    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))
+    clicks: FloatArray = kernels.predictions(centres, np.maximum(variances, 1e-300), True)
+    return clicks

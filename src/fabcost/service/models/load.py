@@ -20,11 +20,11 @@ from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
 from fabcost.service.learning.follower import Follower, schema_of
 from fabcost.service.learning.recovery import Keeper, Progress, Recovery, to_base
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
+from fabcost.service.telemetry import Metrics
 from fabcost.storage import archive
 from fabcost.wire.settings import (
     LONGEST_WAIT,

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.journal import Deleted, Relisted
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (

@@ -152,7 +152,8 @@ class Impression(Struct, frozen=True, array_like=True):
 
 _encoder = msgspec.json.Encoder()
 _records = msgspec.json.Decoder(DecisionRecord)
-_impressions = msgspec.json.Decoder(Impression)
+#: The impression that `encoded` wrote.
+impression = msgspec.json.Decoder(Impression).decode
 
 
 def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
@@ -171,11 +172,6 @@ def at_step(features: str, steps: int) -> str:
     '[[0],[1.0],3]'
     """
     return f"{features[:-1]},{steps}]"
-
-
-def impression(features: str) -> Impression:
-    """The impression that `encoded` wrote."""
-    return _impressions.decode(features)
 
 
 def record(text: str) -> DecisionRecord:

@@ -16,6 +16,7 @@ from fabcost.service.store.connection import (
     prepare_for_keys,
     statements,
 )
+from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import TakenOverError
 
 _STAMP_BYTES = 16
@@ -95,20 +96,23 @@ class Session:
         self._stamp = self._next_stamp
         self._appended = 0.0
 
-    def append(self, name: str, columns: Sequence[str], rows: Rows, latest: float) -> bool:
-        """Insert rows, the latest of that time, by one statement that is a transaction of its own.
+    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
+        """Insert decisions by one statement, a transaction of its own; whether all were new.
 
-        Whether all of them were new; nothing is inserted if the stamp is not ours.
+        If not, some may be there.  None is once another server has taken over, or the database was
+        replaced: the stamp is not ours then.
         """
+        if not rows:
+            return True
         self._own_epoch()
         self._must_not_nest()
         own = [(*row, self._stamp) for row in rows]
         _refuse_nul(chain.from_iterable(own))
-        text = self._statements[name]
-        inserted = self.connection.insert_batch(text, (*columns, "stamp"), own)
+        text = self._statements["append_decisions"]
+        inserted = self.connection.insert_batch(text, (*DecisionRow._fields, "stamp"), own)
         if inserted < len(rows):
             return False
-        self._appended = max(self._appended, latest)
+        self._appended = max(self._appended, *(row.made for row in rows))
         return True
 
     def latest_time(self) -> float:
