@@ -10,7 +10,7 @@ from scipy import stats
 
 from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.own import OwnRows, own_rows
+from fabcost.bandit.rows import OwnRows, own_rows
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal

@@ -68,7 +68,6 @@ WITHOUT_EXAMPLES = (
     "fabcost.cli",
     "fabcost.client.calls",
     "fabcost.client.commands",
-    "fabcost.client.encoding",
     "fabcost.client.exchange",
     "fabcost.client.link",
     "fabcost.demo",

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.baselines import Learner
-from fabcost.bandit.candidates import CheckedRows, Rows, is_checked
-from fabcost.bandit.own import own_rows
+from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows

@@ -18,8 +18,8 @@ from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.store import Store
+from fabcost.service.store.threads import StoreThread, run_apart
 from fabcost.service.telemetry import Metrics
-from fabcost.service.threads import StoreThread, run_apart
 from fabcost.service.upkeep import Upkeep
 from fabcost.service.writer.journal import Journal
 from fabcost.service.writer.writer import Writer

@@ -11,7 +11,7 @@ from unittest.mock import patch
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Totals
 from fabcost.service.service import Service
-from fabcost.service.threads import store_at
+from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, StatsAnswer
 from fabcost.wire.settings import ModelSettings
 

@@ -15,7 +15,7 @@ import pytest
 from fabcost import Schema
 from fabcost.service.models.catalogue import Catalogue, Scenes
 from fabcost.service.service import Service
-from fabcost.service.threads import store_at
+from fabcost.service.store.threads import store_at
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.messages import Between, DecisionRequest, Filter, Record
 from fabcost.wire.settings import ModelSettings

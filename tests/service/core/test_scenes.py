@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabcost import Schema
 from fabcost.service.models.catalogue import Catalogue, Scenes
-from fabcost.service.store.record import impression
+from fabcost.service.store.rows import impression
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest
 

@@ -15,7 +15,7 @@ from fabcost.service.learning.follower import Published, schema_of
 from fabcost.service.learning.recovery import Recovery
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
-from fabcost.service.threads import store_at
+from fabcost.service.store.threads import store_at
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.learners import from_beginning
 from tests.service.faults.promises import broken, broken_decisions

@@ -10,7 +10,7 @@ import pytest
 
 from fabcost.service.learning.recovery import FORMAT
 from fabcost.service.service import Service
-from fabcost.service.threads import store_at
+from fabcost.service.store.threads import store_at
 from fabcost.storage import archive
 from tests.service.core.running import cars, serving, shown, told
 from tests.service.faults.ledger import reading, rebuilt_digest

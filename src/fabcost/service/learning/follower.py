@@ -28,7 +28,7 @@ from fabcost.inference.own.exchange import OwnChanges
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
-from fabcost.service.store.record import Impression
+from fabcost.service.store.rows import Impression
 from fabcost.wire.settings import ModelSettings
 
 #: Changes of items that may wait to be collected, if the items are not more.

@@ -19,7 +19,7 @@ from fabcost.features.items import EncodedItems
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.settings import CACHE_BYTES
-from fabcost.service.store.record import Impression, encoded, listing
+from fabcost.service.store.rows import Impression, encoded, listing
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import Between, DecisionRequest, Filter, ItemsAnswer, Record, Scalar
 

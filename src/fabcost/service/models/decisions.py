@@ -14,8 +14,7 @@ from itertools import count
 import msgspec
 
 from fabcost.service.models.model import Made, Model
-from fabcost.service.store.record import DecisionRecord, record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer

@@ -12,8 +12,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
-from fabcost.bandit.candidates import Rows
-from fabcost.bandit.own import own_rows
+from fabcost.bandit.rows import Rows, own_rows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -22,8 +21,7 @@ from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.service.learning.follower import Published, follows_schema, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
-from fabcost.service.store.record import NewRecord, Shares, at_step, encoded
-from fabcost.service.store.rows import DecisionRow
+from fabcost.service.store.rows import DecisionRow, NewRecord, Shares, at_step, encoded
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record

@@ -15,10 +15,18 @@ from msgspec import UNSET
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
-from fabcost.service.store.record import encoded, impression, record, told
-from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    StoredDecision,
+    TallyRow,
+    encoded,
+    impression,
+    record,
+    told,
+)
 from fabcost.service.store.store import Store
-from fabcost.service.threads import StoreThread
+from fabcost.service.store.threads import StoreThread
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import UnknownDecisionIdError
 from fabcost.wire.messages import (

@@ -21,8 +21,7 @@ from fabcost.service.personalizer.contract import (
     json_answer,
 )
 from fabcost.service.service import Service
-from fabcost.service.store.record import record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import StoredDecision, record
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share

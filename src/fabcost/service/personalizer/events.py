@@ -24,7 +24,7 @@ from fabcost.service.personalizer.contract import (
     unoffered,
 )
 from fabcost.service.service import Service
-from fabcost.service.store.record import DecisionRecord
+from fabcost.service.store.rows import DecisionRecord
 from fabcost.wire.checks import Side, flatten
 from fabcost.wire.errors import InvalidRequestError, ServiceError, UnknownModelError
 from fabcost.wire.messages import (
