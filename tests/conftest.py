@@ -6,11 +6,13 @@ Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks f
 from __future__ import annotations
 
 import os
+import ssl
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -49,11 +51,11 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """One more than there are processors: while tests wait for servers, others run."""
+    """Two more than there are processors: while tests wait for servers, others run."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (given or 1) + 1
+    return (given or 1) + 2
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,12 +74,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests first, whichever worker they fall to."""
+    """Long tests first, whichever worker they fall to; last those that gain by what others do."""
     if hasattr(config, "workerinput"):
         files = [(Path(__file__).parent / name) for name in LONGEST]
+        late = [item for item in items if item.get_closest_marker("late")]
+        items[:] = [item for item in items if item not in late]
         long = [[item for item in items if item.path == file] for file in files]
         short = [item for item in items if item.path not in files]
-        items[:] = dealt(long, short, config.workerinput["workercount"])
+        items[:] = dealt(long, [*short, *late], config.workerinput["workercount"])
 
 
 def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iterator[T]:
@@ -91,9 +95,17 @@ def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iter
         left -= max(part, len(first))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_list_of_authorities() -> Iterator[None]:
+    """Each client of httpx would read all certificates again, which takes 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
 @pytest.fixture(scope="session")
 def generic_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where kernels for any processor are compiled to: once, whoever of the workers needs them."""
+    """Where kernels for any processor are: compiled once, whoever of the workers needs them."""
     own = tmp_path_factory.getbasetemp()
     cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "generic"
     cache.mkdir(exist_ok=True)

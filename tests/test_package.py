@@ -12,6 +12,7 @@ from fabcost.cli import application
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("sklearn", "matplotlib", "nutpie", "arviz", "pandas", "rich", "typer", "httpx", "msgspec")
+KERNELS = ("numba", "numpy", "scipy")
 
 
 def run(*arguments: str) -> str:
@@ -21,15 +22,27 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
+def loaded_by(code: str) -> set[str]:
+    """The packages that are there after some code."""
+    names = run("-c", f"import sys; {code}; print(*sys.modules)").split()
+    return {name.split(".")[0] for name in names}
+
+
 def test_import_stays_light() -> None:
-    loaded = run("-c", "import sys, fabcost; print(*sys.modules)").split()
-    assert "fabcost" in loaded
-    assert not {name for name in loaded if name.split(".")[0] in HEAVY}
+    assert not loaded_by("import fabcost") & {*HEAVY, *KERNELS}
+    every = ", ".join(set(fabcost.__all__) - {"BayesianLogisticRegression"})
+    assert not loaded_by(f"from fabcost import {every}") & set(HEAVY)
+
+
+def test_commands_are_light() -> None:
+    assert not loaded_by("import fabcost.cli") & set(KERNELS)
 
 
 def test_every_public_name_can_be_had() -> None:
     for name in fabcost.__all__:
-        assert getattr(fabcost, name) is not None
+        assert getattr(fabcost, name).__module__.startswith("fabcost."), name
+    assert set(fabcost.__all__) <= set(dir(fabcost))
+    assert fabcost.kernels.__name__ == "fabcost.kernels"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = fabcost.nonsense
 

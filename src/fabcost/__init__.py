@@ -5,20 +5,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.beta import BetaBernoulli
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
-from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
-from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
-from fabcost.inference.file import load, save
-from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
-from fabcost.prior import Prior
-from fabcost.recommend.recommender import Recommender
-
 if TYPE_CHECKING:
+    from fabcost.bandit.bandit import Bandit
+    from fabcost.bandit.beta import BetaBernoulli
+    from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
     from fabcost.estimator import BayesianLogisticRegression
+    from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
+    from fabcost.features.schema import Schema
+    from fabcost.gaussian import Gaussian
+    from fabcost.inference.file import load, save
+    from fabcost.inference.online import FabCost
+    from fabcost.inference.schedule import Refresh
+    from fabcost.prior import Prior
+    from fabcost.recommend.recommender import Recommender
 
 __version__ = "0.1.0"
 
@@ -46,13 +45,34 @@ __all__ = [
     "save",
 ]
 
+#: Imported when asked for: a client needs no kernels, and hardly anyone scikit-learn.
+_HOMES = {
+    "bandit.bandit": ("Bandit",),
+    "bandit.beta": ("BetaBernoulli",),
+    "bandit.rules": ("BayesianUCB", "EpsilonGreedy", "Greedy", "Thompson", "Uniform"),
+    "estimator": ("BayesianLogisticRegression",),
+    "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
+    "features.schema": ("Schema",),
+    "gaussian": ("Gaussian",),
+    "inference.file": ("load", "save"),
+    "inference.online": ("FabCost",),
+    "inference.schedule": ("Refresh",),
+    "prior": ("Prior",),
+    "recommend.recommender": ("Recommender",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes longer to import than all the rest: only who asks for it pays.
-    if name == "BayesianLogisticRegression":
-        from fabcost.estimator import BayesianLogisticRegression
+    home = _HOME.get(name)
+    try:
+        found = import_module(f"{__name__}.{home or name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return found if home is None else getattr(found, name)
 
-        return BayesianLogisticRegression
-    if name == "client":  # needs an extra
-        return import_module("fabcost.client")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -25,8 +25,13 @@ application = typer.Typer(
 _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each kind."
 
 
-def _prior(variance: float | None) -> fabcost.Prior:
-    return fabcost.Prior() if variance is None else fabcost.Prior.same(variance)
+_OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
+
+
+def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
+    if variance is not None:
+        return fabcost.Prior.same(variance)
+    return fabcost.Prior() if own_effects else fabcost.Prior(items=0.0)
 
 
 application.command()(service.serve)
@@ -119,6 +124,7 @@ def evaluate(
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
+    own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
     draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
@@ -139,7 +145,7 @@ def evaluate(
             clip,
             level,
             folds,
-            _prior(prior_variance),
+            _prior(prior_variance, own_effects),
             draws,
             seed,
             least_propensity,
@@ -173,6 +179,10 @@ def replay(
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
     ] = None,
     drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
+    item: Annotated[
+        str | None, typer.Option(help="Column of the item's id, which then is no feature.")
+    ] = None,
+    own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
     select: Annotated[
         int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
     ] = None,
@@ -194,9 +204,9 @@ def replay(
 
     try:
         settings = ReplaySettings(
-            tuple(policy), against, seeds, seed, rounds, _prior(prior_variance)
+            tuple(policy), against, seeds, seed, rounds, _prior(prior_variance, own_effects)
         )
-        read = read_log(log, reward, drop=drop, skip_bad_rows=skip_bad_rows)
+        read = read_log(log, reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
         report.run(
             read,
             settings,
@@ -204,7 +214,13 @@ def replay(
             jobs=jobs or os.cpu_count() or 1,
             features=select,
             out=out,
-            origin={"path": str(log), "reward": reward, "drop": drop, "select": select},
+            origin={
+                "path": str(log),
+                "reward": reward,
+                "drop": drop,
+                "item": item,
+                "select": select,
+            },
         )
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray, as_rows
+from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.tilted import Moments, is_exact
 
 LANE = 8  # float64 numbers in the widest vector register, and in a line of the cache
@@ -184,7 +184,7 @@ class Gaussian:
             raise ValueError(
                 f"x has shape {rows.shape} but the belief has {self.dimension} weights"
             )
-        listed = np.ascontiguousarray(rows.reshape(-1, self.dimension))
+        listed = read_only(np.ascontiguousarray(rows.reshape(-1, self.dimension)))
         centre, variance = kernels.marginals(listed, self.mean, self.root)
         shape = rows.shape[:-1]
         return Marginal(centre.reshape(shape)[()], variance.reshape(shape)[()])

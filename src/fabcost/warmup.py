@@ -7,14 +7,14 @@ from typing import get_args
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.bandit.rules import BayesianUCB, Greedy
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference import adf, ep, laplace
+from fabcost.inference import adf, ep
+from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
@@ -55,9 +55,8 @@ def _learn(rows: FloatArray) -> None:
         adf.fit(_PRIOR, rows, _LABELS, moments=moments)
         ep.fit(_PRIOR, rows, _LABELS, moments=moments)
         _learn_effects(rows, moments)
-    laplace.fit(_PRIOR, rows, _LABELS)
-    linear = LinearGaussian(_PRIOR)
-    linear.observe(rows[0], True)
+    for precision in (1.0, 1e12):  # by a Gram matrix, and by one row after the other
+        product(_PRIOR, rows, Sites(np.full(4, precision), _LABELS))
 
 
 def _learn_effects(rows: FloatArray, moments: Moments) -> None:

@@ -9,10 +9,10 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
-    Learner,
     LinearGaussian,
     OnlineLaplace,
 )
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import (
     BayesianUCB,
     EpsilonGreedy,

@@ -123,6 +123,7 @@ def test_the_loop(client: Client, model: str) -> None:
     bulk = [FeedbackRequest(decision_id=each.decision_id, value=0.0) for each in (some, few, own)]
     assert [each.status for each in client.feedback_bulk(model, bulk)] == ["applied"] * 3
     assert client.stats(model).impressions == client.posterior(model).impressions == 4
+    assert client.alarms(model) == client.stats(model).alarms == []
     assert client.decision(model, first.decision_id).value == 1.0
     page = client.decisions(model, limit=3)
     assert page.decisions[0].decision_id == own.decision_id

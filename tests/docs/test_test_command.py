@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = """
 import pytest
 
+@pytest.mark.late
+def test_late(): pass
+
 @pytest.mark.parametrize("each", range(3))
 def test_one(each): pytest.skip("there is no browser")
 
@@ -27,12 +31,20 @@ def test_kernels_are_compiled(): pass
 
 
 def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = late\n")
     (tmp_path / "test_suite.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-n", "1", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    plugins = ["-p", "xdist", "-p", "tests.conftest"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", *plugins, "-n", "1", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.match(r"the kernels, compiled once for this machine: \d+ s\n", done.stderr)
+    assert re.findall(r"PASSED.*::(\w+)", done.stdout) == ["test_kernels_are_compiled", "test_late"]
     _, _, told = done.stdout.partition(" not tested here ")
     assert [line.strip() for line in told.splitlines()[1:3]] == [
         "3 there is no browser",

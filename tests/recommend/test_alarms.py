@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from fabcost import Numeric, Recommender, Schema, Text
-from fabcost.recommend.alarms import KINDS, Alarm, Kind, Watch, are_alike
+from fabcost import Categorical, Numeric, Recommender, Schema, Text
+from fabcost.recommend.alarms import KINDS, Alarm, Kind, Watch
 from fabcost.recommend.ledger import ExpiredDecisionError
 
 SCHEMA = Schema([Numeric("age"), Text("make", limit=30, buckets=2)])
@@ -40,7 +40,7 @@ def test_healthy_data_raise_none() -> None:
 def constant(watch: Watch) -> None:
     for _ in range(100):
         watch.learnt(np.array([1.0, 3.0]), clicked=False, centre=-2.2, variance=0.0)
-    watch.clicks = 10
+    watch.clicks = watch._came = 10
 
 
 def out_of_scale(watch: Watch) -> None:
@@ -125,7 +125,7 @@ def test_a_late_column_was_zero_before() -> None:
     for _ in range(100):
         watch.learnt(np.array([1.0]), clicked=False, centre=-2.2, variance=0.0)
     watch.learnt(np.array([1.0, 3.0]), clicked=True, centre=-2.2, variance=0.0)
-    watch.clicks = 10
+    watch.clicks = watch._came = 10
     assert kinds(watch) == []
 
 
@@ -146,11 +146,6 @@ def test_every_kind_has_a_cause_here() -> None:
         cause(watch)
         told |= set(kinds(watch))
     assert told == set(KINDS)
-
-
-def test_one_candidate_is_not_alike() -> None:
-    assert not are_alike(np.ones((1, 2)))
-    assert not are_alike(np.array([[1.0, 2.0], [1.0, 3.0]]))
 
 
 def test_a_recommender_of_declared_raw_prices_says_so() -> None:
@@ -186,3 +181,44 @@ def test_feedback_that_comes_too_late_is_counted() -> None:
             rec.feedback(decision.id, clicked=True, now=20.0 * k + 11.0)
     assert "feedback too late" in [alarm.kind for alarm in rec.alarms]
     assert Recommender.from_bytes(rec.to_bytes()).alarms == rec.alarms
+
+
+def categories(rows: int, levels: int) -> list[tuple[Kind, str]]:
+    names = tuple(f"c{k:03d}" for k in range(levels))
+    schema = Schema([Categorical("city", levels=names)])
+    design = schema.design([{"city": names[k % levels]} for k in range(rows)])
+    watch = Watch()
+    watch.saw(design.min(axis=0), design.max(axis=0), rows)
+    return [(alarm.kind, alarm.subject) for alarm in watch.of_columns(schema)]
+
+
+def test_declared_categories_explode_if_most_values_come_once() -> None:
+    assert categories(200, 150) == [("exploding category", "city")]
+    assert categories(200, 100) == []
+    assert categories(90, 60) == []
+
+
+def test_categories_that_are_declared_and_never_seen_do_not_explode() -> None:
+    names = tuple(f"c{k:03d}" for k in range(300))
+    schema = Schema([Categorical("city", levels=names)])
+    design = schema.design([{"city": names[k % 10]} for k in range(200)])
+    watch = Watch()
+    watch.saw(design.min(axis=0), design.max(axis=0), 200)
+    assert watch.of_columns(schema) == ()
+
+
+def test_what_was_not_clicked_must_have_had_the_time_to_expire() -> None:
+    for cause in (unanswered, always_clicked):
+        watch = Watch()
+        cause(watch)
+        watch.settled = False
+        assert kinds(watch) == []
+
+
+def test_outcomes_that_were_not_foretold_say_nothing_of_the_rate() -> None:
+    watch = Watch()
+    watch.counted(5_000, clicks=2_500)
+    watch.foretold(np.full(90, -5.0), np.zeros(90), clicks=80)
+    assert kinds(watch) == []
+    watch.foretold(np.full(10, -5.0), np.zeros(10), clicks=9)
+    assert kinds(watch) == ["click rate off"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.baselines import Learner
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,19 +13,6 @@ from fabcost.impressions import as_label, as_row, read_only
 from fabcost.inference import laplace
 from fabcost.inference.history import Carried, History
 from fabcost.inference.schedule import Refresh
-
-
-class Learner(Protocol):
-    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
-
-    @property
-    def posterior(self) -> Gaussian:
-        """The belief after all impressions so far."""
-        ...
-
-    def observe(self, x: npt.ArrayLike, y: Any) -> None:
-        """Learn from one impression."""
-        ...
 
 
 class BatchLaplace:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian, Marginal
-from fabcost.impressions import FloatArray, as_rows
+from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.own.exchange import OwnLaw
@@ -76,7 +76,7 @@ def scored(rows: Rows, weights: FloatArray) -> FloatArray:
     """
     if is_checked(rows):
         return rows.dot(weights)
-    scores: FloatArray = kernels.times(np.ascontiguousarray(rows), weights)
+    scores: FloatArray = kernels.times(read_only(np.ascontiguousarray(rows)), weights)
     return scores
 
 
@@ -93,7 +93,7 @@ def law(rows: Rows, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, Flo
     """
     if is_checked(rows):
         return rows.law(mean, root)
-    centre, spread = kernels.law(np.asarray(rows), mean, root)
+    centre, spread = kernels.law(read_only(np.asarray(rows)), mean, root)
     return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
 
@@ -180,7 +180,7 @@ class OwnRows:
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
         law = self.law_of_items
-        centre, spread = kernels.law(self._tilted(law), mean, root)
+        centre, spread = kernels.law(read_only(self._tilted(law)), mean, root)
         centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 

@@ -10,7 +10,7 @@ import numpy as np
 from fabcost import kernels
 from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 
 
 class Policy(Protocol):
@@ -77,7 +77,7 @@ class Thompson:
             uniforms = rng.random(belief.dimension + many)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
         uniforms = rng.random(belief.dimension)
-        given = np.ascontiguousarray(rows)
+        given = read_only(np.ascontiguousarray(rows))
         scores: FloatArray = kernels.drawn_scores(
             given, belief.mean, belief.root, uniforms, self.scale
         )

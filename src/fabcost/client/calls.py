@@ -24,6 +24,7 @@ from fabcost.client.link import (
 from fabcost.wire.messages import (
     MEDIA_TYPES,
     TRANSFER_SECONDS,
+    AlarmView,
     DecisionAnswer,
     DecisionRequest,
     DecisionsAnswer,
@@ -189,6 +190,11 @@ class Calls(Link[Transport, Http]):
     async def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         return await self._get(answer(StatsAnswer), model, "stats", minutes=minutes)
+
+    @Method
+    async def alarms(self, model: str) -> list[AlarmView]:
+        """What is wrong with the model's data, if anything is."""
+        return await self._get(answer(list[AlarmView], "alarms"), model, "alarms")
 
     @Method
     async def decision(self, model: str, decision_id: str) -> DecisionView:

@@ -50,6 +50,8 @@ class FoldedRows:
     array([4., 5.])
     >>> rows.row(1), rows[[1]].shape
     (array([1., 4., 2.]), (1, 3))
+    >>> rows.alike, rows[[1, 1]].alike, rows[[1]].alike
+    (False, True, False)
     """
 
     __slots__ = ("_factors", "_parts", "_source")
@@ -71,6 +73,15 @@ class FoldedRows:
     def own_bytes(self) -> int:
         """Bytes of sources and factors; the parts are those of the items."""
         return self._source.nbytes + self._factors.nbytes
+
+    @property
+    def alike(self) -> bool:
+        """Whether there are several items and all are the same."""
+        parts = self._parts
+        # Mostly the last differs already, and the others need not be read.
+        if len(parts) < 2 or not (parts[-1] == parts[0]).all():
+            return False
+        return bool((parts == parts[0]).all())
 
     def dot(self, weights: FloatArray) -> FloatArray:
         """Scores under weights of shape (D,), or (D, S) for S of them at once."""

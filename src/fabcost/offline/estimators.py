@@ -9,16 +9,15 @@ model adds :math:`q_i`, its prediction for the logged action, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions
-from fabcost.inference import ep
+from fabcost.impressions import FloatArray
+from fabcost.offline.folds import cross_fit
 from fabcost.offline.intervals import (
     FEW_CLICKS,
     LEVEL,
@@ -44,7 +43,6 @@ __all__ = [
     "snips",
 ]
 
-_MODEL_TOLERANCE = 1e-6
 #: A bound may be the same quotient as a weight, calculated otherwise.
 _ROUNDING = 1e-9
 
@@ -56,6 +54,7 @@ class LoggedRound(NamedTuple):
     action: int
     reward: float
     propensity: float
+    items: Sequence[str] | None = None
 
 
 def ips(
@@ -261,39 +260,12 @@ def learning_replay(
                 f"least_propensity is {least_propensity} but must be above zero and at most "
                 f"every propensity of the log, one of which is {logged.propensity}"
             )
-        agreed = bandit.choose(logged.rows).index == logged.action
+        agreed = bandit.choose(logged.rows, items=logged.items).index == logged.action
         if agreed and rng.random() * logged.propensity < least_propensity:
-            bandit.learn(logged.rows[logged.action], logged.reward)
+            item = None if logged.items is None else logged.items[logged.action]
+            bandit.learn(logged.rows[logged.action], logged.reward, item)
             kept.append(logged.reward)
     return sample_mean(np.array(kept, dtype=np.float64), level)
-
-
-def cross_fit(
-    prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, folds: int, rng: np.random.Generator
-) -> Iterator[tuple[npt.NDArray[np.intp], Gaussian]]:
-    """Each fold's row numbers, with the belief that EP learns from all the other folds.
-
-    What a belief says about its fold, it says without having seen it: nothing leaks.
-
-    References
-    ----------
-    Chernozhukov et al., "Double/debiased machine learning" (2018).
-
-    Examples
-    --------
-    >>> X, y = np.ones((6, 1)), [0, 1, 0, 1, 0, 1]
-    >>> fits = list(cross_fit(Gaussian.isotropic(1), X, y, folds=3, rng=np.random.default_rng(0)))
-    >>> sorted(int(i) for held_out, _ in fits for i in held_out)
-    [0, 1, 2, 3, 4, 5]
-    """
-    rows, labels = as_impressions(X, y, prior.dimension)
-    if not 2 <= folds <= labels.size:
-        raise ValueError(f"folds is {folds} but must lie between 2 and the {labels.size} rows")
-    for held_out in np.array_split(rng.permutation(labels.size), folds):
-        others = np.ones(labels.size, dtype=bool)
-        others[held_out] = False
-        fitted = ep.fit(prior, rows[others], labels[others], tolerance=_MODEL_TOLERANCE)
-        yield held_out, fitted.posterior
 
 
 def weighted(

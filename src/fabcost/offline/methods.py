@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
-    Learner,
     LinearGaussian,
     OnlineLaplace,
 )
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
@@ -26,7 +27,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 from fabcost.tilted import Moments
 
-MakeLearner = Callable[[Gaussian], Learner]
+MakeLearner = Callable[..., Learner]
 MakePosterior = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
 #: The paper's, of every weight; what is not of the paper starts from `fabcost.Prior`.
@@ -117,14 +118,18 @@ LEARNERS: dict[str, MakeLearner] = {
     FAB_COST_PAPER: lambda prior: FabCost(
         prior, refresh=Refresh.at(*PAPER_REFRESH), moments="mackay"
     ),
-    ADF: lambda prior: FabCost(prior, refresh=Refresh.never()),
-    EP: lambda prior: FabCost(prior, refresh=Refresh.always(), tolerance=1e-4),
+    ADF: partial(FabCost, refresh=Refresh.never()),
+    EP: partial(FabCost, refresh=Refresh.always(), tolerance=1e-4),
     LAPLACE: BatchLaplace,
     LAPLACE_ONLINE: OnlineLaplace,
     LAPLACE_DIAGONAL: lambda prior: OnlineLaplace(prior, covariance="diagonal"),
     LAPLACE_PUBLISHED: LaplaceAsPublished,
     LINEAR: LinearGaussian,
 }
+
+
+#: Those of which items may have effects of their own: what is not the paper's.
+OWNING = frozenset({FAB_COST, ADF, EP})
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.features.kinds import Numeric, Text
+from fabcost.features.kinds import Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.inference.saved import numbers, real, whole
@@ -92,6 +91,10 @@ class Watch:
         self.predicted = 0.0
         self.variance = 0.0
         self.furthest = 0.0
+        #: Whether what was not clicked has had the time to expire.
+        self.settled = True
+        # Rows that were seen, and outcomes and clicks that were foretold.
+        self._rows = self._foretold = self._came = 0
         self._smallest: FloatArray = np.empty(0)
         self._largest: FloatArray = np.empty(0)
 
@@ -110,14 +113,54 @@ class Watch:
         expired: bool = False,
     ) -> None:
         """An outcome: its row, and mean and variance of the log-odds that were predicted."""
-        probability = _probability(centre, variance)
+        self.counted(1, int(clicked), expired=int(expired))
+        self.foretold(np.array([centre]), np.array([variance]), int(clicked))
+        self.saw(row, row, 1)
+
+    def saw(self, smallest: FloatArray, largest: FloatArray, rows: int) -> None:
+        """The least and the largest number of each column in so many rows.
+
+        Examples
+        --------
+        >>> watch = Watch()
+        >>> watch.saw(np.array([1.0, 3.0]), np.array([1.0, 3.0]), 100)
+        >>> watch.of_columns(Schema([Numeric("age")]))[0].kind
+        'constant number'
+        """
+        width = smallest.size
+        if width > self._smallest.size:
+            # Rows before had no such column: zero for each of them, or none at all.
+            more = np.full(width - self._smallest.size, 0.0 if self._rows else math.nan)
+            self._smallest = np.concatenate([self._smallest, more])
+            self._largest = np.concatenate([self._largest, more])
+        self._rows += rows
+        np.fmin(self._smallest[:width], smallest, out=self._smallest[:width])
+        np.fmax(self._largest[:width], largest, out=self._largest[:width])
+
+    def counted(self, outcomes: int, clicks: int, *, expired: int = 0) -> None:
+        """So many outcomes, of which some are clicks, and some were taken for want of feedback."""
+        self.answers += outcomes - expired
         self.expired += expired
-        self.answers += not expired
-        self.clicks += clicked
-        self.predicted += probability
-        self.variance += probability * (1.0 - probability)
-        self.furthest = max(self.furthest, abs(centre))
-        self._reach(row)
+        self.clicks += clicks
+
+    def foretold(self, centres: FloatArray, variances: FloatArray, clicks: int) -> None:
+        """Of some of the outcomes mean and variance of the predicted log-odds, and their clicks.
+
+        Examples
+        --------
+        >>> watch = Watch()
+        >>> watch.counted(400, clicks=100)
+        >>> watch.foretold(np.full(400, -2.2), np.zeros(400), clicks=100)
+        >>> [alarm.kind for alarm in watch.of_outcomes()]
+        ['click rate off']
+        """
+        p = kernels.predictions(centres, np.maximum(variances, _LEAST_VARIANCE), True)
+        p = np.minimum(p, 1.0)
+        self.predicted += float(p.sum())
+        self.variance += float((p * (1.0 - p)).sum())
+        self.furthest = max(self.furthest, float(np.abs(centres).max(initial=0.0)))
+        self._foretold += p.size
+        self._came += clicks
 
     def came_late(self) -> None:
         """Feedback for a decision that had expired."""
@@ -125,8 +168,11 @@ class Watch:
 
     def alarms(self, schema: Schema) -> tuple[Alarm, ...]:
         """What is wrong so far, in the order of `KINDS`."""
-        found = [*self._of_numbers(schema), *_of_categories(schema), *self._of_outcomes()]
-        return tuple(sorted(found, key=lambda alarm: KINDS.index(alarm.kind)))
+        return in_order([*self.of_columns(schema), *self.of_outcomes()])
+
+    def of_columns(self, schema: Schema) -> tuple[Alarm, ...]:
+        """What is wrong with features."""
+        return (*self._of_numbers(schema), *self._of_categories(schema))
 
     def state(self) -> dict[str, Any]:
         """Plain JSON from which `restored` goes on."""
@@ -145,29 +191,21 @@ class Watch:
             setattr(watch, name, real(state, name))
         bounds = {name: np.array(state[name], dtype=np.float64) for name in ("smallest", "largest")}
         width = bounds["smallest"].size
+        watch._rows = watch._foretold = watch.answers + watch.expired
+        watch._came = watch.clicks
         watch._smallest = numbers(bounds, "smallest", width)
         watch._largest = numbers(bounds, "largest", width)
         return watch
 
-    def _reach(self, row: FloatArray) -> None:
-        if row.size > self._smallest.size:
-            # Rows before had no such column: zero for each of them, or none at all.
-            before = 0.0 if self.answers + self.expired > 1 else math.nan
-            more = np.full(row.size - self._smallest.size, before)
-            self._smallest = np.concatenate([self._smallest, more])
-            self._largest = np.concatenate([self._largest, more])
-        np.fmin(self._smallest[: row.size], row, out=self._smallest[: row.size])
-        np.fmax(self._largest[: row.size], row, out=self._largest[: row.size])
-
     def _of_numbers(self, schema: Schema) -> Iterator[Alarm]:
         for place, name in _numbers(schema, self._smallest.size):
             low, high = self._smallest[place], self._largest[place]
-            if low == high and self.answers + self.expired >= _SOME:
+            if low == high and self._rows >= _SOME:
                 yield Alarm(
                     "constant number",
                     name,
-                    f"{name!r} was the same in all {self.answers + self.expired} outcomes: it "
-                    "cannot tell items apart",
+                    f"{name!r} was the same in all of {self._rows} rows: it cannot tell items "
+                    "apart",
                 )
             if max(abs(low), abs(high)) > FAR_OUT:
                 yield Alarm(
@@ -177,7 +215,8 @@ class Watch:
                     "declare its mean and scale, or leave the number to an open schema",
                 )
 
-    def _of_outcomes(self) -> Iterator[Alarm]:
+    def of_outcomes(self) -> Iterator[Alarm]:
+        """What is wrong with decisions and their feedback."""
         resolved = self.answers + self.expired
         if self.alike >= _FEW and 2 * self.alike > self.decisions:
             yield Alarm(
@@ -186,7 +225,7 @@ class Watch:
                 f"in {self.alike} of {self.decisions} decisions all candidates had the same "
                 "features: give them features or effects of their own",
             )
-        if self.decisions >= _SOME and not resolved:
+        if self.decisions >= _SOME and not resolved and self.settled:
             yield Alarm(
                 "no feedback",
                 "",
@@ -208,35 +247,57 @@ class Watch:
                 f"a log-odds of {self.furthest:,.0f} was predicted: look for a number that is out "
                 "of scale",
             )
-        yield from self._of_rate(resolved)
+        yield from self._of_rate()
+
+    def _of_categories(self, schema: Schema) -> Iterator[Alarm]:
+        labels = _labels(schema)
+        for name, feature in schema.features.items():
+            known = labels.get(name, {})
+            if not isinstance(feature, Text | Categorical) or len(known) < _FEW:
+                continue
+            if told := self._explodes(feature, known):
+                advice = "leave out what is different each time, such as ids"
+                yield Alarm("exploding category", name, f"{name!r} {told}: {advice}")
+            if all(map(_DATE.fullmatch, known)):
+                yield Alarm(
+                    "dates as categories",
+                    name,
+                    f"{name!r} has dates that are taken for names, such as {next(iter(known))!r}: "
+                    "give the hour, the weekday or an age in days",
+                )
+
+    def _explodes(self, feature: Text | Categorical, known: dict[str, int]) -> str | None:
+        if isinstance(feature, Text):
+            told = f"has had {len(known)} different values, and later ones share "
+            return told + f"{feature.buckets} weights" if len(known) >= feature.limit else None
+        places = [place for place in known.values() if place < self._largest.size]
+        seen = int((self._largest[places] > 0.0).sum())
+        rows = max(self._rows, self.answers + self.expired)
+        often = rows >= _SOME and seen >= _FEW and 2 * seen > rows
+        return f"has had {seen} different values in {rows} rows" if often else None
 
     def _of_kinds(self, resolved: int) -> Iterator[Alarm]:
         if resolved >= _MANY and not self.clicks:
             text = f"none of {resolved} outcomes is a click: is feedback sent for clicks?"
             yield Alarm("feedback of one kind", "", text)
-        elif self.answers >= _SOME and self.clicks == resolved:
+        elif resolved >= _SOME and self.clicks == resolved and self.settled:
             text = (
                 f"all {resolved} outcomes are clicks: send what was not clicked too, or let "
                 "decisions expire"
             )
             yield Alarm("feedback of one kind", "", text)
 
-    def _of_rate(self, resolved: int) -> Iterator[Alarm]:
-        away = abs(self.clicks - self.predicted)
+    def _of_rate(self) -> Iterator[Alarm]:
+        away = abs(self._came - self.predicted)
         far = away > SURPRISE * math.sqrt(self.variance) and away > 0.2 * self.predicted
-        if resolved >= _SOME and far:
+        if self._foretold >= _SOME and far:
             yield Alarm(
                 "click rate off",
                 "",
-                f"{self.clicks} clicks came of {resolved} outcomes where {self.predicted:,.1f} "
-                "were predicted: what decides them is not among the features, or it changes",
+                f"{self._came} clicks came of {self._foretold} outcomes where "
+                f"{self.predicted:,.1f} were predicted: what decides them is not among the "
+                "features, or it changes",
             )
-
-
-def _probability(centre: float, variance: float) -> float:
-    """The chance of a click, the uncertainty integrated out."""
-    spread = np.array([max(variance, _LEAST_VARIANCE)])
-    return min(1.0, float(kernels.predictions(np.array([centre]), spread, True)[0]))
 
 
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:
@@ -247,44 +308,23 @@ def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:
             yield place, column
 
 
-def _of_categories(schema: Schema) -> Iterator[Alarm]:
-    labels = _labels(schema)
-    for name, feature in schema.features.items():
-        if not isinstance(feature, Text):
-            continue
-        known = labels.get(name, [])
-        if len(known) >= max(feature.limit, _FEW):
-            yield Alarm(
-                "exploding category",
-                name,
-                f"{name!r} has had {len(known)} different values, and later ones share "
-                f"{feature.buckets} weights: leave out what is different each time, such as ids",
-            )
-        if len(known) >= _FEW and all(map(_DATE.fullmatch, known)):
-            yield Alarm(
-                "dates as categories",
-                name,
-                f"{name!r} has dates that are taken for names, such as {known[0]!r}: give the "
-                "hour, the weekday or an age in days",
-            )
-
-
-def _labels(schema: Schema) -> dict[str, Sequence[str]]:
-    """The strings that have a weight of their own, by feature."""
-    found: dict[str, list[str]] = {}
-    for column in schema.columns:
+def _labels(schema: Schema) -> dict[str, dict[str, int]]:
+    """The strings that have a weight of their own, and its column, by feature."""
+    found: dict[str, dict[str, int]] = {}
+    for place, column in enumerate(schema.columns):
         name, equals, value = column.partition("=")
         if equals and " × " not in column:
-            found.setdefault(name, []).append(value)
-    return dict(found)
+            found.setdefault(name, {})[value] = place
+    return found
 
 
-def are_alike(parts: npt.NDArray[Any]) -> bool:
-    """Whether there are several rows and all are the same.
+def in_order(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
+    """In the order of `KINDS`, each once.
 
     Examples
     --------
-    >>> are_alike(np.array([[1.0, 2.0], [1.0, 2.0]])), are_alike(np.array([[1.0]]))
-    (True, False)
+    >>> late, same = Alarm("feedback too late", "", "wait"), Alarm("constant number", "age", "drop")
+    >>> [alarm.subject for alarm in in_order([late, same, late])]
+    ['age', '']
     """
-    return len(parts) > 1 and bool((parts == parts[0]).all())
+    return tuple(sorted(dict.fromkeys(alarms), key=lambda alarm: KINDS.index(alarm.kind)))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit, Choice
-from fabcost.bandit.baselines import Learner
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
@@ -23,7 +23,7 @@ from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.prior import Prior
 from fabcost.recommend import document
-from fabcost.recommend.alarms import Alarm, Watch, are_alike
+from fabcost.recommend.alarms import Alarm, Watch
 from fabcost.recommend.ledger import (
     Decision,
     ExpiredDecisionError,
@@ -165,7 +165,7 @@ class Recommender:
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
         self.weights.follow(self.learner)
-        self._watch.decided(alike=self.own is None and are_alike(items.parts))
+        self._watch.decided(alike=self.own is None and rows.alike)
         choice = self.bandit.choose(
             rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
         )

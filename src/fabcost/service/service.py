@@ -82,6 +82,7 @@ class Service:
         views = Views(known, writer, reader, clock=clock)
         self.posterior = views.posterior
         self.stats = views.stats
+        self.alarms = views.alarms
         self.decision = views.decision
         self.decisions = views.decisions
         self.explain = views.explain
@@ -95,7 +96,13 @@ class Service:
         self.import_model = transfers.import_model
 
         self._upkeep = Upkeep(
-            decisions, writer, clock=clock, metrics=metrics, tell=tell, park_seconds=park_seconds
+            decisions,
+            writer,
+            clock=clock,
+            metrics=metrics,
+            tell=tell,
+            look=lambda: views.measure_alarms(metrics),
+            park_seconds=park_seconds,
         )
 
     @classmethod

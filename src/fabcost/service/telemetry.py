@@ -168,6 +168,7 @@ class Metrics:
         )
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
+        self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
 
     def _make_distributions(self) -> None:
         self._refreshes = Histogram(
@@ -228,8 +229,15 @@ class Metrics:
         for model in models:
             self._degraded.labels(model).set(1)
 
+    def alarmed(self, model: str, kinds: Iterable[str]) -> None:
+        """Say what is wrong with the data of a model: each kind as often as it is met."""
+        self._alarms.remove_by_labels({"model": model})
+        for kind in kinds:
+            self._alarms.labels(model, kind).inc()
+
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""
+        self.alarmed(model, ())
         self._decisions.forget(model)
         for metric in (self._feedback, self._version, self._published, self._lag, self._refreshes):
             metric.remove_by_labels({"model": model})

@@ -1,10 +1,10 @@
-"""What a service does by itself, a few times a second: deadlines, deletions, and its clock."""
+"""What a service does by itself, now and then: deadlines, deletions, its clock, and alarms."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from fabcost.service.writer.requests import Expire, Job
 from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
 from fabcost.service.writer.writer import Writer
 
-_SWEEP_SECONDS = 0.25
+_SWEEP_SECONDS, _LOOK_SECONDS = 0.25, 15.0
 # A clock that is slewed is behind by very little.
 _TOLERATED_SECONDS, _WORTH_TELLING_SECONDS = 1.0, 60.0
 _AHEAD = (
@@ -28,7 +28,7 @@ _AHEAD = (
 class Upkeep:
     """Expires what is due, deletes what is marked, and follows the system's clock.
 
-    Feedback waits ``park_seconds`` for a decision that is not there yet.
+    Feedback waits ``park_seconds`` for a decision that is not there yet; ``look`` looks for alarms.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Upkeep:
         clock: Clock,
         metrics: Metrics,
         tell: Callable[[str], object],
+        look: Callable[[], Awaitable[None]],
         park_seconds: float,
     ) -> None:
         self._decisions = decisions
@@ -46,6 +47,7 @@ class Upkeep:
         self._clock = clock
         self._metrics = metrics
         self._tell = tell
+        self._look = look
         self._park_seconds = park_seconds
         self._loop = asyncio.get_running_loop()
         self._stalled = False
@@ -53,13 +55,15 @@ class Upkeep:
         self._ahead = 0.0
         self._stopped = False
         self._sweeping = asyncio.create_task(self._sweep())
+        self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
         """Do nothing any longer."""
         self._stopped = True
-        self._sweeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._sweeping
+        for task in (self._sweeping, self._watching):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     async def _sweep(self) -> None:
         while True:
@@ -71,6 +75,19 @@ class Upkeep:
             if self._may_write and not self._deleting and self._writer.journal.deletions:
                 self._delete_more()
             self._mind_the_clock()
+
+    async def _watch(self) -> None:
+        """Look for alarms now and then, for a fiftieth of the time at most."""
+        pause = _LOOK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            started = self._loop.time()
+            try:
+                if self._may_write:
+                    await self._look()
+            except Exception as error:  # noqa: BLE001 - the next time may be better
+                self._tell(f"alarms could not be looked for: {error!r}")
+            pause = max(_LOOK_SECONDS, 50.0 * (self._loop.time() - started))
 
     @property
     def _may_write(self) -> bool:

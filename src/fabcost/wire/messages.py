@@ -215,6 +215,18 @@ class ItemTally(Struct, frozen=True, kw_only=True):
     effect: ItemEffect | UnsetType = UNSET
 
 
+class AlarmView(Struct, frozen=True):
+    """One thing that is wrong with the data of a model; `fabcost.recommend.alarms` has the kinds.
+
+    ``subject`` is the feature, or empty where it is about all; ``text`` says what was seen and
+    what to do.
+    """
+
+    kind: str
+    subject: str
+    text: str
+
+
 class StatsAnswer(Struct, frozen=True, kw_only=True):
     """What a dashboard shows of a model."""
 
@@ -238,6 +250,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     buckets: list[StatsBucket]
     calibration: list[CalibrationBin]
     top_items: list[ItemTally]
+    alarms: list[AlarmView] = []
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

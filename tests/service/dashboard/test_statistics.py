@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 from scipy.stats import binom, binomtest
 from scipy.stats.contingency import relative_risk
 
+from tests.service.dashboard.adverts import Adverts
 from tests.service.dashboard.visitor import Visitor
 
 MINUTE = 60
+
+
+@pytest.fixture(scope="module")
+def visitor(chromium: Browser, served: Adverts) -> Iterator[Visitor]:
+    """One page for all tests: they ask its modules, which keep nothing."""
+    with Visitor.arriving(chromium, served.url) as found:
+        yield found
+        assert found.faults == []
 
 
 @pytest.mark.parametrize(("clicks", "impressions"), [(0, 7), (3, 3), (1, 900), (50, 117)])
@@ -45,10 +56,11 @@ def test_lift_covers_the_truth(
     cells = list(itertools.product(range(n + 1), range(1, m + 1)))
     found = lifts(visitor, [[sums(i, n), sums(j, m)] for i, j in cells])
     covers = [each["lower"] <= p / q - 1.0 <= each["upper"] for each in found]
-    chances = np.array([binom.pmf(i, n, p) * binom.pmf(j, m, q) for i, j in cells])
+    chances = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(1, m + 1), m, q)).ravel()
     assert 0.93 < chances @ covers / chances.sum() < 0.98
-    for (i, j), each in zip(cells, found, strict=True):
-        assert each["estimate"] == pytest.approx((i / n) / (j / m) - 1.0)
+    expected = [(i / n) / (j / m) - 1.0 for i, j in cells]
+    assert [each["estimate"] for each in found] == pytest.approx(expected)
+    for each in found:
         assert each["lower"] - 1e-12 <= each["estimate"] < each["upper"]
 
 

@@ -97,9 +97,9 @@ class Nursery:
 class Processes:
     """Starts servers that share nothing but the kernels compiled into ``cache``."""
 
-    def __init__(self, folder: Path, cache: Path) -> None:
+    def __init__(self, folder: Path, cache: Path, **variables: str) -> None:
         self._folder = folder
-        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache)}
+        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache), **variables}
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._started = 0
 

@@ -15,7 +15,7 @@ from tests.service.http.serving import process
 
 def test_what_nobody_will_find_again_is_not_durable(tmp_path: Path) -> None:
     file = tmp_path / "bandit.db"
-    with process(file, "--log-level", "warning") as server:
+    with process(file, "--log-level", "warning", "--set=request_seconds=3") as server:
         make_model(server.address, reward_wait_seconds=3600.0)
         decide_durably(server.address, "before")
         for each in tmp_path.glob("bandit.db*"):

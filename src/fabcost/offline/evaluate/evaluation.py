@@ -9,14 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
+from fabcost.inference.own.effects import OwnEffects
 from fabcost.offline import estimators
 from fabcost.offline.estimators import Estimate, LoggedRound
 from fabcost.offline.evaluate.settings import MODELLED, EvaluationSettings, Target
+from fabcost.offline.folds import cross_fits
 from fabcost.offline.logs.rounds import Log, Places, groups_of
 from fabcost.prior import Group
+from fabcost.recommend.alarms import Alarm, Watch, in_order
 
 # Honest weights average 1 within this many standard errors: 6 in 100,000 policies would not.
 _WEIGHT_ALARM = 4.0
@@ -156,6 +160,14 @@ class Evaluation:
         even = np.ones_like(self.log.reward)
         return estimators.ips(self.log.reward, even, even, level=self.settings.level)
 
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What is wrong with the data."""
+        watch, rounds = Watch(), self.log.reward.size
+        watch.counted(rounds, int(self.log.reward.sum()))
+        watch.decisions = rounds
+        watch.alike = 0 if own_variance(self.log, self.settings) else self.log.alike()
+        return in_order([*self.log.alarms, *watch.of_outcomes()])
+
     def warnings(self) -> Iterator[str]:
         """What makes estimates doubtful."""
         for name, weight in self.mean_weights.items():
@@ -213,9 +225,8 @@ def _estimates(
 
 
 def _learning(log: Log, target: Target, settings: EvaluationSettings, advance: Advance) -> Estimate:
-    bandit = Bandit(
-        FabCost(prior_of(log, settings)), policy=target.policy, seed=settings.stream(target.name)
-    )
+    learner = FabCost(prior_of(log, settings), own_variance=own_variance(log, settings))
+    bandit = Bandit(learner, policy=target.policy, seed=settings.stream(target.name))
     return estimators.learning_replay(
         bandit,
         _rounds(log, advance),
@@ -230,7 +241,8 @@ def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
         log.situation, log.action, log.reward, log.propensity, strict=True
     ):
         place = int(np.searchsorted(log.offered[situation], item))
-        yield LoggedRound(log.rows(situation), place, float(reward), float(propensity))
+        rows, names = log.rows(situation), log.names(situation)
+        yield LoggedRound(rows, place, float(reward), float(propensity), names)
         advance(1)
 
 
@@ -274,10 +286,14 @@ def outlooks_of(
     """What each target would do on every round, under beliefs that have not seen the round."""
     outlooks = {target.name: Outlook.empty(log) for target in targets}
     streams = {target.name: settings.stream(target.name) for target in targets}
-    for held_out, belief in _beliefs(log, targets, settings):
+    for held_out, belief, own in _beliefs(log, targets, settings):
         for situation, here in log.by_situation(held_out):
-            rows = log.rows(situation)
-            q = belief.predict(rows)
+            rows: Rows = log.rows(situation)
+            if own is None:
+                q = belief.predict(rows)
+            else:
+                q = own.predict(belief, log.rows(situation), log.names(situation))
+                rows = OwnRows(rows, own, log.names(situation))
             place = np.searchsorted(log.offered[situation], log.action[here])
             chances = None if log.chances is None else log.chances[situation]
             for target in targets:
@@ -298,13 +314,26 @@ def prior_of(log: Log, settings: EvaluationSettings) -> Gaussian:
     return settings.prior.belief(groups + crosses)
 
 
+def own_variance(log: Log, settings: EvaluationSettings) -> float:
+    """Of the effects that items have beside their features; 0 where their ids are the features."""
+    return 0.0 if log.items.by_id else settings.prior.items
+
+
 def _beliefs(
     log: Log, targets: Sequence[Target], settings: EvaluationSettings
-) -> Iterator[tuple[Places, Gaussian]]:
+) -> Iterator[tuple[Places, Gaussian, OwnEffects | None]]:
     """Cross-fitted beliefs, or the prior for all rounds where none is asked for."""
     prior = prior_of(log, settings)
     if any(target.needs_belief for target in targets) or MODELLED & set(settings.estimators):
-        rng = settings.stream("folds")
-        X, y = log.logged_rows(), log.reward
-        return estimators.cross_fit(prior, X, y, folds=settings.folds, rng=rng)
-    return iter([(np.arange(log.reward.size), prior)])
+        for held_out, fitted in cross_fits(
+            prior,
+            log.logged_rows(),
+            log.reward,
+            folds=settings.folds,
+            rng=settings.stream("folds"),
+            items=[log.items.ids[each] for each in log.action],
+            own_variance=own_variance(log, settings),
+        ):
+            yield held_out, fitted.posterior, fitted.own
+    else:
+        yield np.arange(log.reward.size), prior, None

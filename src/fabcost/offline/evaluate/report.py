@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fabcost.offline.estimators import Estimate
-from fabcost.offline.evaluate.evaluation import Evaluation, evaluated
+from fabcost.offline.evaluate.evaluation import Evaluation, evaluated, own_variance
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.logs.rounds import Log
 
@@ -55,6 +55,8 @@ def run(
         console.print(f"Note: {note}")
     for warning in found.warnings():
         console.print(f"Warning: {warning}")
+    for alarm in found.alarms():
+        console.print(f"Alarm, {alarm.kind}: {alarm.text}", markup=False)
     out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(summary(found, origin or {}), indent=2, allow_nan=False)
     (out / "evaluation.json").write_text(text + "\n", encoding="utf-8")
@@ -96,6 +98,8 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
         "features": log.rows(0).shape[1],
         "skipped": dict(log.skipped),
         "notes": list(log.notes),
+        "own_effects": own_variance(log, found.settings) > 0.0,
+        "alarms": [alarm._asdict() for alarm in found.alarms()],
         "click_rate": _plain(asdict(found.click_rate())),
         "mean_weights": {name: _plain(asdict(w)) for name, w in found.mean_weights.items()},
         "covered": {name: each.share for name, each in found.supports.items() if each},

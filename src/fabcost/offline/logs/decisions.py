@@ -17,7 +17,7 @@ from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.exports import is_export, read_export
-from fabcost.offline.logs.rounds import Log, LoggedItems, Places, schema_of
+from fabcost.offline.logs.rounds import Log, LoggedItems, Places, column_alarms, missing, schema_of
 
 MOST_LEVELS = 500
 #: Reward, propensity and action of an export.
@@ -104,13 +104,14 @@ def read_items(path: Path, item_id: str) -> LoggedItems:
     repeated = np.ones(len(sheet), dtype=bool)
     repeated[np.unique(codes, return_index=True)[1]] = False
     wrong += [
-        Wrong(item_id, _missing(ids), "have a value"),
+        Wrong(item_id, missing(ids), "have a value"),
         Wrong(item_id, repeated, "differ from those above it"),
     ]
     sheet.sound(wrong, skip=False)
     table = Table({name: Arrow(each) for name, each in values.items()}, len(sheet))
-    features = schema_of(table, str(path), most_levels=MOST_LEVELS, bias=False).design(table)
-    return LoggedItems(tuple(places), features)
+    schema = schema_of(table, str(path), most_levels=MOST_LEVELS, bias=False)
+    features = schema.design(table)
+    return LoggedItems(tuple(places), features, False, column_alarms(schema, features, len(sheet)))
 
 
 def read_log(
@@ -155,13 +156,13 @@ class _Read(NamedTuple):
         unlikely = ~((self.propensity > 0.0) & (self.propensity <= 1.0))
         yield Wrong(columns.reward, self.no_outcome, cells.AN_OUTCOME)
         yield Wrong(columns.propensity, unlikely, "lie in (0, 1]")
-        yield Wrong(columns.action, _missing(self.action), "have a value")
+        yield Wrong(columns.action, missing(self.action), "have a value")
         if items is not None:
             ids, codes = Arrow(self.action).coded
             unknown = np.array([each not in items.ids for each in ids], dtype=bool)[codes]
             yield Wrong(columns.action, unknown, "be a known item")
         if columns.slot is not None:
-            yield Wrong(columns.slot, _missing(self.slot), "have a value")
+            yield Wrong(columns.slot, missing(self.slot), "have a value")
 
     def only(self, rows: BoolArray) -> _Read:
         """Some of the rounds."""
@@ -175,23 +176,24 @@ class _Read(NamedTuple):
         chosen = Arrow(self.action).coded
         if items is None:
             ids = tuple(sorted(chosen.values))
-            items = LoggedItems(ids, np.eye(len(ids)))
+            items = LoggedItems(ids, np.eye(len(ids)), by_id=True)
         slot = None if self.slot is None else Arrow(self.slot).coded
         columns = [Arrow(each).coded for each in self.context.values()]
         situation, first = _situations(columns + ([slot] if slot else []), self.reward.size)
         table = Table({name: Arrow(c.take(first)) for name, c in self.context.items()}, first.size)
         schema = schema_of(table, source, most_levels=MOST_LEVELS, context=table, bias=False)
-        action = _placed(chosen, items)
+        action, contexts = _placed(chosen, items), schema.design(table)
         return Log(
             self.reward,
             self.propensity,
             action,
             situation,
-            schema.design(table),
+            contexts,
             _offered(action, slot, first, len(items.ids)),
             items,
             Counter(),
             crosses,
+            alarms=(*column_alarms(schema, contexts, self.reward.size), *items.alarms),
         )
 
 
@@ -220,7 +222,3 @@ def _offered(action: Places, slot: Coded | None, first: Places, items: int) -> l
     shown[slot.codes, action] = True
     by_slot = [np.flatnonzero(each) for each in shown]
     return [by_slot[each] for each in slot.codes[first]]
-
-
-def _missing(words: Any) -> BoolArray:
-    return np.asarray(words.is_null().to_numpy(zero_copy_only=False), dtype=bool)

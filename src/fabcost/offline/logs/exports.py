@@ -95,17 +95,20 @@ def _assembled(
         offered = sorted((place, chances[name]) for name, place in places.items())
         keys.append((tuple(each.context.items()), tuple(offered)))
     distinct = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    records = [dict(context) for context, _ in distinct]
+    contexts, alarms = encoded_records(records, str(path), most=MOST_OF_CONTEXT, rounds=len(rounds))
     return Log(
         np.array([each.reward for each in rounds]),
         np.array([each.chances[each.action] for each in rounds]),
         np.array([places[r.action] for r, places in zip(rounds, candidates, strict=True)]),
         np.array([distinct[key] for key in keys]),
-        encoded_records([dict(c) for c, _ in distinct], str(path), most=MOST_OF_CONTEXT),
+        contexts,
         [np.array([place for place, _ in offered]) for _, offered in distinct],
         items,
         skipped,
         crosses,
         [np.array([chance for _, chance in offered]) for _, offered in distinct],
+        alarms=(*alarms, *items.alarms),
     )
 
 
@@ -163,9 +166,11 @@ def _items_of(
                 records.append(features)
         places.append(here)
     ids = tuple(name for name, _ in place)
-    if not _has_features(rounds):
+    by_id = not _has_features(rounds)
+    if by_id:
         records = [{"id": name} for name in ids]
-    return places, LoggedItems(ids, encoded_records(records, str(path), most=MOST_OF_ITEMS))
+    rows, alarms = encoded_records(records, str(path), most=MOST_OF_ITEMS, rounds=len(rounds))
+    return places, LoggedItems(ids, rows, by_id, () if by_id else alarms)
 
 
 def _has_features(rounds: list[ExportedRound]) -> bool:

@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
+from fabcost.features.schema import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.files import Sheet, Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.rounds import schema_of
+from fabcost.offline.logs.rounds import column_alarms, missing, schema_of
+from fabcost.recommend.alarms import Alarm, Watch, in_order
 
 MOST_LEVELS = 1000
 MOST_CELLS = 2**28  # 2 GiB of features
@@ -40,12 +42,25 @@ class ReplayLog:
         The name of each column of X.
     skipped
         How many rows were left out, for each complaint.
+    items
+        Whose each row is, as a number, if a column of ids was named.
+    column_alarms
+        What is wrong with the features.
     """
 
     X: FloatArray
     y: FloatArray
     columns: tuple[str, ...]
     skipped: Counter[str] = field(default_factory=Counter)
+    items: npt.NDArray[np.intp] | None = None
+    column_alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What is wrong with the data."""
+        watch = Watch()
+        watch.counted(self.y.size, int(self.y.sum()))
+        return in_order([*self.column_alarms, *watch.of_outcomes()])
 
     @property
     def warning(self) -> str | None:
@@ -56,9 +71,16 @@ class ReplayLog:
 
 
 def read_log(
-    path: Path, reward: str, *, drop: Iterable[str] = (), skip_bad_rows: bool = False
+    path: Path,
+    reward: str,
+    *,
+    drop: Iterable[str] = (),
+    item: str | None = None,
+    skip_bad_rows: bool = False,
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
+
+    The column ``item``, if there is one, has ids of items and is no feature.
 
     Examples
     --------
@@ -70,11 +92,16 @@ def read_log(
     >>> log.columns, log.y
     (('bias', 'age', 'make=ford', 'make=kia'), array([1., 0.]))
     """
-    return encode(read_file(path), reward, drop=drop, skip_bad_rows=skip_bad_rows)
+    return encode(read_file(path), reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
 
 
 def encode(
-    sheet: Sheet, reward: str, *, drop: Iterable[str] = (), skip_bad_rows: bool = False
+    sheet: Sheet,
+    reward: str,
+    *,
+    drop: Iterable[str] = (),
+    item: str | None = None,
+    skip_bad_rows: bool = False,
 ) -> ReplayLog:
     """The features and outcomes of a table.
 
@@ -93,13 +120,18 @@ def encode(
     array([[ 1., -1.],
            [ 1.,  1.]])
     """
-    values, wrong = sheet.clean(_features(sheet, reward, tuple(drop)))
+    values, wrong = sheet.clean(_features(sheet, reward, (*drop, *([item] if item else []))))
     y, no_outcome = cells.outcomes(sheet.table[reward])
     wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *wrong]
+    ids = None if item is None else cells.texts(item, sheet.table[item])
+    if item is not None and ids is not None:
+        wrong.append(Wrong(item, missing(ids), "have a value"))
     sound, skipped = sheet.sound(wrong, skip=skip_bad_rows)
     columns = {name: Arrow(each.filter(sound)) for name, each in values.items()}
-    X, names = _design(sheet.name, Table(columns, int(sound.sum())))
-    return ReplayLog(X, y[sound], names, skipped)
+    schema, X = _design(sheet.name, Table(columns, int(sound.sum())))
+    items = None if ids is None else np.asarray(Arrow(ids.filter(sound)).coded.codes, dtype=np.intp)
+    alarms = column_alarms(schema, X, len(X))
+    return ReplayLog(X, y[sound], schema.columns, skipped, items, alarms)
 
 
 def _features(sheet: Sheet, reward: str, drop: Sequence[str]) -> list[str]:
@@ -110,7 +142,7 @@ def _features(sheet: Sheet, reward: str, drop: Sequence[str]) -> list[str]:
     return names
 
 
-def _design(name: str, table: Table) -> tuple[FloatArray, tuple[str, ...]]:
+def _design(name: str, table: Table) -> tuple[Schema, FloatArray]:
     schema = schema_of(table, name, most_levels=MOST_LEVELS)
     if table.length * schema.width > MOST_CELLS:
         widest = max(schema.features.values(), key=lambda feature: len(feature.labels))
@@ -119,7 +151,7 @@ def _design(name: str, table: Table) -> tuple[FloatArray, tuple[str, ...]]:
             f"{MOST_CELLS:,} cells fit: drop a column, such as {widest.name!r} with "
             f"{len(widest.labels):,} features"
         )
-    return schema.design(table), schema.columns
+    return schema, schema.design(table)
 
 
 class Selection(NamedTuple):

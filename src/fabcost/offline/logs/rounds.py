@@ -13,10 +13,12 @@ import numpy.typing as npt
 from fabcost.bandit.environments import crossed
 from fabcost.features.kinds import Text
 from fabcost.features.schema import Schema
+from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.columns import Values
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.prior import Group
+from fabcost.recommend.alarms import Alarm, Watch
 
 Places = npt.NDArray[np.intp]
 
@@ -25,11 +27,14 @@ Places = npt.NDArray[np.intp]
 class LoggedItems:
     """Ids of the items, and their features as numbers, one row each.
 
-    An id whose features differ between rounds has several rows.
+    An id whose features differ between rounds has several rows.  Where the ids themselves are the
+    features, ``by_id``, items need no effects of their own.
     """
 
     ids: tuple[str, ...]
     features: FloatArray
+    by_id: bool = False
+    alarms: tuple[Alarm, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,8 @@ class Log:
         The probability of each candidate of each situation, if the log has them all.
     notes
         What a reader of the result should know of the log.
+    alarms
+        What is wrong with the features of contexts and items.
 
     Examples
     --------
@@ -80,6 +87,7 @@ class Log:
     crosses: bool = False
     chances: Sequence[FloatArray] | None = None
     notes: tuple[str, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
 
     def rows(self, situation: int) -> FloatArray:
         """The features of the candidates: (1, context, item), and the products if asked for."""
@@ -103,6 +111,16 @@ class Log:
             place = np.searchsorted(self.offered[situation], self.action[here])
             full[here] = self.rows(situation)[place]
         return full
+
+    def names(self, situation: int) -> tuple[str, ...]:
+        """The ids of the candidates."""
+        return tuple([self.items.ids[each] for each in self.offered[situation]])
+
+    def alike(self) -> int:
+        """In how many rounds all candidates have the same features."""
+        features = [self.items.features[each] for each in self.offered]
+        same = np.array([len(each) > 1 and bool((each == each[0]).all()) for each in features])
+        return int(same[self.situation].sum())
 
     def is_item(self, situation: int, name: str) -> FloatArray:
         """1 for the candidate of that id, 0 for the others."""
@@ -135,6 +153,21 @@ def schema_of(
     return schema
 
 
+def column_alarms(schema: Schema, rows: FloatArray, rounds: int) -> tuple[Alarm, ...]:
+    """What is wrong with features, of which these rows were met in so many rounds.
+
+    Examples
+    --------
+    >>> table = Table.of({"age": [1, 3]})
+    >>> schema = Schema.infer(table)
+    >>> [alarm.kind for alarm in column_alarms(schema, schema.design(table)[:1], rounds=100)]
+    ['constant number']
+    """
+    watch = Watch()
+    watch.saw(rows.min(axis=0), rows.max(axis=0), rounds)
+    return watch.of_columns(schema)
+
+
 def groups_of(X: FloatArray) -> list[Group]:
     """What the columns of rows stand for: ones are the constant, zeros and ones a category.
 
@@ -151,15 +184,24 @@ def groups_of(X: FloatArray) -> list[Group]:
     ]
 
 
-def encoded_records(records: Sequence[Mapping[str, Any]], source: str, *, most: int) -> FloatArray:
+def missing(words: Any) -> BoolArray:
+    """Which of the cells of an Arrow column are empty."""
+    return np.asarray(words.is_null().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def encoded_records(
+    records: Sequence[Mapping[str, Any]], source: str, *, most: int, rounds: int
+) -> tuple[FloatArray, tuple[Alarm, ...]]:
     """Records that need not have the same keys: what is missing gets a column where it occurs.
 
     Numbers are standardised.  Strings have a column each, features of few different ones first,
-    until there are ``most`` columns; the others have none.
+    until there are ``most`` columns; the others have none.  The records are those of ``rounds``;
+    what is wrong with their features is told beside the numbers.
 
     Examples
     --------
-    >>> encoded_records([{"age": 1, "make": "kia"}, {"age": 3}], "log.parquet", most=100)
+    >>> records = [{"age": 1, "make": "kia"}, {"age": 3}]
+    >>> encoded_records(records, "log.parquet", most=100, rounds=2)[0]
     array([[-1.,  0.,  1.],
            [ 1.,  1.,  0.]])
     """
@@ -171,6 +213,7 @@ def encoded_records(records: Sequence[Mapping[str, Any]], source: str, *, most: 
     try:
         schema = Schema.infer(table, text=strings, bias=False)
         schema.limit_columns(most)
-        return schema.design(table)
+        rows = schema.design(table)
+        return rows, column_alarms(schema, rows, rounds)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error

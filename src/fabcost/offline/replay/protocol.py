@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.baselines import Learner
+from fabcost.bandit.learner import Learner
 from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.rows import OwnRows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.impressions import FloatArray, as_impressions
+from fabcost.inference.online import FabCost
+from fabcost.inference.own.effects import OwnEffects
 
 _REPORT_EVERY = 1000
 
@@ -46,6 +49,7 @@ def replay(
     rng: np.random.Generator,
     rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
+    items: npt.ArrayLike | None = None,
 ) -> Replay:
     """Choose from all logged impressions, see the logged outcome, take it out, go on.
 
@@ -66,6 +70,9 @@ def replay(
         Stop after this many; None shows every impression.
     progress
         Told the number of rounds so far, now and then.
+    items
+        Whose each impression is, as integers: for a learner whose items have effects of their own.
+        Every round then scores all that is left.
 
     Examples
     --------
@@ -82,15 +89,50 @@ def replay(
     if not 1 <= many <= labels.size:
         raise ValueError(f"rounds is {many} but there are {labels.size} impressions to show")
     ties, draws = rng.spawn(2)
-    choose = _chooser(policy, learner, rows, ties, draws)
+    own = learner.own if isinstance(learner, FabCost) else None
+    keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
+    if keys.shape != labels.shape:
+        raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
+    if own is None or items is None or isinstance(policy, Uniform):
+        choose = _chooser(policy, learner, rows, ties, draws)
+    else:
+        choose = _owned_chooser(policy, learner, own, rows, keys, ties, draws)
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
-        learner.observe(rows[index], labels[index])
+        if isinstance(learner, FabCost):
+            learner.observe(rows[index], labels[index], keys.item(index))
+        else:
+            learner.observe(rows[index], labels[index])
         order[t] = index
         if progress is not None and (t + 1) % _REPORT_EVERY == 0:
             progress(t + 1)
     return Replay(order, labels[order] > 0)
+
+
+def _owned_chooser(
+    policy: Policy,
+    learner: Learner,
+    own: OwnEffects,
+    rows: FloatArray,
+    items: npt.NDArray[np.intp],
+    ties: np.random.Generator,
+    draws: np.random.Generator,
+) -> Callable[[], int]:
+    """The best of all that are left, one of equals at random."""
+    order = ties.permutation(len(rows))
+    shuffled, gone = rows[order], np.zeros(len(rows), dtype=bool)
+    # A tuple, whose effects are looked up once.
+    keys = tuple(items[order].tolist())
+
+    def choose() -> int:
+        scores = policy.scores(learner.posterior, OwnRows(shuffled, own, keys), draws)
+        scores[gone] = -np.inf
+        place = int(scores.argmax())
+        gone[place] = True
+        return int(order[place])
+
+    return choose
 
 
 def _chooser(

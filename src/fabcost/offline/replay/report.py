@@ -81,16 +81,29 @@ def run(
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("rounds", total=total)
         found = measure(
-            X, y, settings, jobs=jobs, advance=lambda many: progress.advance(task, many)
+            X,
+            y,
+            settings,
+            jobs=jobs,
+            advance=lambda many: progress.advance(task, many),
+            items=_items(log, selection),
         )
     report = ReplayReport(log, settings, selection, found)
     console.print(table(report))
     if log.warning is not None:
         console.print(f"Warning: {log.warning}")
+    for alarm in log.alarms:
+        console.print(f"Alarm, {alarm.kind}: {alarm.text}", markup=False)
     if out is not None:
         write(report, out, origin or {})
         console.print(f"Written: replay.json, clicks.csv and replay.png in {out}")
     return report
+
+
+def _items(log: ReplayLog, selection: Selection | None) -> IntArray | None:
+    if log.items is None or selection is None:
+        return log.items
+    return np.delete(log.items, selection.rows)
 
 
 def table(report: ReplayReport) -> Table:
@@ -125,6 +138,8 @@ def summary(report: ReplayReport, origin: dict[str, Any]) -> dict[str, Any]:
         "pool": log.y.size - (0 if report.selection is None else report.selection.rows.size),
         "skipped": {"total": log.skipped.total(), **log.skipped},
         "warning": log.warning,
+        "alarms": [alarm._asdict() for alarm in log.alarms],
+        "own_effects": log.items is not None and settings.prior.items > 0.0,
         "columns": list(report.columns),
         "selection": _selection(report),
         "seeds": list(range(first, first + settings.seeds)),

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.rounds import groups_of
-from fabcost.offline.methods import LEARNERS, Contender, contender, contenders
+from fabcost.offline.methods import LEARNERS, OWNING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
 from fabcost.offline.replay.protocol import replay
 from fabcost.prior import Prior
@@ -144,11 +144,13 @@ def measure(
     jobs: int = 1,
     advance: Advance = lambda _: None,
     at: Iterable[int] = (),
+    items: IntArray | None = None,
 ) -> Replays:
     """Replay the log under every policy and every seed, on ``jobs`` processes.
 
     The result does not depend on ``jobs``.  ``advance`` is told how many rounds went by, and
-    clicks are counted at the rounds ``at`` beside `marks`.
+    clicks are counted at the rounds ``at`` beside `marks`.  With ``items``, whose each impression
+    is, those have effects of their own under the learners that know them.
 
     Examples
     --------
@@ -165,18 +167,23 @@ def measure(
     tasks = [
         _Task(each, seed, rounds, settings.prior) for seed in seeds for each in players.values()
     ]
-    curves = _play_all(_Shared(X, y, counted), tasks, jobs=jobs, advance=advance)
+    shared = _Shared(X, y, counted, np.empty(0, dtype=np.intp) if items is None else items)
+    curves = _play_all(shared, tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
     clicks = {name: shaped[:, place] for place, name in enumerate(players)}
     return Replays(counted, clicks, settings.baseline)
 
 
 class _Shared(NamedTuple):
-    """What all replays have in common: the log, and the rounds at which clicks are counted."""
+    """What all replays have in common: the log, and the rounds at which clicks are counted.
+
+    There are no ``items`` if nothing is known of them.
+    """
 
     X: FloatArray
     y: FloatArray
     marks: IntArray
+    items: IntArray
 
 
 class _Task(NamedTuple):
@@ -215,14 +222,17 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         advance(rounds - told)
         told = rounds
 
+    name, belief = task.contender.learner, task.prior.belief(groups_of(shared.X))
+    own = {"own_variance": task.prior.items} if shared.items.size and name in OWNING else {}
     shown = replay(
         shared.X,
         shared.y,
-        LEARNERS[task.contender.learner](task.prior.belief(groups_of(shared.X))),
+        LEARNERS[name](belief, **own),
         policy=task.contender.policy,
         rng=np.random.default_rng(task.seed),
         rounds=task.rounds,
         progress=progress,
+        items=shared.items if shared.items.size else None,
     )
     progress(task.rounds)
     return shown.clicks[shared.marks - 1]

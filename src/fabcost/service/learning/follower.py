@@ -20,11 +20,11 @@ from msgspec import UNSET
 from fabcost import kernels
 from fabcost.features.scales.constants import is_revision
 from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
+from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnChanges
+from fabcost.inference.own.exchange import OwnChanges, OwnLaw
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
@@ -319,17 +319,22 @@ def predicted(
     belief: Gaussian, own: OwnEffects | None, impressions: Sequence[Learnt]
 ) -> FloatArray:
     """The click probability of each impression; the items may know of fewer weights."""
-    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
-    if own is not None:
-        rows = dense([each.impression for each in impressions], belief.dimension)
-        law = own.law([each.item for each in impressions])
-        rows[:, : own.weights] -= law.tilt
-        centres, variances = belief.marginal(rows)
-        centres, variances = centres + law.offset, variances + law.noise * law.noise
-    else:
-        for i, (impression, _, _) in enumerate(impressions):
-            numbers = np.array(impression.numbers)
-            along = numbers @ belief.root[impression.columns]
-            centres[i], variances[i] = numbers @ belief.mean[impression.columns], along @ along
+    law = None if own is None else own.law([each.item for each in impressions])
+    centres, variances = log_odds(belief, law, [each.impression for each in impressions])
     clicks: FloatArray = kernels.predictions(centres, np.maximum(variances, 1e-300), True)
     return clicks
+
+
+def log_odds(belief: Gaussian, law: OwnLaw | None, impressions: Sequence[Impression]) -> Marginal:
+    """Mean and variance of the log-odds of each impression, given the law of its item."""
+    if law is not None:
+        rows = dense(impressions, belief.dimension)
+        rows[:, : law.tilt.shape[1]] -= law.tilt
+        centres, variances = belief.marginal(rows)
+        return Marginal(centres + law.offset, variances + law.noise * law.noise)
+    centres, variances = np.zeros(len(impressions)), np.zeros(len(impressions))
+    for i, impression in enumerate(impressions):
+        numbers = np.array(impression.numbers)
+        along = numbers @ belief.root[impression.columns]
+        centres[i], variances[i] = numbers @ belief.mean[impression.columns], along @ along
+    return Marginal(centres, variances)

@@ -160,9 +160,9 @@ class Model:
         self._steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
 
-    def written(self, row: str) -> str:
+    def written(self, row: str, *, alike: bool = False) -> str:
         """An impression, with what the learner must know of the schema of now."""
-        return at_step(row, self.schema.steps) if self._tells_steps else row
+        return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
@@ -287,7 +287,7 @@ class Model:
             item=answer.item,
             active=not request.deferred,
             learns=mode in ("online", "apprentice"),
-            features=self.written(served.row),
+            features=self.written(served.row, alike=self._known.own is None and scene.rows.alike),
             record=encoded(record),
         )
 

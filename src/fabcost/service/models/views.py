@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -12,9 +13,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
+from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
@@ -27,9 +30,11 @@ from fabcost.service.store.rows import (
 )
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.writer import Writer
-from fabcost.wire.errors import UnknownDecisionIdError
+from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
 from fabcost.wire.messages import (
+    AlarmView,
     CalibrationBin,
     Contribution,
     DecisionView,
@@ -48,7 +53,7 @@ _LISTED = '"listed":'
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
-_OLDEST_TOTALS_SECONDS = 60.0
+_OLDEST_SECONDS = 60.0
 
 
 class Totals(NamedTuple):
@@ -57,12 +62,26 @@ class Totals(NamedTuple):
     feedback: dict[str, int]
     pending: int
     decisions: int
+    outcomes: int
+    clicks: int
     at: float
     seconds: float
 
     def is_fresh(self, now: float) -> bool:
-        """Whether to use them again: counting may take a fiftieth of the time at most."""
-        return now - self.at < min(50.0 * self.seconds, _OLDEST_TOTALS_SECONDS)
+        """Whether to use them again."""
+        return _is_fresh(self.at, self.seconds, now)
+
+
+class Alarms(NamedTuple):
+    """What was found to be wrong with the data of a model."""
+
+    found: list[AlarmView]
+    at: float
+    seconds: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use them again."""
+        return _is_fresh(self.at, self.seconds, now)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +93,7 @@ class Views:
     reader: StoreThread
     clock: Clock
     totals: WeakKeyDictionary[Model, Totals] = field(default_factory=WeakKeyDictionary)
+    found: WeakKeyDictionary[Model, Alarms] = field(default_factory=WeakKeyDictionary)
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
@@ -100,6 +120,7 @@ class Views:
         read["top_items"] = [
             msgspec.structs.replace(each, effect=effects.get(each.item, UNSET)) for each in tallies
         ]
+        alarms = await self.alarms(name)
         learning, published = model.learning, model.learning.published
         return StatsAnswer(
             model=name,
@@ -119,8 +140,39 @@ class Views:
             store_away=self.writer.away is not None,
             unwritten=self.writer.unwritten,
             feedback=totals.feedback,
+            alarms=alarms,
             **read,
         )
+
+    async def alarms(self, name: str) -> list[AlarmView]:
+        """What is wrong with the data of a model."""
+        model, now = self.models.of(name), time.monotonic()
+        before = self.found.get(model)
+        if before is None or not before.is_fresh(now):
+            found = [AlarmView(*alarm) for alarm in await self._look(model)]
+            before = self.found[model] = Alarms(found, now, time.monotonic() - now)
+        return before.found
+
+    async def measure_alarms(self, metrics: Metrics) -> None:
+        """Bring the gauges of all models up to date, as far as the database can be read."""
+        for name in list(self.models.served):
+            with contextlib.suppress(ServiceError):
+                found = await self.alarms(name)
+                self.models.of(name)  # an error if it was deleted meanwhile
+                metrics.alarmed(name, [each.kind for each in found])
+
+    async def _look(self, model: Model) -> tuple[Alarm, ...]:
+        name, head, weights = model.name, model.learning.lsn, model.schema.width
+        tail = await self.reader.ask(lambda store: Tail.read(store, name, head, weights))
+        totals = await self.reader.ask(lambda store: _totals(store, name, self.totals.get(model)))
+        self.totals[model] = totals
+        _, belief, own = model.known()
+        law = None if own is None else own.law([each.item for each in tail.latest])
+        watch = await self.reader.ask(lambda _: tail.watch(belief, law))
+        watch.decisions = watch.decisions or totals.decisions
+        count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
+        watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
+        return watch.alarms(model.schema)
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""
@@ -201,8 +253,7 @@ def _read_stats(
     store: Store, name: str, since: float, totals: Totals | None
 ) -> tuple[Totals, dict[str, list[Any]]]:
     """Ask the database; ``totals`` are those of the last time."""
-    if totals is None or not totals.is_fresh(time.monotonic()):
-        totals = _read_totals(store, name)
+    totals = _totals(store, name, totals)
     counts, calibration = store.counts.minutes(name, since=since), store.counts.calibration(name)
     tallies = store.counts.tallies(name, limit=_TOP_ITEMS)
     return totals, {
@@ -212,12 +263,21 @@ def _read_stats(
     }
 
 
-def _read_totals(store: Store, name: str) -> Totals:
+def _totals(store: Store, name: str, before: Totals | None) -> Totals:
+    """Those of the last time, or of now."""
     started = time.monotonic()
+    if before is not None and before.is_fresh(started):
+        return before
     feedback, pending = store.feedback_counts(name), store.pending(name)
-    decisions = sum(row.decisions for row in store.counts.minutes(name, since=0.0))
-    now = time.monotonic()
-    return Totals(feedback, pending, decisions, now, now - started)
+    rows = store.counts.minutes(name, since=0.0)
+    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
+    clicks, now = sum(row.clicks for row in rows), time.monotonic()
+    return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
+
+
+def _is_fresh(at: float, seconds: float, now: float) -> bool:
+    """Looking again may take a fiftieth of the time at most."""
+    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:

@@ -288,12 +288,14 @@ class NewRecord(_Record[Raw, Raw, Raw], frozen=True, kw_only=True, omit_defaults
 class Impression(Struct, frozen=True, array_like=True):
     """The numbers of a row that are not zero, and their columns.
 
-    ``steps`` is how often the schema had grown by then, where the learner must know.
+    ``steps`` is how often the schema had grown by then, where the learner must know; ``alike``
+    whether all candidates were the same to the model.
     """
 
     columns: list[int]
     numbers: list[float]
     steps: int | None = None
+    alike: bool = False
 
     @classmethod
     def of(cls, row: FloatArray) -> Impression:
@@ -320,15 +322,17 @@ def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
     return _encoder.encode(value).decode()
 
 
-def at_step(features: str, steps: int) -> str:
+def at_step(features: str, steps: int | None, *, alike: bool = False) -> str:
     """An impression without steps, as `encoded` wrote it, with them.
 
     Examples
     --------
-    >>> at_step("[[0],[1.0]]", 3)
-    '[[0],[1.0],3]'
+    >>> at_step("[[0],[1.0]]", 3), at_step("[[0],[1.0]]", None, alike=True)
+    ('[[0],[1.0],3]', '[[0],[1.0],null,true]')
     """
-    return f"{features[:-1]},{steps}]"
+    if alike:
+        return f"{features[:-1]},{'null' if steps is None else steps},true]"
+    return features if steps is None else f"{features[:-1]},{steps}]"
 
 
 def record(text: str) -> DecisionRecord:

@@ -11,8 +11,11 @@ export function showState(list, stats) {
       ? chip(`Database away, decisions in memory: ${count(stats.unwritten)}`, "alarm")
       : chip("Database: ok", "good"),
     learnerChip(stats),
+    ...(stats.alarms.length > 0 ? [chip(`Data: ${alarms(stats.alarms.length)}`, "alarm")] : []),
   ]);
 }
+
+const alarms = (many) => (many === 1 ? "1 alarm" : `${count(many)} alarms`);
 
 function learnerChip({ learner_lag: lag, refreshing, learning_failed: failed }) {
   if (failed) return chip("Learner: stopped, restart the server", "alarm");

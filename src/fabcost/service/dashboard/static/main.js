@@ -1,6 +1,7 @@
 /** The page: asks the server each second and shows what it answers. */
 
 import { choose, chosen } from "./address.js";
+import { showAlarms } from "./alarms.js";
 import { drawCalibration } from "./calibration_chart.js";
 import { ask, keepKey } from "./connection.js";
 import { drawCtr } from "./ctr_chart.js";
@@ -56,11 +57,12 @@ function show() {
   document.title = `${model.name} · fabcost`;
   part("figures").hidden = false;
   showState(part("state"), stats);
+  showAlarms(part("alarms"), part("alarm-list"), stats);
   showTiles(part("tiles"), stats, known);
   drawCtr(part("ctr"), part("ctr-note"), stats, known);
   drawCalibration(part("calibration"), stats);
   drawEntropy(part("entropy"), part("entropy-note"), stats, model.settings.propensities);
-  showItems(part("items"), stats);
+  showItems(part("items"), part("effects-note"), stats);
   showLearner(part("learner"), stats);
   filterWeights();
 }

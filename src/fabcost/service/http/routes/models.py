@@ -11,6 +11,7 @@ from fabcost.service.http.routing import MODEL, ApiCall, Operation, narrowed, re
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (
+    AlarmView,
     Id,
     Items,
     ItemsAnswer,
@@ -88,6 +89,17 @@ async def get_stats(call: ApiCall) -> HttpAnswer:
     return answer(await call.site.service.stats(call.model, minutes=query.minutes))
 
 
+class AlarmsAnswer(Struct, frozen=True):
+    """What is wrong with the data of a model, if anything is."""
+
+    alarms: list[AlarmView]
+
+
+async def get_alarms(call: ApiCall) -> HttpAnswer:
+    """What is wrong with the data of a model, in words: features, items, and feedback."""
+    return answer(AlarmsAnswer(await call.site.service.alarms(call.model)))
+
+
 class ItemsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which page of a catalogue: so many items after one id."""
 
@@ -148,6 +160,7 @@ def operations(settings: Settings) -> list[Operation]:
         Operation("PATCH", MODEL, change_model, "admin", ModelAnswer, body=changes),
         Operation("DELETE", MODEL, delete_model, "admin", None, 204),
         Operation("GET", MODEL + "/posterior", get_posterior, "read", PosteriorAnswer),
+        Operation("GET", MODEL + "/alarms", get_alarms, "read", AlarmsAnswer),
         Operation("GET", stats, get_stats, "read", StatsAnswer, query=StatsQuery),
         Operation("PUT", items, put_items, "admin", CatalogueVersion, body=body, transfer=True),
         Operation("GET", items, list_items, "read", ItemsAnswer, query=ItemsQuery),
