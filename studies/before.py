@@ -179,10 +179,11 @@ def page(found: list[Compared], commit: str) -> str:
             origin(f"python -m studies.before {commit} --docs"),
             "",
             f"Two processes in turns, one with the sources of commit `{commit}`, whose sums were "
-            "in an order that the compiler chose; the least time of each in µs, over several starts "
-            "of both, because a decision at D = 512 takes up to a sixth longer where a root of 2 MB "
-            "lies badly in memory. ADF and EP are of a whole batch, EP to convergence with the sweeps that each commit needs; decisions "
-            f"are among 50 rows that are given as an array. At most {MOST} is wanted.",
+            "in an order that the compiler chose; the least time of each in µs, over several "
+            "starts of both, because a decision at D = 512 takes up to a sixth longer where a "
+            "root of 2 MB lies badly in memory. ADF and EP are of a whole batch, EP to "
+            "convergence with the sweeps that each commit needs; decisions are among 50 rows "
+            f"that are given as an array. At most {MOST} is wanted.",
             "",
             "| | now | before | ratio | holds |",
             "|---|---:|---:|---:|---|",

@@ -49,12 +49,14 @@ def digests(variables: dict[str, str], *options: str) -> list[str]:
     return ran.stdout.split()
 
 
+@pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
 @pytest.mark.parametrize("manner", MANNERS)
 def test_bits_do_not_depend_on_how_rows_come(manner: str) -> None:
     batch, snapshot = MANNERS[manner]
     assert bits.digest(batch, snapshot=snapshot, own=False) == DIGEST
 
 
+@pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
 @pytest.mark.parametrize("manner", MANNERS)
 def test_bits_of_own_effects_do_not_depend_on_how_rows_come(manner: str) -> None:
     batch, snapshot = MANNERS[manner]
