@@ -11,21 +11,13 @@ from scipy import stats
 from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rows import OwnRows, own_rows
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
+from tests.bandit.policies import EVERY_POLICY
 from tests.simulated import cold_start, correlated_prior
 
-POLICIES: list[Policy] = [
-    Thompson(),
-    Thompson(scale=0.5),
-    Greedy(),
-    EpsilonGreedy(0.2),
-    BayesianUCB(0.9),
-    Uniform(),
-]
-EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
 ITEMS = ("a", "b", "c", "d", "new", "newer")
 KNOWN = 4
 

@@ -13,7 +13,7 @@ from fabcost.client import Client
 from fabcost.service.models.model import Streams
 from fabcost.service.settings import Settings
 from fabcost.wire.settings import ModelSettings
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import synthetic
 from fabcost.worlds.visitors import CarAdverts
 from tests.service.http.serving import running
 

@@ -26,24 +26,13 @@ OF_EXPORT = ("reward", "propensity", "action")
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of a log's columns.
+    """The names of a log's columns."""
 
-    Attributes
-    ----------
-    reward, propensity, action
-        Outcome 0 or 1, the logged probability of the action, and the id of the chosen item.
-    context
-        What was known of the visitor.
-    slot
-        Where the item was shown: then only items that the log shows in the same slot are
-        candidates.
-    """
-
-    reward: str
-    propensity: str
-    action: str
-    context: tuple[str, ...] = ()
-    slot: str | None = None
+    reward: str  # 0 or 1
+    propensity: str  # the logged probability of the action
+    action: str  # the id of the chosen item
+    context: tuple[str, ...] = ()  # what was known of the visitor
+    slot: str | None = None  # candidates are only items that the log shows in the same one
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import UNSET
 
 from fabcost import kernels
-from fabcost.features.scales.constants import is_revision
+from fabcost.features.scales import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
+from fabcost import archive
 from fabcost.bandit.rules import RULES
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
@@ -25,7 +26,6 @@ from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
-from fabcost.storage import archive
 from fabcost.wire.settings import LONGEST_WAIT, ModelSettings, PolicySettings, RefreshSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.

@@ -1,20 +1,85 @@
-"""What numbers have been like so far, and the constants by which the prior sees them."""
+"""Numbers that scale themselves.
+
+Anchors, from when a number is first met, fix what enters a row and never change; constants follow
+what is read, and say what the prior expects of it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fabcost.features.feature import LARGEST_NUMBER
+from fabcost.features.feature import LARGEST_NUMBER, Role
+from fabcost.features.kinds import Numeric, is_number
 
+#: Scales from the centre up to which a number enters as it is, and beyond by its logarithm.
+BOUND = 3.0
 #: Values of a number after which its constants stay.
 ENOUGH = 10_000
 #: Sds by which the mean, and share by which the sd, must have moved for another revision.
 MOVED_MEAN, MOVED_SD = 0.1, 0.1
 
+_QUARTILES = 1.349  # the interquartile range of a Gaussian, in sds
 _KEY = "constants of"
+
+
+def anchored(name: str, role: Role, values: Iterable[Any]) -> Numeric:
+    """The feature of a number that came by itself, anchored by the values that came with it.
+
+    Examples
+    --------
+    >>> price = anchored("price", "item", [9_000, 12_000, 10_000, 11_000, None])
+    >>> price.mean, round(price.scale)
+    (10500.0, 1112)
+    """
+    found = [float(value) for value in values if _counts(value)]
+    mean, scale = anchors(found)
+    return Numeric(name, role, "zero", mean=mean, scale=scale, bound=BOUND)
+
+
+def anchors(values: Sequence[float]) -> tuple[float, float]:
+    """A robust centre and a scale that errs to the large: a small one bends what is ordinary.
+
+    The scale is the interquartile range, in units of the sd, or the sd if that is zero; of n
+    values at least |median|/n², since few say little; of equal ones their size.
+
+    Examples
+    --------
+    >>> anchors([2015.0]), anchors([0.0, 0.0]), anchors([10_000.0, 10_001.0])
+    ((2015.0, 2015.0), (0.0, 1.0), (10000.5, 2500.125))
+    """
+    ordered = sorted(values)
+    if not ordered:
+        return 0.0, 1.0
+    centre = _quantile(ordered, 0.5)
+    spread = (_quantile(ordered, 0.75) - _quantile(ordered, 0.25)) / _QUARTILES
+    largest = max(abs(ordered[0]), abs(ordered[-1]))
+    if spread <= 1e-12 * largest:
+        spread = _deviation(ordered)
+    if spread <= 1e-12 * largest:
+        spread = abs(centre) or 1.0
+    scale = max(spread, abs(centre) / len(ordered) ** 2)
+    return centre, min(max(scale, 1.0 / LARGEST_NUMBER), LARGEST_NUMBER)
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+def _deviation(values: Sequence[float]) -> float:
+    # fsum: the sum of Python 3.12 has other bits than that of 3.11.
+    mean = math.fsum(values) / len(values)
+    squares = [(value - mean) * (value - mean) for value in values]
+    return math.sqrt(math.fsum(squares) / len(values))
+
+
+def _counts(value: Any) -> bool:
+    return is_number(value) and bool(abs(value) <= LARGEST_NUMBER)
 
 
 class Constants(NamedTuple):
@@ -36,16 +101,8 @@ class Constants(NamedTuple):
 
 
 @dataclass
-class Seen:
-    """Count, mean and sum of squares about it (Welford), and the count of the next look.
-
-    Examples
-    --------
-    >>> seen = Seen()
-    >>> seen.take([1.0, 3.0])
-    >>> seen.constants(centred=True)
-    Constants(mean=2.0, scale=1.4142135623730951)
-    """
+class _Seen:
+    """Count, mean and sum of squares about it (Welford), and the count of the next look."""
 
     count: int = 0
     mean: float = 0.0
@@ -91,13 +148,13 @@ class Scales:
     def __init__(self, *, centred: bool) -> None:
         self.centred = centred
         self.constants: dict[str, Constants] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, _Seen] = {}
         self._due: set[str] = set()
 
     def know(self, name: str) -> None:
         """Follow a number from here on."""
         self.constants[name] = Constants()
-        self._seen[name] = Seen()
+        self._seen[name] = _Seen()
 
     def follows(self, name: str) -> bool:
         """Whether more values of the number would count."""
@@ -131,7 +188,7 @@ class Scales:
         self.constants[name] = constants
         if self._seen[name].count < count:
             squares = constants.scale * constants.scale * (count - 1)
-            self._seen[name] = Seen(count, constants.mean, squares, 2 * count)
+            self._seen[name] = _Seen(count, constants.mean, squares, 2 * count)
 
     def state(self) -> dict[str, list[float]]:
         """What was seen, in plain JSON, for `restore`."""
@@ -147,7 +204,7 @@ class Scales:
             if name not in self._seen or not _is_state(given):
                 raise ValueError(f"what was seen of {name!r} is {given!r:.80} but cannot be")
             count, mean, squares, due = given
-            self._seen[name] = Seen(count, float(mean), float(squares), due)
+            self._seen[name] = _Seen(count, float(mean), float(squares), due)
 
 
 def is_revision(step: object) -> bool:

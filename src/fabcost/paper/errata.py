@@ -1,8 +1,12 @@
-"""Each erratum at work on a small example: the numbers that it shows, by name."""
+"""The errata of the paper and of the notebooks published with it, each at work on an example.
+
+Their sentences are in texts.toml, by the name of the demonstration whose numbers they have.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,7 +18,9 @@ from fabcost.inference.online import FabCost
 from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.offline.replay.protocol import replay
 from fabcost.paper.designs import authors_design, day
-from fabcost.paper.errata.printed import Natural, density_filtering
+from fabcost.paper.parts.part import texts
+from fabcost.paper.printed import Natural, density_filtering
+from fabcost.paper.units import Result
 from fabcost.tilted import tilted
 from fabcost.worlds.cold_start import simulate
 
@@ -170,3 +176,26 @@ def newest(rows: int = 20) -> Shown:
 def _apart(one: Gaussian, other: Gaussian) -> float:
     """The largest distance of two means, in sds of the first."""
     return float(np.abs((one.mean - other.mean) / one.sd).max())
+
+
+_DEMONSTRATIONS = (factor_in_b, labels, prior_in_ep, runaway, widths, ties, newest)
+
+
+def demonstrate() -> Result:
+    """What each demonstration shows, by its name."""
+    return {each.__name__: each() for each in _DEMONSTRATIONS}
+
+
+def rows(shown: Mapping[str, Shown]) -> list[tuple[str, ...]]:
+    """The errata as rows of texts, with the numbers of their demonstrations.
+
+    Examples
+    --------
+    >>> [row[0] for row in rows(demonstrate())][:2]
+    ['1. The factor in B', '2. Labels']
+    """
+    found: list[tuple[str, ...]] = []
+    for number, (name, erratum) in enumerate(texts("errata").items(), start=1):
+        title, printed, right, check, changes = erratum.values()
+        found.append((f"{number}. {title}", printed, right, check, changes.format(**shown[name])))
+    return found

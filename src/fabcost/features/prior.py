@@ -7,6 +7,10 @@ is :math:`\sum_i L_{ij} x_i` over columns :math:`x_i`, so the weights of the col
 
 * a number adds 1/s to its own column and −m/s to the constant;
 * a cross of z and a adds 1/s to z × a and −m/s to a; one of two numbers has four terms.
+
+A weight that m values share stands for the mean of their effects, of variance v/m.  How many will
+come is not known when the first does; a feature of which values share, such as a user's id, has
+hundreds or thousands, and `SHARED_BY` is the m of all.
 """
 
 from __future__ import annotations
@@ -19,14 +23,16 @@ import numpy as np
 
 from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Block, Cross, Layout, Places
-from fabcost.features.scales.constants import Constants
+from fabcost.features.scales import Constants
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior
 
+SHARED_BY = 100
+
 
 class _Factors(NamedTuple):
-    """Of each slot of a feature: 1/s, and −m/s."""
+    """Of each slot of a feature: 1/s, and −m/s; of one that values share: 1/√m, and 0."""
 
     own: FloatArray
     rest: FloatArray
@@ -55,6 +61,9 @@ def prior_of(
     factors = {
         name: _factors(block, constants.get(name), start) for name, block in layout.blocks.items()
     }
+    if layout.fair:
+        for name, block in layout.blocks.items():
+            factors[name].own[block.shared] /= math.sqrt(SHARED_BY)
     for name, block in layout.blocks.items():
         root.add_block(block, factors[name])
     for cross in layout.crosses:
