@@ -7,18 +7,18 @@ from typing import get_args
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.own import WIDE
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
+from fabcost.bandit.rows import WIDE
 from fabcost.bandit.rules import BayesianUCB, Greedy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
+from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.inference.sites import Sites, product
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments

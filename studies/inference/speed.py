@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fabcost import Gaussian, kernels
 from fabcost.inference import adf, ep, laplace
-from fabcost.inference.sites import Carried
+from fabcost.inference.history import Carried
 from fabcost.paper import printed
 from studies.claims import Claim
 from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload

@@ -10,7 +10,7 @@ from scipy import stats
 
 from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.own import WIDE, OwnRows, own_rows
+from fabcost.bandit.rows import WIDE, OwnRows, own_rows
 from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal

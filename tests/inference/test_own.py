@@ -11,8 +11,8 @@ from fabcost import FabCost, Gaussian, Refresh, kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep
 from fabcost.inference import file as learner_file
+from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments
 from tests.inference import twins
 from tests.simulated import correlated_prior

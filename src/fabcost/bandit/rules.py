@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.candidates import Positions, Rows, is_checked, law, scored
-from fabcost.bandit.own import OwnRows
+from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray, read_only
 

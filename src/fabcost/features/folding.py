@@ -104,7 +104,7 @@ class FoldedRows:
         return folded
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As `fabcost.bandit.candidates.law`: a draw needs no more normals than there are parts."""
+        """As `fabcost.bandit.rows.law`: a draw needs no more normals than there are parts."""
         self._check(mean)
         centre, spread = kernels.folded_law(self._parts, self._source, self._factors, mean, root)
         return centre, spread

@@ -12,9 +12,9 @@ from scipy.special import expit
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions, as_row, read_only
+from fabcost.inference.history import Carried, Sites, product
 from fabcost.inference.logistic import log_posterior, quadratic_sites
 from fabcost.inference.result import Fit
-from fabcost.inference.sites import Carried, Sites, product
 
 Covariance = Literal["full", "diagonal"]
 

@@ -14,11 +14,10 @@ from msgspec import UNSET
 
 from fabcost import FabCost, Prior, Schema
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.service.learning.follower import BySchema, Follower, Learnt
+from fabcost.service.learning.follower import BySchema, Follower, Learnt, Published, Publisher
 from fabcost.service.learning.learner import Learning
-from fabcost.service.learning.published import Published, Publisher
 from fabcost.service.service import Service
-from fabcost.service.store.record import Impression
+from fabcost.service.store.rows import Impression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import serving

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.candidates import Rows
-from fabcost.bandit.own import OwnRows
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost

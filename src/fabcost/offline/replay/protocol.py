@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.learner import Learner
-from fabcost.bandit.own import OwnRows
 from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.rows import OwnRows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference.online import FabCost

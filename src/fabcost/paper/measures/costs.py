@@ -26,7 +26,7 @@ import numpy.typing as npt
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
-from fabcost.inference.sites import Carried, Sites
+from fabcost.inference.history import Carried, Sites
 from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.paper import printed
 from fabcost.paper.designs import DESIGNS, Dataset

@@ -25,7 +25,7 @@ from fabcost.service.learning.follower import (
     schema_of,
 )
 from fabcost.service.learning.learner import Learning, Saving
-from fabcost.service.store.record import impression
+from fabcost.service.store.rows import impression
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings

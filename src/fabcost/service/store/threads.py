@@ -1,4 +1,4 @@
-"""Threads beside the event loop: for long work, and for what is read from the database."""
+"""Where the database is, and threads beside the event loop: for long work, and for reading."""
 
 from __future__ import annotations
 
@@ -10,10 +10,24 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
+from fabcost.service.settings import file_at
+from fabcost.service.store.postgres import Postgres
+from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 T = TypeVar("T")
+
+
+def store_at(address: str) -> Store:
+    """The store at ``sqlite:///path``, at a bare path, or at ``postgresql://…``; not yet open.
+
+    As usual, ``sqlite:///news.db`` is a path relative to the working directory and
+    ``sqlite:////var/news.db`` an absolute one.  PostgreSQL may be given by keywords and values:
+    ``host=db dbname=news``.
+    """
+    path = file_at(address)
+    return Store(Postgres(address) if path is None else Sqlite(path))
 
 
 async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
