@@ -20,6 +20,7 @@ from fabcost.kernels.beliefs import (
     own_adf_pass,
 )
 from fabcost.kernels.choosing import (
+    LANES,
     all_within,
     correct_own_law,
     count_drawn_wins,
@@ -57,19 +58,34 @@ from fabcost.kernels.products import (
     times,
     times_own_transpose,
 )
+from fabcost.kernels.wide import (
+    added_up,
+    are_rising,
+    are_sound,
+    count_wide_wins,
+    sparse_times,
+    wide_draw,
+    wide_marginals,
+    wide_pass,
+)
 
 __all__ = [
     "ARITHMETIC",
+    "LANES",
     "SEEDS",
     "absorb",
+    "added_up",
     "adf_pass",
     "all_within",
+    "are_rising",
+    "are_sound",
     "asinh",
     "bounded",
     "cholesky",
     "correct_own_law",
     "count_drawn_wins",
     "count_own_wins",
+    "count_wide_wins",
     "count_wins",
     "drawn",
     "drawn_scores",
@@ -98,9 +114,13 @@ __all__ = [
     "predictions",
     "sites_over_rows",
     "solve_lower",
+    "sparse_times",
     "sum_of_logs",
     "times",
     "times_own_transpose",
+    "wide_draw",
+    "wide_marginals",
+    "wide_pass",
 ]
 
 #: Raised whenever the same input gets other bits: what was computed before is not gone on with

@@ -172,13 +172,13 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
             if noise is not None:
                 first = start + places[k]
                 _add_noise(noise[k], own_normals[first : first + many], away, changed)
-            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
-        _count_leaders(wins, leader, draws - 4 * start)
+            challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        count_leaders(wins, leader, draws - 4 * start)
     return _share_among_equals(centre, spread, wins, noise, places)
 
 
 @njit(cache=True)
-def _challenge_in_patterns(k, centre, away, changed, best, leader):
+def challenge_in_patterns(k, centre, away, changed, best, leader):
     """`_challenge` in the four draws that share their normals."""
     _challenge(k, centre, 1.0, away, best[0], leader[0])
     _challenge(k, centre, 1.0, changed, best[1], leader[1])
@@ -187,7 +187,7 @@ def _challenge_in_patterns(k, centre, away, changed, best, leader):
 
 
 @njit(cache=True)
-def _count_leaders(wins, leader, draws):
+def count_leaders(wins, leader, draws):
     """A win for each leader of as many draws as are left."""
     for i in range(leader.shape[1]):
         for pattern in range(min(4, draws - 4 * i)):
@@ -241,8 +241,8 @@ def count_own_wins(
             _add_noise(noise[k], own_normals[first : first + many], away, changed)
             if start == 0:
                 scores[k] = centre[k] + away[0]
-            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
-        _count_leaders(wins, leader, draws - 4 * start)
+            challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        count_leaders(wins, leader, draws - 4 * start)
     return scores, _share_among_equals(centre, parts, wins, noise, places)
 
 

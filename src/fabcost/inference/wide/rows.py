@@ -1,0 +1,196 @@
+"""Rows of which most numbers are zero."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost import kernels
+from fabcost.impressions import LARGEST_FEATURE, FloatArray
+
+Columns = npt.NDArray[np.int64]
+_LARGEST_DENSE = 10_000_000
+
+
+class SparseRows:
+    """Rows over ``weights`` columns, each as the places and the values of its numbers.
+
+    Parameters
+    ----------
+    starts
+        Where each row begins among the numbers, and after the last where they end.
+    columns, values
+        Column and value of each number.  Within a row columns are in order and differ.
+    weights
+        How many columns there are.
+
+    Examples
+    --------
+    >>> rows = SparseRows.of_pairs([([3, 1], [2.0, 1.0]), ([0], [4.0])], 5)
+    >>> rows.shape, rows.dot(np.arange(5.0))
+    ((2, 5), array([7., 0.]))
+    >>> rows.dense()
+    array([[0., 1., 0., 2., 0.],
+           [4., 0., 0., 0., 0.]])
+    """
+
+    def __init__(
+        self, starts: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, weights: int
+    ) -> None:
+        self.starts: Columns = _whole(starts)
+        self.columns: Columns = _whole(columns)
+        self.values: FloatArray = _as_read_only(values, np.float64)
+        self.weights = weights
+        given = (self.starts, self.columns, self.values, weights)
+        flat = self.starts.ndim == self.columns.ndim == self.values.ndim == 1
+        if not (flat and kernels.are_sound(*given, LARGEST_FEATURE)):
+            raise ValueError(_complaint(*given))
+
+    @classmethod
+    def of_pairs(cls, pairs: Any, weights: int) -> SparseRows:
+        """Rows from pairs (indices, values); numbers of one column of a row are added up.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([1, 1], [2.0, 3.0])], 2).dense()
+        array([[0., 5.]])
+        """
+        merged = [_merged(*pair) for pair in pairs]
+        sizes = [len(columns) for columns, _ in merged]
+        columns = [columns for columns, _ in merged]
+        values = [values for _, values in merged]
+        return cls(
+            np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+            np.concatenate(columns) if columns else np.empty(0, dtype=np.int64),
+            np.concatenate(values) if values else np.empty(0),
+            weights,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), self.weights
+
+    def __len__(self) -> int:
+        return self.starts.size - 1
+
+    def __getitem__(self, position: Any) -> SparseRows:
+        """Some rows by their positions, or the row at one."""
+        chosen = np.atleast_1d(np.arange(len(self))[position])
+        sizes = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        taken = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], sizes)
+        return SparseRows(starts, self.columns[taken], self.values[taken], self.weights)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        return self.dense().astype(dtype or np.float64, copy=False)
+
+    def dense(self) -> FloatArray:
+        """The rows as an array, if that is not too large."""
+        if len(self) * self.weights > _LARGEST_DENSE:
+            raise ValueError(
+                f"{len(self)} rows of {self.weights} numbers are too many for an array: use dot"
+            )
+        array = np.zeros(self.shape)
+        array[np.repeat(np.arange(len(self)), np.diff(self.starts)), self.columns] = self.values
+        return array
+
+    def dot(self, weights: FloatArray) -> FloatArray:
+        """The score of each row under weights (D,), or (D, S) for S of them at once."""
+        if weights.ndim > 1:
+            return np.column_stack([self.dot(each) for each in np.ascontiguousarray(weights.T)])
+        given = np.asarray(weights, dtype=np.float64)
+        scores: FloatArray = kernels.sparse_times(self.starts, self.columns, self.values, given)
+        return scores
+
+    @cached_property
+    def touched(self) -> tuple[Columns, Columns]:
+        """The columns that any row has, in order, and the place among them of each number."""
+        columns, places = np.unique(self.columns, return_inverse=True)
+        return _whole(columns), _whole(places)
+
+
+def as_sparse(rows: Any, weights: int) -> SparseRows:
+    """Rows of a matrix of `scipy.sparse`, of pairs (indices, values), of one pair, or of an array.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> len(as_sparse(csr_array(np.eye(3)), 3)), len(as_sparse(([0, 2], [1.0, 1.0]), 3))
+    (3, 1)
+    """
+    if isinstance(rows, SparseRows):
+        found = rows
+    elif hasattr(rows, "tocsr"):
+        found = _of_scipy(rows)
+    elif isinstance(rows, tuple) and len(rows) == 2:
+        columns, values = _merged(*rows)
+        return SparseRows([0, columns.size], columns, values, weights)
+    elif isinstance(rows, list) and rows and isinstance(rows[0], tuple):
+        return SparseRows.of_pairs(rows, weights)
+    else:
+        found = _of_array(np.atleast_2d(np.asarray(rows, dtype=np.float64)))
+    if found.weights != weights:
+        raise ValueError(f"the rows have {found.weights} columns but the prior has {weights}")
+    return found
+
+
+def _of_scipy(matrix: Any) -> SparseRows:
+    rows = matrix.reshape(1, -1).tocsr() if matrix.ndim == 1 else matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return SparseRows(rows.indptr, rows.indices, rows.data, rows.shape[1])
+
+
+def _of_array(array: FloatArray) -> SparseRows:
+    if array.ndim != 2:
+        raise ValueError(f"rows have shape {array.shape} but must have two dimensions")
+    where, columns = np.nonzero(array)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(array)))])
+    return SparseRows(starts, columns, array[where, columns], array.shape[1])
+
+
+def _merged(columns: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Columns, FloatArray]:
+    """Columns in order, numbers of one column added up in the order in which they came."""
+    places, numbers = _whole(columns), _as_read_only(values, np.float64)
+    if places.ndim != 1 or places.shape != numbers.shape:
+        raise ValueError(f"indices have shape {places.shape} but values {numbers.shape}")
+    if kernels.are_rising(places):
+        return places, numbers
+    order = np.argsort(places, kind="stable")
+    return kernels.added_up(places[order], numbers[order])  # type: ignore[no-any-return]
+
+
+def _whole(given: npt.ArrayLike) -> Columns:
+    found = np.asarray(given)
+    if found.dtype.kind not in "iu" and found.size:
+        raise ValueError(f"columns are of type {found.dtype} but must be whole numbers")
+    return _as_read_only(found, np.int64)
+
+
+def _as_read_only(given: npt.ArrayLike, kind: Any) -> npt.NDArray[Any]:
+    """A kernel is compiled for one kind of array, not for those that can be written, too."""
+    view = np.ascontiguousarray(given, dtype=kind).view()
+    view.setflags(write=False)
+    return view
+
+
+def _complaint(starts: Columns, columns: Columns, values: FloatArray, weights: int) -> str:
+    if columns.ndim != 1 or columns.shape != values.shape:
+        return f"columns have shape {columns.shape} but values {values.shape}"
+    if starts.ndim != 1 or not starts.size or starts[0] != 0 or starts[-1] != values.size:
+        return f"starts must lead from 0 to the {values.size} numbers there are"
+    for wrong in values[~(np.abs(values) <= LARGEST_FEATURE)]:
+        return (
+            f"a value is {wrong} but every feature must be a finite number of magnitude at most "
+            f"{LARGEST_FEATURE:g}"
+        )
+    for wrong in columns[(columns < 0) | (columns >= weights)]:
+        return f"a column is {wrong} but there are {weights} weights"
+    return "columns must rise within each row, and starts must not fall"

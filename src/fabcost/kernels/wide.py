@@ -1,0 +1,299 @@
+"""A belief over very many weights: full on a core of columns, diagonal elsewhere.
+
+Rows are sparse: row i has the numbers ``values[starts[i]:starts[i + 1]]`` in the columns of the
+same places.  ``slots`` says of each column where in the core it is or, outside, −1 − n for a
+column that n impressions had.  The core's covariance is ``root rootᵀ``, as in `beliefs`, and
+``members`` are its columns.
+
+A site changes the belief by its moments along x.  With f = rootᵀ x over the core, s² = fᵀf + Σ vⱼxⱼ²
+over the other columns, slope g and curvature c of log Z,
+
+    mean of the core += g root f,       root ← root − γ (root f) fᵀ,   γ = c / (1 + √(1 − c fᵀf)),
+    other means μⱼ += g vⱼ xⱼ,          vⱼ ← vⱼ − c (vⱼ xⱼ)²:
+
+the exact marginals of the core and of each other weight, which is the projection in KL(p‖q) on
+this family.  Covariances between the core and the rest, and within the rest, are left out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.kernels.beliefs import LARGEST_VARIANCE
+from fabcost.kernels.choosing import LANES, challenge_in_patterns, count_leaders
+from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store
+from fabcost.kernels.moments import site
+from fabcost.kernels.normals import SEEDS, fresh_normals
+from fabcost.kernels.products import dot
+
+MOST_USES = 2**31 - 2
+
+
+@njit(cache=True, nogil=True)
+def wide_pass(
+    mean, variance, slots, root, members, filled, starts, columns, values, y, after, exact
+):
+    """One ADF step for each row; returns the size of the core then, and how many were skipped."""
+    width = root.shape[1]
+    scratch = np.zeros(width)
+    along, roots = pointer(scratch), pointer(root)
+    skipped = 0
+    for i in range(y.size):
+        row = columns[starts[i] : starts[i + 1]]
+        x = values[starts[i] : starts[i + 1]]
+        filled = _count_uses(variance, slots, root, members, filled, row, after)
+        used = -(-filled // 8) * 8
+        centre, spare = _project(mean, variance, slots, roots, width, used, row, x, along)
+        total = dot(along, along, used) + spare
+        if not total > 0.0:
+            continue  # a row of zeros says nothing
+        _, _, slope, curvature, kept = site(y[i] * centre, total, exact)
+        slope *= y[i]
+        if not (kept > 0.0 and total * kept < LARGEST_VARIANCE):
+            skipped += 1
+            continue
+        shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
+        if total > spare:
+            _move_core(mean, roots, width, used, members, filled, along, slope, shrink)
+        for p in range(row.size):
+            if slots[row[p]] < 0:
+                reach = variance[row[p]] * x[p]
+                mean[row[p]] += slope * reach
+                variance[row[p]] -= curvature * reach * reach
+    hold(scratch)
+    hold(root)
+    return filled, skipped
+
+
+@njit(cache=True, nogil=True)
+def _count_uses(variance, slots, root, members, filled, row, after):
+    """Count the uses of a row's columns; those with ``after`` of them join the core, if it has room.
+
+    A column brings its variance and no covariance, so that nothing is lost.
+    """
+    for p in range(row.size):
+        j = row[p]
+        if slots[j] < 0 and slots[j] > -MOST_USES:
+            slots[j] -= 1
+        if slots[j] < -after and filled < members.size:
+            root[filled, filled] = math.sqrt(variance[j])
+            members[filled] = j
+            slots[j] = filled
+            filled += 1
+    return filled
+
+
+@njit(cache=True, nogil=True)
+def _project(mean, variance, slots, root, width, used, row, x, along):
+    """along ← rootᵀ x over the core; returns xᵀμ, and the variance of xᵀθ outside of the core."""
+    centre, spare = 0.0, 0.0
+    for j in range(0, used, 8):
+        store(along, j, spread(0.0))
+    for p in range(row.size):
+        centre += x[p] * mean[row[p]]
+        slot = slots[row[p]]
+        if slot < 0:
+            spare += x[p] * x[p] * variance[row[p]]
+        else:
+            of_slot = skip(root, slot * width)
+            for j in range(0, used, 8):
+                store(along, j, load(along, j) + x[p] * load(of_slot, j))
+    return centre, spare
+
+
+@njit(cache=True, nogil=True)
+def _move_core(mean, root, width, used, members, filled, along, step, shrink):
+    """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
+    for i in range(filled):
+        row = skip(root, i * width)
+        reach = dot(row, along, used)
+        mean[members[i]] += step * reach
+        reach *= shrink
+        for j in range(0, used, 8):
+            store(row, j, load(row, j) - reach * load(along, j))
+
+
+@njit(cache=True, nogil=True)
+def wide_marginals(mean, variance, slots, root, filled, starts, columns, values):
+    """Mean and variance of the score of each row."""
+    many, width = starts.size - 1, root.shape[1]
+    used = -(-filled // 8) * 8
+    centres, variances, scratch = np.empty(many), np.empty(many), np.zeros(width)
+    along, roots = pointer(scratch), pointer(root)
+    for i in range(many):
+        row = columns[starts[i] : starts[i + 1]]
+        x = values[starts[i] : starts[i + 1]]
+        centres[i], spare = _project(mean, variance, slots, roots, width, used, row, x, along)
+        variances[i] = dot(along, along, used) + spare
+    hold(scratch)
+    hold(root)
+    return centres, variances
+
+
+@njit(cache=True, nogil=True)
+def sparse_times(starts, columns, values, weights):
+    """The product of sparse rows and a vector."""
+    product = np.zeros(starts.size - 1)
+    for i in range(product.size):
+        for p in range(starts[i], starts[i + 1]):
+            product[i] += values[p] * weights[columns[p]]
+    return product
+
+
+@njit(cache=True, nogil=True)
+def wide_draw(mean, variance, slots, root, filled, touched, seeds, scale):
+    """Weights of the columns ``touched`` in one draw of all."""
+    used = -(-filled // 8) * 8
+    normals = fresh_normals(seeds, used + touched.size)
+    z, roots = pointer(normals), pointer(root)
+    theta = np.empty(touched.size)
+    for t in range(touched.size):
+        slot = slots[touched[t]]
+        if slot < 0:
+            away = math.sqrt(variance[touched[t]]) * normals[used + t]
+        else:
+            away = dot(skip(roots, slot * root.shape[1]), z, used)
+        theta[t] = mean[touched[t]] + scale * away
+    hold(normals)
+    hold(root)
+    return theta
+
+
+@njit(cache=True, nogil=True)
+def count_wide_wins(
+    mean, variance, slots, root, filled, starts, places, values, touched, seeds, draws, scale
+):
+    """Scores in the first of ``draws`` draws, and how often each row has the largest.
+
+    Row i is in the columns ``touched[places]``.  As in `count_drawn_wins` each z serves four draws,
+    every second of its numbers with two signs.  A row of ``seeds`` is for `LANES` of z.
+    """
+    many = starts.size - 1
+    centre = np.zeros(many)
+    for k in range(many):
+        for p in range(starts[k], starts[k + 1]):
+            centre[k] += values[p] * mean[touched[places[p]]]
+    wins, scores = np.zeros(many), centre.copy()
+    for block in range(seeds.shape[0]):
+        lanes = min(LANES, -(-draws // 4) - block * LANES)
+        even, odd = _drawn_halves(variance, slots, root, filled, touched, seeds[block], scale)
+        away, changed = np.empty(lanes), np.empty(lanes)
+        best, leader = np.full((4, lanes), -np.inf), np.zeros((4, lanes), dtype=np.int64)
+        for k in range(many):
+            _add_halves(starts[k], starts[k + 1], places, values, even, odd, away, changed)
+            if block == 0:
+                scores[k] += away[0]
+            challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        count_leaders(wins, leader, draws - 4 * block * LANES)
+    return scores, _shared_wins(starts, places, values, wins)
+
+
+@njit(cache=True, nogil=True)
+def _drawn_halves(variance, slots, root, filled, touched, seeds, scale):
+    """Deviations of the touched weights in `LANES` draws: from z of even places, and of odd ones."""
+    normals = fresh_normals(seeds, LANES * (filled + touched.size))
+    z = normals[: LANES * (filled + touched.size)].reshape(filled + touched.size, LANES)
+    even, odd = np.zeros((touched.size, LANES)), np.zeros((touched.size, LANES))
+    for t in range(touched.size):
+        slot = slots[touched[t]]
+        if slot < 0:
+            half = odd if (filled + t) % 2 else even
+            _add_multiple(scale * math.sqrt(variance[touched[t]]), z[filled + t], half[t])
+        else:
+            for d in range(filled):
+                half = odd if d % 2 else even
+                _add_multiple(scale * root[slot, d], z[d], half[t])
+    return even, odd
+
+
+@njit(cache=True, nogil=True)
+def _add_multiple(factor, source, target):
+    for i in range(target.size):
+        target[i] += factor * source[i]
+
+
+@njit(cache=True, nogil=True)
+def _add_halves(start, stop, places, values, even, odd, away, changed):
+    """away ← the deviations of a row's score, and changed ← those with every second sign changed."""
+    away[:], changed[:] = 0.0, 0.0
+    for p in range(start, stop):
+        t, x = places[p], values[p]
+        for i in range(away.size):
+            away[i] += x * even[t, i]
+            changed[i] += x * odd[t, i]
+    for i in range(away.size):
+        away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
+
+
+@njit(cache=True, nogil=True)
+def _shared_wins(starts, places, values, wins):
+    """Equal rows tie in every draw, which the first of them has won: they share its wins."""
+    many = starts.size - 1
+    shared = wins.copy()
+    equals = np.empty(many, dtype=np.int64)
+    for k in range(many):
+        if wins[k] <= 0.0:
+            continue
+        equals[0], alike = k, 1
+        for j in range(k + 1, many):
+            if _is_equal(starts, places, values, j, k):
+                equals[alike] = j
+                alike += 1
+        for e in equals[:alike]:
+            shared[e] = wins[k] / alike
+    return shared
+
+
+@njit(cache=True, nogil=True)
+def _is_equal(starts, places, values, j, k):
+    size = starts[k + 1] - starts[k]
+    if starts[j + 1] - starts[j] != size:
+        return False
+    for p in range(size):
+        if places[starts[j] + p] != places[starts[k] + p]:
+            return False
+        if values[starts[j] + p] != values[starts[k] + p]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def are_sound(starts, columns, values, weights, limit):
+    """Whether these are sparse rows: columns rise within each and exist, values are within limits."""
+    many = values.size
+    if starts.size == 0 or columns.size != many:
+        return False
+    if starts[0] != 0 or starts[-1] != many:
+        return False
+    for i in range(starts.size - 1):
+        if starts[i + 1] < starts[i] or not are_rising(columns[starts[i] : starts[i + 1]]):
+            return False
+    sound = True
+    for p in range(many):
+        sound &= (0 <= columns[p]) & (columns[p] < weights) & (abs(values[p]) <= limit)
+    return sound
+
+
+@njit(cache=True, nogil=True)
+def are_rising(columns):
+    """Whether each number is larger than the one before."""
+    rising = True
+    for p in range(1, columns.size):
+        rising &= columns[p] > columns[p - 1]
+    return rising
+
+
+@njit(cache=True, nogil=True)
+def added_up(columns, values):
+    """Columns each once, and the sums of their values; equal columns stand side by side."""
+    found, sums, many = columns.copy(), values.copy(), 0
+    for p in range(columns.size):
+        if many > 0 and found[many - 1] == columns[p]:
+            sums[many - 1] += values[p]
+        else:
+            found[many], sums[many] = columns[p], values[p]
+            many += 1
+    return found[:many], sums[:many]
