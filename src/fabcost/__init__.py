@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fabcost.inference.file import load, save
     from fabcost.inference.online import FabCost
     from fabcost.inference.schedule import Refresh
+    from fabcost.inference.wide.hashing import HashedFeatures
+    from fabcost.inference.wide.learner import WideFabCost
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
 
@@ -33,6 +35,7 @@ __all__ = [
     "FabCost",
     "Gaussian",
     "Greedy",
+    "HashedFeatures",
     "Numeric",
     "Prior",
     "Recommender",
@@ -41,6 +44,7 @@ __all__ = [
     "Text",
     "Thompson",
     "Uniform",
+    "WideFabCost",
     "load",
     "save",
 ]
@@ -57,6 +61,8 @@ _HOMES = {
     "inference.file": ("load", "save"),
     "inference.online": ("FabCost",),
     "inference.schedule": ("Refresh",),
+    "inference.wide.hashing": ("HashedFeatures",),
+    "inference.wide.learner": ("WideFabCost",),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

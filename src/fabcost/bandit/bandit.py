@@ -12,11 +12,15 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
-from fabcost.bandit.rules import Policy, Thompson
-from fabcost.gaussian import Gaussian
+from fabcost.bandit.rules import Belief, Policy, Thompson
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
+from fabcost.inference.wide.belief import WideGaussian
+from fabcost.inference.wide.learner import WideFabCost
+from fabcost.inference.wide.rows import SparseRows, as_sparse
+
+Candidates = npt.ArrayLike | CheckedRows | SparseRows
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,7 +51,7 @@ class Bandit:
     Parameters
     ----------
     learner
-        `fabcost.FabCost`, or any `Learner`.
+        `fabcost.FabCost`, `fabcost.WideFabCost`, or any `Learner`.
     policy
         `Thompson` unless given.
     seed
@@ -67,7 +71,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: Learner,
+        learner: Learner | WideFabCost,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,
@@ -78,7 +82,7 @@ class Bandit:
 
     def choose(
         self,
-        candidates: npt.ArrayLike | CheckedRows,
+        candidates: Candidates,
         *,
         top_k: int = 1,
         exclude: Collection[int] = (),
@@ -106,7 +110,7 @@ class Bandit:
 
     def propensities(
         self,
-        candidates: npt.ArrayLike | CheckedRows,
+        candidates: Candidates,
         *,
         draws: int = 256,
         floor: float = 0.0,
@@ -123,7 +127,7 @@ class Bandit:
         _check_mixing(draws, floor)
         return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
-    def learn(self, x: npt.ArrayLike, clicked: Any, item: Key | None = None) -> None:
+    def learn(self, x: npt.ArrayLike | SparseRows, clicked: Any, item: Key | None = None) -> None:
         """Learn what became of the row that was shown, and of its item."""
         if isinstance(self.learner, FabCost):
             self.learner.observe(x, clicked, item)
@@ -131,8 +135,8 @@ class Bandit:
             self.learner.observe(x, clicked)
 
     def _with_effects(
-        self, candidates: npt.ArrayLike | CheckedRows, items: Sequence[Key | None] | None
-    ) -> npt.ArrayLike | CheckedRows:
+        self, candidates: Candidates, items: Sequence[Key | None] | None
+    ) -> Candidates:
         learner = self.learner
         if items is None or not isinstance(learner, FabCost) or learner.own is None:
             return candidates
@@ -140,9 +144,9 @@ class Bandit:
 
 
 def choose(
-    belief: Gaussian,
+    belief: Belief,
     policy: Policy,
-    candidates: npt.ArrayLike | CheckedRows,
+    candidates: Candidates,
     *,
     rng: np.random.Generator,
     top_k: int = 1,
@@ -173,7 +177,7 @@ def choose(
 
 
 def _scores(
-    belief: Gaussian, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
+    belief: Belief, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
 ) -> FloatArray:
     scores = policy.scores(belief, rows, rng)
     if excluded:
@@ -182,7 +186,7 @@ def _scores(
 
 
 def _scored_shares(
-    belief: Gaussian,
+    belief: Belief,
     policy: Policy,
     rows: Rows,
     excluded: list[int],
@@ -202,7 +206,7 @@ def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def _shares(
-    belief: Gaussian,
+    belief: Belief,
     policy: Policy,
     rows: Rows,
     excluded: list[int],
@@ -225,13 +229,15 @@ def _mixed(shares: FloatArray, floor: float) -> FloatArray:
 
 
 def _checked(
-    candidates: npt.ArrayLike | CheckedRows,
+    candidates: Candidates,
     exclude: Collection[int],
     top_k: int,
-    belief: Gaussian,
+    belief: Belief,
 ) -> tuple[Rows, list[int]]:
     rows: Rows
-    if type(candidates) is not np.ndarray and is_checked(candidates):
+    if isinstance(belief, WideGaussian):
+        rows = as_sparse(candidates, belief.dimension)
+    elif type(candidates) is not np.ndarray and is_checked(candidates):
         rows = _of_width(candidates, belief.dimension)
     else:
         rows = as_rows(candidates, belief.dimension)

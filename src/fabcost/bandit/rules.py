@@ -11,6 +11,9 @@ from fabcost import kernels
 from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray, read_only
+from fabcost.inference.wide.belief import WideGaussian
+
+Belief = Gaussian | WideGaussian
 
 
 class Policy(Protocol):
@@ -20,12 +23,12 @@ class Policy(Protocol):
     ``np.asarray``.
     """
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """One score for each row; the largest is chosen, ties at random."""
         ...
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """The probability of each row to be chosen; if it has no formula, over ``draws``."""
         ...
@@ -35,7 +38,7 @@ class Policy(Protocol):
 class LinearPolicy(Policy, Protocol):
     """A policy whose scores are rows times weights, so that a pool can find the best of many."""
 
-    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+    def weights(self, belief: Belief, rng: np.random.Generator) -> FloatArray:
         """The weights of this decision."""
         ...
 
@@ -64,14 +67,18 @@ class Thompson:
     def __post_init__(self) -> None:
         _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
 
-    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+    def weights(self, belief: Belief, rng: np.random.Generator) -> FloatArray:
         """One draw of the weights."""
+        if isinstance(belief, WideGaussian):
+            return belief.drawn(np.arange(belief.dimension), rng.random(kernels.SEEDS), self.scale)
         uniforms = rng.random(belief.dimension)
         theta: FloatArray = kernels.drawn_weights(belief.mean, belief.root, uniforms, self.scale)
         return theta
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights, and of the items' own effects if they have any."""
+        if isinstance(belief, WideGaussian):
+            return belief.drawn_scores(rows, rng, self.scale)
         if is_checked(rows):
             seeds = kernels.SEEDS if isinstance(rows, OwnRows) else 0
             uniforms = rng.random(belief.dimension + seeds)
@@ -84,7 +91,7 @@ class Thompson:
         return scores
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """How often each row wins over ``draws`` joint draws, four of which share their normals.
 
@@ -94,9 +101,11 @@ class Thompson:
         return self.scored_shares(belief, rows, rng, draws)[1]
 
     def scored_shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under the first of the draws."""
+        if isinstance(belief, WideGaussian):
+            return belief.scored_shares(rows, rng, draws, self.scale)
         if isinstance(rows, OwnRows) and rows.are_wide:
             return self._wide_shares(belief, rows, rng, draws)
         centre, spread = law(rows, belief.mean, belief.root)
@@ -132,16 +141,16 @@ class Greedy:
     array([2., 3.])
     """
 
-    def weights(self, belief: Gaussian, rng: np.random.Generator) -> FloatArray:
+    def weights(self, belief: Belief, rng: np.random.Generator) -> FloatArray:
         """The mean weights."""
         return belief.mean
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under the mean weights."""
         return scored(rows, belief.mean)
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
         return wins(scored(rows, belief.mean)[None, :])
@@ -163,14 +172,14 @@ class EpsilonGreedy:
     def __post_init__(self) -> None:
         _check(0 <= self.epsilon <= 1, f"epsilon is {self.epsilon} but must lie in [0, 1]")
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Random scores with probability epsilon, else those of the mean weights."""
         if rng.random() < self.epsilon:
             return _random_scores(rows, rng)
         return scored(rows, belief.mean)
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """Greedy's with the uniform mixed in."""
         best = wins(scored(rows, belief.mean)[None, :])
@@ -197,16 +206,18 @@ class BayesianUCB:
     def __post_init__(self) -> None:
         _check(0 < self.quantile < 1, f"quantile is {self.quantile} but must lie in (0, 1)")
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """The quantile of each row's score."""
-        if isinstance(rows, OwnRows):
+        if isinstance(belief, WideGaussian):
+            centre, variance = belief.marginal(rows)
+        elif isinstance(rows, OwnRows):
             centre, variance = rows.marginal(belief)
         else:
             centre, variance = belief.marginal(np.asarray(rows))
         return np.asarray(centre + kernels.normal_quantile(self.quantile) * np.sqrt(variance))
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
         return wins(self.scores(belief, rows, rng)[None, :])
@@ -223,12 +234,12 @@ class Uniform:
     array([0.5, 0.5])
     """
 
-    def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Random scores."""
         return _random_scores(rows, rng)
 
     def shares(
-        self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """The same for every row."""
         return np.full(rows.shape[0], 1.0 / rows.shape[0])

@@ -26,7 +26,7 @@ from fabcost.kernels.beliefs import LARGEST_VARIANCE
 from fabcost.kernels.choosing import LANES, challenge_in_patterns, count_leaders
 from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store
 from fabcost.kernels.moments import site
-from fabcost.kernels.normals import SEEDS, fresh_normals
+from fabcost.kernels.normals import fresh_normals
 from fabcost.kernels.products import dot
 
 MOST_USES = 2**31 - 2
@@ -273,7 +273,7 @@ def are_sound(starts, columns, values, weights, limit):
             return False
     sound = True
     for p in range(many):
-        sound &= (0 <= columns[p]) & (columns[p] < weights) & (abs(values[p]) <= limit)
+        sound &= (columns[p] >= 0) & (columns[p] < weights) & (abs(values[p]) <= limit)
     return sound
 
 

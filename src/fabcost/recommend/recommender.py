@@ -22,6 +22,7 @@ from fabcost.impressions import FloatArray, as_label
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend import document
 from fabcost.recommend.alarms import Alarm, Watch
@@ -105,7 +106,10 @@ class Recommender:
     @property
     def learner(self) -> Learner:
         """Its posterior has a weight for each of ``schema.columns``."""
-        return self.bandit.learner
+        learner = self.bandit.learner
+        if isinstance(learner, WideFabCost):
+            raise TypeError("a recommender needs all covariances but its learner is a WideFabCost")
+        return learner
 
     @property
     def prior(self) -> Prior:

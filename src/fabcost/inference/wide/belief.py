@@ -164,7 +164,7 @@ class WideGaussian:
         return scores, wins / draws
 
     @property
-    def _law(self) -> tuple[Any, ...]:
+    def _law(self) -> Any:
         return self.mean, self.variance, self.slots, self.root, self.filled
 
 

@@ -182,7 +182,7 @@ def _fill(belief: WideGaussian, arrays: dict[str, npt.NDArray[Any]]) -> None:
     known = saved.numbers(arrays, "known", many, kind="i")
     slots = saved.numbers(arrays, "slots", many, kind="i")
     variance = saved.numbers(arrays, "variance", many)
-    if many and not (0 <= known[0] and known[-1] < belief.dimension and (np.diff(known) > 0).all()):
+    if many and not (known[0] >= 0 and known[-1] < belief.dimension and (np.diff(known) > 0).all()):
         raise ValueError("known columns must rise from 0 to below the number of weights")
     if not ((variance > 0.0).all() and (slots != -1).all() and (slots > -(2**31)).all()):
         raise ValueError("variances must be above zero and columns that are known have been used")
