@@ -5,8 +5,8 @@ same places.  ``slots`` says of each column where in the core it is or, outside,
 column that n impressions had.  The core's covariance is ``root rootᵀ``, as in `beliefs`, and
 ``members`` are its columns.
 
-A site changes the belief by its moments along x.  With f = rootᵀ x over the core, s² = fᵀf + Σ vⱼxⱼ²
-over the other columns, slope g and curvature c of log Z,
+A site changes the belief by its moments along x.  With f = rootᵀ x over the core,
+s² = fᵀf + Σ vⱼxⱼ² over the other columns, slope g and curvature c of log Z,
 
     mean of the core += g root f,       root ← root − γ (root f) fᵀ,   γ = c / (1 + √(1 − c fᵀf)),
     other means μⱼ += g vⱼ xⱼ,          vⱼ ← vⱼ − c (vⱼ xⱼ)²:
@@ -70,7 +70,7 @@ def wide_pass(
 
 @njit(cache=True, nogil=True)
 def _count_uses(variance, slots, root, members, filled, row, after):
-    """Count the uses of a row's columns; those with ``after`` of them join the core, if it has room.
+    """Count uses of a row's columns; those with ``after`` of them join the core while it has room.
 
     A column brings its variance and no covariance, so that nothing is lost.
     """
@@ -193,7 +193,7 @@ def count_wide_wins(
 
 @njit(cache=True, nogil=True)
 def _drawn_halves(variance, slots, root, filled, touched, seeds, scale):
-    """Deviations of the touched weights in `LANES` draws: from z of even places, and of odd ones."""
+    """Deviations of the touched weights in `LANES` draws, from z of even and of odd places."""
     normals = fresh_normals(seeds, LANES * (filled + touched.size))
     z = normals[: LANES * (filled + touched.size)].reshape(filled + touched.size, LANES)
     even, odd = np.zeros((touched.size, LANES)), np.zeros((touched.size, LANES))
@@ -217,7 +217,7 @@ def _add_multiple(factor, source, target):
 
 @njit(cache=True, nogil=True)
 def _add_halves(start, stop, places, values, even, odd, away, changed):
-    """away ← the deviations of a row's score, and changed ← those with every second sign changed."""
+    """away ← deviations of a row's score, changed ← those with every second sign changed."""
     away[:], changed[:] = 0.0, 0.0
     for p in range(start, stop):
         t, x = places[p], values[p]
@@ -262,7 +262,7 @@ def _is_equal(starts, places, values, j, k):
 
 @njit(cache=True, nogil=True)
 def are_sound(starts, columns, values, weights, limit):
-    """Whether these are sparse rows: columns rise within each and exist, values are within limits."""
+    """Whether these are sparse rows: columns exist and rise within each, values are in limits."""
     many = values.size
     if starts.size == 0 or columns.size != many:
         return False

@@ -83,7 +83,7 @@ class WideFabCost:
 
     @property
     def posterior(self) -> WideGaussian:
-        """The belief after all impressions so far, which goes on changing; see `WideGaussian.copy`."""
+        """The belief after all impressions so far; it goes on changing, its `copy` does not."""
         return self._belief
 
     def observe(self, x: Any, y: Any) -> None:
