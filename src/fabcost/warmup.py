@@ -19,6 +19,7 @@ from fabcost.inference import adf, ep
 from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments
@@ -45,6 +46,7 @@ def warm_up() -> None:
         _choose(rows)
     _recommend()
     _choose_wide()
+    _learn_wide()
 
 
 def _learn(rows: FloatArray) -> None:
@@ -81,6 +83,18 @@ def _choose_wide() -> None:
     rows = FoldedRows(parts, np.zeros(WIDE, dtype=np.intp), np.ones(WIDE))
     learner = FabCost(Gaussian.isotropic(WIDE), own_variance=1.0)
     Bandit(learner, seed=0).choose(rows, items=range(WIDE), draws=8)
+
+
+def _learn_wide() -> None:
+    learner = WideFabCost(3)
+    learner.observe_many(_ROWS, _LABELS)
+    learner.observe(([1, 0, 1], [1.0, 1.0, 1.0]), True)
+    learner.posterior.predict(_ROWS)
+    learner.posterior.covariance([0])
+    for policy in (None, Greedy(), BayesianUCB()):
+        bandit = Bandit(learner, policy=policy, seed=0)
+        bandit.choose(_ROWS)
+        bandit.choose(_ROWS, draws=8, exclude=[1])
 
 
 def _choose(rows: FloatArray) -> None:

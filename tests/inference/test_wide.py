@@ -254,6 +254,6 @@ def test_rows_can_be_picked_and_dense_ones_are_bounded() -> None:
 def test_settings_that_make_no_belief_are_refused() -> None:
     for settings in ({"variance": 0.0}, {"core": -1}, {"core": 5000}, {"after": 0}):
         with pytest.raises(ValueError, match="must"):
-            WideFabCost(10, **settings)  # type: ignore[arg-type]
+            WideFabCost(10, **settings)
     with pytest.raises(ValueError, match="dimension is 0"):
         WideGaussian(0)

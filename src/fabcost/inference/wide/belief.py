@@ -106,9 +106,8 @@ class WideGaussian:
     def marginal(self, X: Any) -> Marginal:
         """Mean and variance of the score of each row."""
         rows = as_sparse(X, self.dimension)
-        centre, variance = kernels.wide_marginals(
-            *self._law, rows.starts, rows.columns, rows.values
-        )
+        given = (*self._law, rows.starts, rows.columns, rows.values)
+        centre, variance = kernels.wide_marginals(*given)
         return Marginal(centre, variance)
 
     def predict(self, X: Any, *, moments: Moments = "exact") -> FloatArray:
@@ -133,7 +132,8 @@ class WideGaussian:
         >>> WideGaussian(10).drawn(np.array([7, 8]), np.array([0.1, 0.2, 0.3])).shape
         (2,)
         """
-        theta: FloatArray = kernels.wide_draw(*self._law, columns, seeds, scale)
+        given = (*self._law, columns, seeds, scale)
+        theta: FloatArray = kernels.wide_draw(*given)
         return theta
 
     def drawn_scores(self, rows: Any, rng: np.random.Generator, scale: float) -> FloatArray:
@@ -151,20 +151,14 @@ class WideGaussian:
         given = as_sparse(rows, self.dimension)
         columns, places = given.touched
         blocks = -(-draws // (4 * kernels.LANES))
-        scores, wins = kernels.count_wide_wins(
-            *self._law,
-            given.starts,
-            places,
-            given.values,
-            columns,
-            rng.random((blocks, kernels.SEEDS)),
-            draws,
-            scale,
-        )
+        seeds = rng.random((blocks, kernels.SEEDS))
+        drawn = (given.starts, places, given.values, columns, seeds, draws, scale)
+        law_and_rows = (*self._law, *drawn)
+        scores, wins = kernels.count_wide_wins(*law_and_rows)
         return scores, wins / draws
 
     @property
-    def _law(self) -> Any:
+    def _law(self) -> tuple[Any, ...]:
         return self.mean, self.variance, self.slots, self.root, self.filled
 
 
