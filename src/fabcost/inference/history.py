@@ -21,7 +21,8 @@ class History:
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
     in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
-    of their own, `items` has the slot of each impression's item among these.
+    of their own, `items` has the slot of each impression's item among these.  From the first row
+    on that stands for other than one impression, `counts` has clicks and misses of each.
 
     Examples
     --------
@@ -42,6 +43,7 @@ class History:
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
+        self.counts: FloatArray | None = None
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -58,6 +60,7 @@ class History:
         y: FloatArray | float,
         many: int,
         items: Slots | int = NOBODY,
+        counts: FloatArray | None = None,
     ) -> tuple[int, int]:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
@@ -66,6 +69,10 @@ class History:
         self.y[start:stop] = y
         if self.items is not None:
             self.items[start:stop] = items
+        if counts is not None and self.counts is None:
+            self.counts = _single(self.y)
+        if self.counts is not None:
+            self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
         return start, stop
@@ -88,6 +95,10 @@ class History:
         """The slots of these impressions' items; None if items have no effects of their own."""
         return None if self.items is None else self.items[start:stop]
 
+    def counts_between(self, start: int, stop: int) -> FloatArray | None:
+        """Clicks and misses of these rows; None if all that were kept are single impressions."""
+        return None if self.counts is None else self.counts[start:stop]
+
     def drop(self, items: Slots) -> None:
         """Take out the impressions of some items; the others close up, the oldest first."""
         if self.items is None:
@@ -97,8 +108,9 @@ class History:
         left = order[~np.isin(self.items[order], items)]
         if left.size == self.count:
             return
-        for array in (self.X, self.y, self.items, *self.sites):
-            array[: left.size] = array[left]
+        for array in (self.X, self.y, self.items, *self.sites, self.counts):
+            if array is not None:
+                array[: left.size] = array[left]
         self.count = self.slot = left.size
 
     def widen(self, count: int) -> None:
@@ -119,12 +131,23 @@ class History:
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
             self.items = _grown(self.items, capacity)
+        if self.counts is not None:
+            self.counts = _grown(self.counts, capacity)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
-        state = {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
-        return state if self.items is None else {**state, "items": self.items[: self.count]}
+        state: dict[str, npt.NDArray[Any]] = {
+            "X": X,
+            "y": y,
+            "site_precision": sites.precision,
+            "site_shift": sites.shift,
+        }
+        if self.items is not None:
+            state["items"] = self.items[: self.count]
+        if self.counts is not None:
+            state["counts"] = self.counts[: self.count]
+        return state
 
     @classmethod
     def restored(
@@ -133,12 +156,18 @@ class History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
         history = cls(state["X"].shape[1], window)
         history.items = np.array(state["items"]) if "items" in state else None
+        history.counts = np.array(state["counts"], order="C") if "counts" in state else None
         history.X = np.array(state["X"], order="C")
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
         history.slot = slot
         return history
+
+
+def _single(labels: FloatArray) -> FloatArray:
+    """Clicks and misses of single impressions."""
+    return np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
 
 
 def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:

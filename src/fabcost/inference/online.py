@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, read_only
+from fabcost.impressions import (
+    Counts,
+    FloatArray,
+    as_label,
+    as_outcomes,
+    as_row,
+    as_rows,
+    read_only,
+)
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History
@@ -20,8 +28,8 @@ from fabcost.inference.own.effects import effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import ConvergenceWarning
 from fabcost.inference.schedule import Refresh, as_refresh
-from fabcost.inference.sites import Carried, Sites
-from fabcost.tilted import Moments, is_exact
+from fabcost.inference.sites import Carried, Sites, joined
+from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
 
@@ -52,7 +60,7 @@ class FabCost:
     Attributes
     ----------
     seen : int
-        Impressions so far.
+        Impressions so far; a row with a weight or counts is one.
     refreshes : int
         EP refreshes so far.
     skipped : int
@@ -124,9 +132,17 @@ class FabCost:
         """The sites of the impressions that a refresh can still refine, as a copy."""
         return Sites(*(each.copy() for each in self._history.kept()[2]))
 
-    def observe(self, x: npt.ArrayLike, y: Any, item: Key | None = None) -> None:
-        """Learn from one impression: its row, whether it was clicked, and what was shown."""
+    def observe(
+        self, x: npt.ArrayLike, y: Any, item: Key | None = None, *, weight: float = 1.0
+    ) -> None:
+        """Learn from one impression: its row, whether it was clicked, and what was shown.
+
+        Or from several of equal rows, as `fabcost.Counts`, or from a part of one, by its weight.
+        """
         row = as_row(x, self.prior.dimension)
+        if weight != 1.0 or isinstance(y, Counts):
+            self.observe_many(row[None, :], _alone(y), [item], weight=weight)
+            return
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
         if self._next is None:
@@ -136,18 +152,38 @@ class FabCost:
             self._keep(row, label, 1, slot)
 
     def observe_many(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, items: Iterable[Any] | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | Counts,
+        items: Iterable[Any] | None = None,
+        *,
+        weight: npt.ArrayLike | None = None,
     ) -> None:
-        """Learn from a batch as if its impressions came one after another."""
-        rows, labels = as_impressions(X, y, self.prior.dimension)
+        """Learn from a batch as if its impressions came one after another.
+
+        Rows may have a weight each, or `fabcost.Counts`, which exact moments alone can match; those
+        of weight zero are passed over.
+        """
+        rows = as_rows(X, self.prior.dimension)
+        labels, counts = as_outcomes(y, weight, len(rows))
+        check_moments(self.moments, counts)
         slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
+        if counts is not None and not (told := counts.any(axis=1)).all():
+            rows, labels, counts = rows[told], labels[told], counts[told]
+            slots = None if slots is None else slots[told]
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
             part = slice(done, done + many)
-            self._keep(rows[part], labels[part], many, NOBODY if slots is None else slots[part])
+            self._keep(
+                rows[part],
+                labels[part],
+                many,
+                NOBODY if slots is None else slots[part],
+                None if counts is None else counts[part],
+            )
             done += many
-        self._filter(rows, labels, _UNKEPT, done, labels.size, slots)
+        self._filter(rows, labels, _UNKEPT, done, labels.size, slots, counts)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
@@ -163,6 +199,7 @@ class FabCost:
             tolerance=self.tolerance,
             max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
             owned=self._written(0, self._history.count),
+            counts=self._history.counts_between(0, self._history.count),
         )
         self.last_refresh = swept
         self.skipped += swept.skipped
@@ -186,8 +223,8 @@ class FabCost:
             fresh = Gaussian.isotropic(max(count, 1), variance=variance)
         if count == 0:
             return
-        self.prior = _joined(self.prior, fresh)
-        self._belief = Carried.of(_joined(self._belief.gaussian(), fresh))
+        self.prior = joined(self.prior, fresh)
+        self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
@@ -229,15 +266,23 @@ class FabCost:
         if self.own is not None:
             self._history.drop(self.own.forget(items))
 
-    def _keep(self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int) -> None:
+    def _keep(
+        self,
+        X: FloatArray,
+        y: FloatArray | float,
+        many: int,
+        items: Slots | int,
+        counts: FloatArray | None = None,
+    ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
         past.room()
-        start, stop = past.append(X, y, many, items)
+        start, stop = past.append(X, y, many, items, counts)
         if past.is_compact:
-            self._filter(past.X, past.y, past.sites, start, stop, past.items)
+            self._filter(past.X, past.y, past.sites, start, stop, past.items, past.counts)
         else:
-            self._filter(*past.between(start, stop), 0, many, past.items_between(start, stop))
+            rest = past.items_between(start, stop), past.counts_between(start, stop)
+            self._filter(*past.between(start, stop), 0, many, *rest)
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
@@ -266,13 +311,15 @@ class FabCost:
         start: int,
         stop: int,
         items: Slots | None,
+        counts: FloatArray | None = None,
     ) -> None:
         given = (*self._belief, read_only(X), y, *sites, start, stop, self._exact)
+        weighted = () if counts is None else (counts,)
         if self.own is None or items is None:
-            self.skipped += kernels.adf_pass(*given)
+            self.skipped += kernels.adf_pass(*given, *weighted)
         else:
             owned = self.own.written(items, start, stop)
-            self.skipped += kernels.own_adf_pass(*given, *owned)
+            self.skipped += kernels.own_adf_pass(*given, *owned, *weighted)
         self.seen += stop - start
         self._posterior = None
 
@@ -333,10 +380,6 @@ class FabCost:
         return learner
 
 
-def _joined(belief: Gaussian, other: Gaussian) -> Gaussian:
-    """Both side by side, independent of each other."""
-    old, weights = belief.dimension, belief.dimension + other.dimension
-    root = np.zeros((weights, weights))
-    root[:old, :old] = belief.root
-    root[old:, old:] = other.root
-    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
+def _alone(y: Any) -> npt.ArrayLike | Counts:
+    """The outcome of one row as that of a batch."""
+    return y if isinstance(y, Counts) else np.array([as_label(y)])

@@ -45,6 +45,21 @@ class Carried(NamedTuple):
         return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size], keep=keep)
 
 
+def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
+    """Both side by side, independent of each other.
+
+    Examples
+    --------
+    >>> joined(Gaussian([1.0], [[4.0]]), Gaussian.isotropic(1))
+    Gaussian(mean=array([1., 0.]), sd=array([2., 1.]))
+    """
+    old, weights = belief.dimension, belief.dimension + other.dimension
+    root = np.zeros((weights, weights))
+    root[:old, :old] = belief.root
+    root[old:, old:] = other.root
+    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
+
+
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
     r"""Prior times sites, normalised.
 

@@ -6,7 +6,8 @@ made of sums, products, quotients and square roots (`functions`), no flag lets t
 change them, and no library is called that might.
 
 A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
-that these match, `choosing` what a decision needs of a belief.
+that these match, `counts` those of a row that stands for many, `choosing` what a decision needs of
+a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
@@ -38,6 +39,7 @@ from fabcost.kernels.choosing import (
     own_law,
     place_of,
 )
+from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
     asinh,
     bounded,
@@ -45,6 +47,7 @@ from fabcost.kernels.functions import (
     normal_quantile,
     sum_of_logs,
 )
+from fabcost.kernels.groups import group_rows
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.products import (
     cholesky,
@@ -66,6 +69,7 @@ __all__ = [
     "cholesky",
     "count_drawn_wins",
     "count_wins",
+    "counts_over_rows",
     "drawn",
     "drawn_scores",
     "drawn_weights",
@@ -75,6 +79,7 @@ __all__ = [
     "fold",
     "folded_law",
     "folded_scores",
+    "group_rows",
     "inner",
     "largest_score",
     "law",

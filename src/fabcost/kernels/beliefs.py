@@ -31,6 +31,7 @@ import math
 import numpy as np
 from numba import njit
 
+from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
 from fabcost.kernels.lanes import fetch, hold, load, pointer, skip, spread, store, total
 from fabcost.kernels.moments import site
@@ -142,22 +143,32 @@ def _add(slots, table, i, x, weights, change, shift_change):
 
 
 @njit(cache=True, nogil=True)
-def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
+def _match(labels, counts, i, centre, variance, exact):
+    """`site` of an impression, or of the clicks and misses that a row stands for; slope along η."""
+    if counts is None:
+        log_scale, z, slope, curvature, kept = site(labels[i] * centre, variance, exact)
+        return log_scale, z, labels[i] * slope, curvature, kept
+    return counts_site(counts[i, 0], counts[i, 1], centre, variance)
+
+
+@njit(cache=True, nogil=True)
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, counts=None):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
-    The site that each step implies is written to ``precision`` and ``shift`` unless empty.
+    The site that each step implies is written to ``precision`` and ``shift`` unless empty.  Where
+    rows have ``counts``, clicks and misses, these are learnt in place of labels, and exactly.
     """
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, counts)
 
 
 @njit(cache=True, nogil=True)
-def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
+def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts=None):
     """`adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts)
 
 
 @njit(cache=True, nogil=True)
-def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
+def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts):
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -168,8 +179,7 @@ def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, tab
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
         centre = dot(u, centres, weights) + offset
         variance = _project(roots, u, weights, width, along) + spare
-        _, _, slope, curvature, kept = site(labels[i] * centre, variance, exact)
-        slope *= labels[i]
+        _, _, slope, curvature, kept = _match(labels, counts, i, centre, variance, exact)
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
             shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
@@ -230,7 +240,7 @@ def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
 
 
 @njit(cache=True, nogil=True)
-def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None):
+def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
     Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
@@ -260,8 +270,9 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None):
             continue
         cavity_variance = variance / left
         cavity_mean = (centre - shift[i] * variance) / left
-        log_scale, z, slope, curvature, kept = site(labels[i] * cavity_mean, cavity_variance, exact)
-        slope *= labels[i]
+        log_scale, z, slope, curvature, kept = _match(
+            labels, counts, i, cavity_mean, cavity_variance, exact
+        )
         new_precision = curvature / kept
         new_shift = (slope + cavity_mean * curvature) / kept
         change = new_precision - precision[i]

@@ -30,6 +30,7 @@ INTEGER = ir.IntType(32)
 LONG = ir.IntType(64)
 LONGS = ir.VectorType(LONG, WIDTH)
 POINTER = types.CPointer(types.float64)
+ROOT_HALF_BITS = 0x3FE6A09E667F3BCD  # of the number next to √½
 
 
 class Lanes(types.Type):
@@ -230,6 +231,30 @@ def times_power(_, x, shifted):
     return x(x, x), build
 
 
+@intrinsic
+def mantissa(_, x):
+    """m with x = 2ᵏ m and √½ ≤ m < √2, of each of positive lanes."""
+
+    def build(context, builder, signature, args):
+        bits = builder.bitcast(args[0], LONGS)
+        power = builder.and_(_above_root_half(builder, bits), _longs(-(2**52)))
+        return builder.bitcast(builder.sub(bits, power), VECTOR)
+
+    return LANES(LANES), build
+
+
+@intrinsic
+def power(_, x):
+    """The whole number k of `mantissa`."""
+
+    def build(context, builder, signature, args):
+        bits = _above_root_half(builder, builder.bitcast(args[0], LONGS))
+        whole = builder.trunc(builder.ashr(bits, _longs(52)), ir.VectorType(INTEGER, WIDTH))
+        return builder.sitofp(whole, VECTOR)
+
+    return LANES(LANES), build
+
+
 def _register(symbol: Any, instruction: str) -> None:
     """Let an operator of Python work on lanes, or on lanes and a number."""
 
@@ -263,6 +288,15 @@ def _kind(given: Any) -> Any:
 
 def _address(builder: Any, start: Any, offset: Any) -> Any:
     return builder.bitcast(builder.gep(start, [offset]), VECTOR.as_pointer())
+
+
+def _above_root_half(builder: Any, bits: Any) -> Any:
+    """Bits of a number less those of √½: from the 52nd on they count its power of two."""
+    return builder.sub(bits, _longs(ROOT_HALF_BITS))
+
+
+def _longs(number: int) -> Any:
+    return ir.Constant(LONGS, [number] * WIDTH)
 
 
 def _alike(builder: Any, value: Any, kind: Any) -> Any:
