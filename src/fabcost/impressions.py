@@ -136,6 +136,20 @@ def as_impressions(
     return rows, as_labels(y, rows.shape[0])
 
 
+def as_batch(
+    X: npt.ArrayLike, y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, weights: int
+) -> tuple[FloatArray, Outcomes]:
+    """`as_impressions` where rows may have a weight each, or `Counts`.
+
+    Examples
+    --------
+    >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
+    array([[0.5, 0. ]])
+    """
+    rows = as_rows(X, weights)
+    return rows, as_outcomes(y, weight, rows.shape[0])
+
+
 def as_outcomes(y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, rows: int) -> Outcomes:
     """Outcomes of a batch with the weight of each, or one weight for all.
 

@@ -111,9 +111,9 @@ def test_no_impressions_say_nothing() -> None:
 @njit
 def on_lanes(x: Any, w: Any, exponential: Any, logarithm: Any) -> None:
     for i in range(0, x.size, 8):
-        store(pointer(exponential), i, expm1(load(pointer(x), i)))
+        store(pointer(exponential), i, expm1(load(pointer(x), i)))  # type: ignore[call-arg]
         store(pointer(logarithm), i, log_of_lanes(load(pointer(w), i), spread(0.0)))
-    hold(x)
+    hold(x)  # type: ignore[call-arg]
     hold(w)
     hold(exponential)
     hold(logarithm)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Counts, as_outcomes, as_rows, read_only
+from fabcost.impressions import Counts, as_batch, read_only
 from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried
 from fabcost.tilted import Moments, check_moments
@@ -49,8 +49,7 @@ def fit(
     >>> result.posterior.mean.round(3)
     array([-0.037])
     """
-    rows = as_rows(X, prior.dimension)
-    labels, counts = as_outcomes(y, weight, len(rows))
+    rows, (labels, counts) = as_batch(X, y, weight, prior.dimension)
     belief = Carried.of(prior)
     unkept = np.empty(0)
     exact = check_moments(moments, counts)

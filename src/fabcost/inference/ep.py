@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Counts, FloatArray, as_outcomes, as_rows, read_only
+from fabcost.impressions import Counts, FloatArray, as_batch, read_only
 from fabcost.inference.groups import grouped
 from fabcost.inference.own.directory import as_keys
 from fabcost.inference.own.effects import OwnEffects, effects_of
@@ -120,8 +120,7 @@ def fit(
     >>> result.converged, round(result.log_evidence, 3)
     (True, -1.888)
     """
-    rows = as_rows(X, prior.dimension)
-    outcomes = as_outcomes(y, weight, len(rows))
+    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     own = effects_of(prior.dimension, own_variance)
     slots = None if own is None else own.enter(as_keys(items, len(rows)))
     if group:

@@ -12,6 +12,9 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import NOBODY, Slots
 from fabcost.inference.sites import Sites
 
+#: Clicks and misses of each row, or None where all are single impressions.
+Paired = FloatArray | None
+
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 
@@ -43,7 +46,7 @@ class History:
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
-        self.counts: FloatArray | None = None
+        self.counts: Paired = None
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -60,7 +63,7 @@ class History:
         y: FloatArray | float,
         many: int,
         items: Slots | int = NOBODY,
-        counts: FloatArray | None = None,
+        counts: Paired = None,
     ) -> tuple[int, int]:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
@@ -95,7 +98,7 @@ class History:
         """The slots of these impressions' items; None if items have no effects of their own."""
         return None if self.items is None else self.items[start:stop]
 
-    def counts_between(self, start: int, stop: int) -> FloatArray | None:
+    def counts_between(self, start: int, stop: int) -> Paired:
         """Clicks and misses of these rows; None if all that were kept are single impressions."""
         return None if self.counts is None else self.counts[start:stop]
 

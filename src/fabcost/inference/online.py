@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,22 +10,14 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import (
-    Counts,
-    FloatArray,
-    as_label,
-    as_outcomes,
-    as_row,
-    as_rows,
-    read_only,
-)
+from fabcost.impressions import Counts, FloatArray, as_batch, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
-from fabcost.inference.history import History
+from fabcost.inference.history import History, Paired
 from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
-from fabcost.inference.result import ConvergenceWarning
+from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.inference.sites import Carried, Sites, joined
 from fabcost.tilted import Moments, check_moments, is_exact
@@ -141,7 +132,8 @@ class FabCost:
         """
         row = as_row(x, self.prior.dimension)
         if weight != 1.0 or isinstance(y, Counts):
-            self.observe_many(row[None, :], _alone(y), [item], weight=weight)
+            alone = y if isinstance(y, Counts) else np.array([as_label(y)])
+            self.observe_many(row[None, :], alone, [item], weight=weight)
             return
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
@@ -149,7 +141,7 @@ class FabCost:
             slots = None if self.own is None else np.array([slot])
             self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
         else:
-            self._keep(row, label, 1, slot)
+            self._keep(row, label, 1, slot, None)
 
     def observe_many(
         self,
@@ -164,8 +156,7 @@ class FabCost:
         Rows may have a weight each, or `fabcost.Counts`, which exact moments alone can match; those
         of weight zero are passed over.
         """
-        rows = as_rows(X, self.prior.dimension)
-        labels, counts = as_outcomes(y, weight, len(rows))
+        rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
         check_moments(self.moments, counts)
         slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
         if counts is not None and not (told := counts.any(axis=1)).all():
@@ -174,14 +165,9 @@ class FabCost:
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
-            part = slice(done, done + many)
-            self._keep(
-                rows[part],
-                labels[part],
-                many,
-                NOBODY if slots is None else slots[part],
-                None if counts is None else counts[part],
-            )
+            at = slice(done, done + many)
+            some = None if counts is None else counts[at]
+            self._keep(rows[at], labels[at], many, NOBODY if slots is None else slots[at], some)
             done += many
         self._filter(rows, labels, _UNKEPT, done, labels.size, slots, counts)
 
@@ -267,12 +253,7 @@ class FabCost:
             self._history.drop(self.own.forget(items))
 
     def _keep(
-        self,
-        X: FloatArray,
-        y: FloatArray | float,
-        many: int,
-        items: Slots | int,
-        counts: FloatArray | None = None,
+        self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
     ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
@@ -295,13 +276,7 @@ class FabCost:
         before = self.unconverged
         swept = self.refresh()
         if self.unconverged > before and self.refresh_schedule.kind != "geometric":
-            warnings.warn(
-                f"EP at impression {self.seen} still moves after {swept.sweeps} sweeps, of which "
-                f"{swept.skipped} visits were skipped: allow it more by max_sweeps of the "
-                "schedule, or a larger tolerance",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_that_it_moves(self.seen, swept.sweeps, swept.skipped)
 
     def _filter(
         self,
@@ -311,15 +286,15 @@ class FabCost:
         start: int,
         stop: int,
         items: Slots | None,
-        counts: FloatArray | None = None,
+        counts: Paired = None,
     ) -> None:
         given = (*self._belief, read_only(X), y, *sites, start, stop, self._exact)
-        weighted = () if counts is None else (counts,)
+        paired = () if counts is None else (counts,)
         if self.own is None or items is None:
-            self.skipped += kernels.adf_pass(*given, *weighted)
+            self.skipped += kernels.adf_pass(*given, *paired)
         else:
             owned = self.own.written(items, start, stop)
-            self.skipped += kernels.own_adf_pass(*given, *owned, *weighted)
+            self.skipped += kernels.own_adf_pass(*given, *owned, *paired)
         self.seen += stop - start
         self._posterior = None
 
@@ -334,14 +309,9 @@ class FabCost:
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""
         settings: dict[str, Any] = {
-            "moments": self.moments,
-            "window": self.window,
-            "tolerance": self.tolerance,
+            **{name: getattr(self, name) for name in ("moments", "window", "tolerance")},
             "refresh": saved.refresh_to_dict(self.refresh_schedule),
-            "seen": self.seen,
-            "refreshes": self.refreshes,
-            "skipped": self.skipped,
-            "unconverged": self.unconverged,
+            **{name: getattr(self, name) for name in saved.COUNTED},
             "next": self._next,
             "slot": self._history.slot,
             "arithmetic": kernels.ARITHMETIC,
@@ -378,8 +348,3 @@ class FabCost:
         learner._history = History.restored(window, counts.slot, kept)
         learner._posterior = None
         return learner
-
-
-def _alone(y: Any) -> npt.ArrayLike | Counts:
-    """The outcome of one row as that of a batch."""
-    return y if isinstance(y, Counts) else np.array([as_label(y)])

@@ -19,6 +19,7 @@ from fabcost.inference.sites import Carried
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53
+COUNTED = ("seen", "refreshes", "skipped", "unconverged")
 _LARGEST_NUMBER = 1e100
 _WIDEST = 8  # bytes
 
