@@ -76,7 +76,7 @@ def tilted_counts(
     --------
     >>> site = tilted_counts(0.0, 4.0, 30.0, 970.0)
     >>> round(float(0.0 + 4.0 * site.slope), 3), round(float(np.sqrt(4.0 * site.kept)), 3)
-    (-3.459, 0.186)
+    (-3.462, 0.183)
     """
     given = np.broadcast_arrays(
         *(np.asarray(each, dtype=np.float64) for each in (clicks, misses, mean, variance))
