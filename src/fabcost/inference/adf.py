@@ -53,6 +53,9 @@ def fit(
     belief = Carried.of(prior)
     unkept = np.empty(0)
     exact = check_moments(moments, counts)
-    given = (*belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact)
-    skipped = kernels.adf_pass(*given) if counts is None else kernels.adf_pass(*given, counts)
+    given = (*belief, read_only(rows), labels, unkept, unkept, 0, labels.size)
+    if counts is None:
+        skipped = kernels.adf_pass(*given, exact)
+    else:
+        skipped = kernels.counts_adf_pass(*given, counts)
     return Fit(belief.gaussian(keep=True), converged=True, iterations=1, skipped=skipped)

@@ -130,11 +130,10 @@ class FabCost:
 
         Or from several of equal rows, as `fabcost.Counts`, or from a part of one, by its weight.
         """
-        row = as_row(x, self.prior.dimension)
-        if weight != 1.0 or isinstance(y, Counts):
-            alone = y if isinstance(y, Counts) else np.array([as_label(y)])
-            self.observe_many(row[None, :], alone, [item], weight=weight)
+        if weight != 1.0 or type(y) is Counts:
+            self.observe_many([x], y if type(y) is Counts else [as_label(y)], [item], weight=weight)
             return
+        row = as_row(x, self.prior.dimension)
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
         if self._next is None:
@@ -288,13 +287,14 @@ class FabCost:
         items: Slots | None,
         counts: Paired = None,
     ) -> None:
-        given = (*self._belief, read_only(X), y, *sites, start, stop, self._exact)
-        paired = () if counts is None else (counts,)
+        given = (*self._belief, read_only(X), y, *sites, start, stop)
+        how = self._exact if counts is None else counts
         if self.own is None or items is None:
-            self.skipped += kernels.adf_pass(*given, *paired)
+            step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
+            self.skipped += step(*given, how)
         else:
-            owned = self.own.written(items, start, stop)
-            self.skipped += kernels.own_adf_pass(*given, *owned, *paired)
+            step = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
+            self.skipped += step(*given, how, *self.own.written(items, start, stop))
         self.seen += stop - start
         self._posterior = None
 

@@ -14,11 +14,13 @@ from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.beliefs import (
     absorb,
     adf_pass,
+    counts_adf_pass,
     drawn,
     ep_sweep,
     marginals,
     own_absorb,
     own_adf_pass,
+    own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
     add_own_scores,
@@ -69,6 +71,7 @@ __all__ = [
     "cholesky",
     "count_drawn_wins",
     "count_wins",
+    "counts_adf_pass",
     "counts_over_rows",
     "drawn",
     "drawn_scores",
@@ -91,6 +94,7 @@ __all__ = [
     "normal_quantile",
     "own_absorb",
     "own_adf_pass",
+    "own_counts_adf_pass",
     "own_law",
     "place_of",
     "predictions",

@@ -152,19 +152,30 @@ def _match(labels, counts, i, centre, variance, exact):
 
 
 @njit(cache=True, nogil=True)
-def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, counts=None):
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
-    The site that each step implies is written to ``precision`` and ``shift`` unless empty.  Where
-    rows have ``counts``, clicks and misses, these are learnt in place of labels, and exactly.
+    The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, counts)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, None)
 
 
 @njit(cache=True, nogil=True)
-def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts=None):
+def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
+    """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, None, None, counts)
+
+
+@njit(cache=True, nogil=True)
+def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     """`adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, None)
+
+
+@njit(cache=True, nogil=True)
+def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
+    """`counts_adf_pass` where items have effects of their own."""
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, slots, table, counts)
 
 
 @njit(cache=True, nogil=True)
