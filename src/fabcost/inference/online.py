@@ -130,10 +130,10 @@ class FabCost:
 
         Or from several of equal rows, as `fabcost.Counts`, or from a part of one, by its weight.
         """
-        if weight != 1.0 or type(y) is Counts:
-            self.observe_many([x], y if type(y) is Counts else [as_label(y)], [item], weight=weight)
-            return
         row = as_row(x, self.prior.dimension)
+        if weight != 1.0 or type(y) is Counts:
+            outcome = y if type(y) is Counts else [as_label(y)]
+            return self.observe_many(row[None, :], outcome, [item], weight=weight)
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
         if self._next is None:
@@ -141,6 +141,7 @@ class FabCost:
             self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
         else:
             self._keep(row, label, 1, slot, None)
+        return None
 
     def observe_many(
         self,
@@ -152,8 +153,7 @@ class FabCost:
     ) -> None:
         """Learn from a batch as if its impressions came one after another.
 
-        Rows may have a weight each, or `fabcost.Counts`, which exact moments alone can match; those
-        of weight zero are passed over.
+        Rows may have a weight each, or `fabcost.Counts`; those of weight zero are passed over.
         """
         rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
         check_moments(self.moments, counts)
@@ -293,8 +293,8 @@ class FabCost:
             step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
             self.skipped += step(*given, how)
         else:
-            step = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
-            self.skipped += step(*given, how, *self.own.written(items, start, stop))
+            owned = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
+            self.skipped += owned(*given, how, *self.own.written(items, start, stop))
         self.seen += stop - start
         self._posterior = None
 
