@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 
-from fabcost import Counts, FabCost, Gaussian, Refresh
+from fabcost import FabCost, Gaussian, Refresh, Tally
 from fabcost.impressions import FloatArray, Outcomes
 from fabcost.inference import ep, laplace, nuts
 from fabcost.inference.groups import grouped
@@ -54,11 +54,11 @@ def day(rows: int) -> Iterator[Claim]:
     yield Claim(what, median(rounds[:, 1] / rounds[:, 0]), "at most", 0.15, detail)
     rows_, outcomes, _ = grouped(data.X, Outcomes(np.where(data.y > 0, 1.0, -1.0)))
     counts = outcomes.counts if outcomes.counts is not None else np.empty((0, 2))
-    given = Counts(counts[:, 0], counts.sum(axis=1))
+    given = Tally(counts[:, 0], counts.sum(axis=1))
     rounds = in_turn(all_rows, partial(ep.fit, prior, rows_, given), repeats=3)
     before, after = (median(column) for column in rounds.T)
     detail = f"{as_text(after)} over {as_text(before)}; the table of counts is given"
-    what = "EP of its distinct rows as Counts, over Laplace on all rows"
+    what = "EP of its distinct rows as Tally, over Laplace on all rows"
     yield Claim(what, median(rounds[:, 1] / rounds[:, 0]), "at most", 0.15, detail)
 
 
@@ -110,7 +110,7 @@ def single(rows: int) -> Iterator[Claim]:
     """What the same rows cost with labels and as counts of one."""
     data = designs.day(rows, seed=SEED)
     prior = Gaussian.isotropic(data.X.shape[1], variance=PRIOR_VARIANCE)
-    ones = Counts(data.y, np.ones(rows))
+    ones = Tally(data.y, np.ones(rows))
     for what, labels, counts in (
         ("ADF", partial(_learn, prior, data.X, data.y), partial(_learn, prior, data.X, ones)),
         (
@@ -124,10 +124,10 @@ def single(rows: int) -> Iterator[Claim]:
         before, after = (median(column) for column in rounds.T)
         detail = f"{as_text(after)} over {as_text(before)} for each row; the bits are the same"
         ratio = median(rounds[:, 1] / rounds[:, 0])
-        yield Claim(f"{what}: single rows as Counts, over labels", ratio, "at most", 1.3, detail)
+        yield Claim(f"{what}: single rows as Tally, over labels", ratio, "at most", 1.3, detail)
 
 
-def _learn(prior: Gaussian, X: FloatArray, y: FloatArray | Counts) -> None:
+def _learn(prior: Gaussian, X: FloatArray, y: FloatArray | Tally) -> None:
     FabCost(prior, refresh=Refresh.never()).observe_many(X, y)
 
 

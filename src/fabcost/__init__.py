@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
-    from fabcost.impressions import Counts
+    from fabcost.impressions import Tally
     from fabcost.inference.file import load, save
     from fabcost.inference.online import FabCost
     from fabcost.inference.schedule import Refresh
@@ -29,7 +29,6 @@ __all__ = [
     "BetaBernoulli",
     "Boolean",
     "Categorical",
-    "Counts",
     "Date",
     "EpsilonGreedy",
     "FabCost",
@@ -40,6 +39,7 @@ __all__ = [
     "Recommender",
     "Refresh",
     "Schema",
+    "Tally",
     "Text",
     "Thompson",
     "Uniform",
@@ -56,7 +56,7 @@ _HOMES = {
     "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
-    "impressions": ("Counts",),
+    "impressions": ("Tally",),
     "inference.file": ("load", "save"),
     "inference.online": ("FabCost",),
     "inference.schedule": ("Refresh",),

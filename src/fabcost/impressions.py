@@ -24,15 +24,15 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Counts:
+class Tally:
     """Outcomes of equal impressions: ``clicks`` of so many ``impressions``, for one row or each.
 
     It goes wherever outcomes go.  Neither need be whole: a reward of 0.3 is 0.3 of one.
 
     Examples
     --------
-    >>> Counts(clicks=3, impressions=40)
-    Counts(clicks=3, impressions=40)
+    >>> Tally(clicks=3, impressions=40)
+    Tally(clicks=3, impressions=40)
     """
 
     clicks: npt.ArrayLike
@@ -40,7 +40,13 @@ class Counts:
 
 
 class Outcomes(NamedTuple):
-    """Labels −1/+1, and clicks and misses of each row, or None if each is one impression."""
+    """Labels −1/+1, and clicks and misses of each row, or None if each is one impression.
+
+    Examples
+    --------
+    >>> Outcomes(np.array([1.0, -1.0])).counts is None
+    True
+    """
 
     labels: FloatArray
     counts: FloatArray | None = None
@@ -137,9 +143,9 @@ def as_impressions(
 
 
 def as_batch(
-    X: npt.ArrayLike, y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, weights: int
+    X: npt.ArrayLike, y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, weights: int
 ) -> tuple[FloatArray, Outcomes]:
-    """`as_impressions` where rows may have a weight each, or `Counts`.
+    """`as_impressions` where rows may have a weight each, or `Tally`.
 
     Examples
     --------
@@ -150,7 +156,7 @@ def as_batch(
     return rows, as_outcomes(y, weight, rows.shape[0])
 
 
-def as_outcomes(y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, rows: int) -> Outcomes:
+def as_outcomes(y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, rows: int) -> Outcomes:
     """Outcomes of a batch with the weight of each, or one weight for all.
 
     Where all weights are one, it is as if there were none.
@@ -160,11 +166,11 @@ def as_outcomes(y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, rows: i
     >>> as_outcomes([0, 1], [1.0, 2.5], 2).counts
     array([[0. , 1. ],
            [2.5, 0. ]])
-    >>> as_outcomes(Counts([3], [40]), None, 1)
+    >>> as_outcomes(Tally([3], [40]), None, 1)
     Outcomes(labels=array([-1.]), counts=array([[ 3., 37.]]))
     """
     each = None if weight is None else _each(weight, "weight", rows)
-    if isinstance(y, Counts):
+    if isinstance(y, Tally):
         counts = _clicks_and_misses(y, rows)
         labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
         return Outcomes(labels, counts if each is None else each[:, None] * counts)
@@ -174,7 +180,7 @@ def as_outcomes(y: npt.ArrayLike | Counts, weight: npt.ArrayLike | None, rows: i
     return Outcomes(labels, each[:, None] * (labels[:, None] == (1.0, -1.0)))
 
 
-def _clicks_and_misses(counts: Counts, rows: int) -> FloatArray:
+def _clicks_and_misses(counts: Tally, rows: int) -> FloatArray:
     clicks = _each(counts.clicks, "clicks", rows)
     impressions = _each(counts.impressions, "impressions", rows)
     for i in np.flatnonzero(clicks > impressions):

@@ -28,7 +28,13 @@ _MOST_NAMED = 5
 
 
 class Lesson(NamedTuple):
-    """Rows as the model has them, which of them are of the second class, and their weights."""
+    """Rows as the model has them, which of them are of the second class, and their weights.
+
+    Examples
+    --------
+    >>> Lesson(np.ones((1, 2)), np.array([True]), None).second
+    array([ True])
+    """
 
     design: FloatArray
     second: npt.NDArray[np.bool_]
@@ -50,7 +56,16 @@ def lesson(design: FloatArray, second: npt.NDArray[np.bool_], weight: Weights) -
 
 
 def teach(learner: FabCost, lesson: Lesson) -> None:
-    """Learn, with scikit-learn's warning in place of ours."""
+    """Learn, with scikit-learn's warning in place of ours.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None))
+    >>> learner.seen
+    2
+    """
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         learner.observe_many(lesson.design, lesson.second, weight=lesson.weight)
@@ -61,7 +76,16 @@ def teach(learner: FabCost, lesson: Lesson) -> None:
 
 
 def log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
-    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean."""
+    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe([1.0], True)
+    >>> round(log_evidence(learner, learner.refresh(), np.ones((1, 1))), 6)
+    -0.693147
+    """
     sites, posterior = learner.sites, learner.posterior
     eta = rows @ posterior.mean
     at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))

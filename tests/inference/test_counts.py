@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabcost import Counts, FabCost, Gaussian, Refresh, kernels
+from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
 from fabcost.impressions import FloatArray, Outcomes, as_outcomes
 from fabcost.inference import adf, ep, file
 from fabcost.inference.groups import grouped
@@ -48,7 +48,7 @@ def test_adf_pass_matches_its_twin() -> None:
 
 def test_counts_of_single_impressions_have_the_bits_of_labels() -> None:
     X, y = cold_start(120, 5)
-    prior, single = correlated_prior(5), Counts(y > 0, np.ones(120))
+    prior, single = correlated_prior(5), Tally(y > 0, np.ones(120))
     assert ep.fit(prior, X, y).posterior == ep.fit(prior, X, single).posterior
     assert adf.fit(prior, X, y).posterior == adf.fit(prior, X, single).posterior
     plain, counted = FabCost(prior, window=50), FabCost(prior, window=50)
@@ -122,7 +122,7 @@ def test_weights_counts_and_groups_are_one_thing() -> None:
     counts = outcomes.counts
     assert counts is not None
     whole = ep.fit(prior, X, y, group=True)
-    given = ep.fit(prior, rows, Counts(counts[:, 0], counts.sum(axis=1)))
+    given = ep.fit(prior, rows, Tally(counts[:, 0], counts.sum(axis=1)))
     assert whole.posterior == given.posterior
     parts = ep.fit(prior, np.vstack([X, X]), np.append(y, y), weight=0.5, group=True)
     assert parts.posterior == whole.posterior
@@ -148,8 +148,8 @@ def test_batches_single_rows_and_files_have_the_same_bits(own_variance: float) -
     def learner() -> FabCost:
         return FabCost(Gaussian.isotropic(3), window=40, own_variance=own_variance)
 
-    def given(part: slice) -> tuple[Any, Counts, Any]:
-        return X[part], Counts(counts[part, 0], counts[part].sum(axis=1)), items[part]
+    def given(part: slice) -> tuple[Any, Tally, Any]:
+        return X[part], Tally(counts[part, 0], counts[part].sum(axis=1)), items[part]
 
     at_once, in_sevens, one_by_one = learner(), learner(), learner()
     at_once.observe_many(*given(slice(None)))
@@ -157,7 +157,7 @@ def test_batches_single_rows_and_files_have_the_same_bits(own_variance: float) -
         in_sevens.observe_many(*given(slice(start, start + 7)))
         in_sevens = file.from_bytes(file.to_bytes(in_sevens))
     for i in range(90):
-        one_by_one.observe(X[i], Counts(counts[i, 0], counts[i].sum()), items[i])
+        one_by_one.observe(X[i], Tally(counts[i, 0], counts[i].sum()), items[i])
     assert file.to_bytes(at_once) == file.to_bytes(in_sevens) == file.to_bytes(one_by_one)
 
 
@@ -220,8 +220,8 @@ def test_forgotten_items_take_their_counts_with_them() -> None:
         ({"weight": [1.0, -1.0]}, r"weight contains -1.0 but must be from 0 to 1e\+09"),
         ({"weight": [1.0, np.nan]}, "weight contains nan"),
         ({"weight": [1.0]}, r"weight has shape \(1,\) but X has 2 rows"),
-        ({"y": Counts([1, 3], [2, 2])}, "row 1 has 3.0 clicks .* its 2.0 impressions"),
-        ({"y": Counts([1], [2, 2])}, "clicks has shape"),
+        ({"y": Tally([1, 3], [2, 2])}, "row 1 has 3.0 clicks .* its 2.0 impressions"),
+        ({"y": Tally([1], [2, 2])}, "clicks has shape"),
         ({"weight": "heavy"}, "weight must contain numbers only"),
     ],
 )

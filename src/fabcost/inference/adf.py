@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Counts, as_batch, read_only
+from fabcost.impressions import Tally, as_batch, read_only
 from fabcost.inference.result import Fit
 from fabcost.inference.sites import Carried
 from fabcost.tilted import Moments, check_moments
@@ -16,7 +16,7 @@ from fabcost.tilted import Moments, check_moments
 def fit(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike | Counts,
+    y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
     weight: npt.ArrayLike | None = None,
@@ -33,7 +33,7 @@ def fit(
     prior
         The belief before the first impression.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Counts`.
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     moments
         "exact" or the paper's "mackay", which has no weights.
     weight

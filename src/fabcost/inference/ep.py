@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Counts, FloatArray, as_batch, read_only
+from fabcost.impressions import FloatArray, Tally, as_batch, read_only
 from fabcost.inference.groups import grouped
 from fabcost.inference.own.directory import as_keys
 from fabcost.inference.own.effects import OwnEffects, effects_of
@@ -66,7 +66,7 @@ class Swept(NamedTuple):
 def fit(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike | Counts,
+    y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
     tolerance: float = TOLERANCE,
@@ -88,7 +88,7 @@ def fit(
     prior
         The belief before the data.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Counts`.  Their order does not
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.  Their order does not
         matter.
     moments
         "exact" or the paper's "mackay", which has no weights.

@@ -12,9 +12,9 @@ from scipy.special import expit
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import (
-    Counts,
     FloatArray,
     Outcomes,
+    Tally,
     as_batch,
     as_impressions,
     as_row,
@@ -35,7 +35,7 @@ _ROUNDING = 1e-14
 def fit(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike | Counts,
+    y: npt.ArrayLike | Tally,
     *,
     start: npt.ArrayLike | None = None,
     weight: npt.ArrayLike | None = None,
@@ -50,7 +50,7 @@ def fit(
     prior
         Any Gaussian, full covariance included.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Counts`.
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     start
         Weights near the mode, if known: fewer steps lead there.  The prior mean unless given.
     weight
@@ -127,7 +127,7 @@ def _line_search(
 def update(
     belief: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike | Counts,
+    y: npt.ArrayLike | Tally,
     *,
     covariance: Covariance = "full",
     weight: npt.ArrayLike | None = None,

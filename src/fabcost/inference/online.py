@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Counts, FloatArray, as_batch, as_label, as_row, read_only
+from fabcost.impressions import FloatArray, Tally, as_batch, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
 from fabcost.inference.history import History, Paired
@@ -128,11 +128,11 @@ class FabCost:
     ) -> None:
         """Learn from one impression: its row, whether it was clicked, and what was shown.
 
-        Or from several of equal rows, as `fabcost.Counts`, or from a part of one, by its weight.
+        Or from several of equal rows, as `fabcost.Tally`, or from a part of one, by its weight.
         """
         row = as_row(x, self.prior.dimension)
-        if weight != 1.0 or type(y) is Counts:
-            outcome = y if type(y) is Counts else [as_label(y)]
+        if weight != 1.0 or type(y) is Tally:
+            outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(row[None, :], outcome, [item], weight=weight)
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
@@ -146,14 +146,14 @@ class FabCost:
     def observe_many(
         self,
         X: npt.ArrayLike,
-        y: npt.ArrayLike | Counts,
+        y: npt.ArrayLike | Tally,
         items: Iterable[Any] | None = None,
         *,
         weight: npt.ArrayLike | None = None,
     ) -> None:
         """Learn from a batch as if its impressions came one after another.
 
-        Rows may have a weight each, or `fabcost.Counts`; those of weight zero are passed over.
+        Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
         """
         rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
         check_moments(self.moments, counts)

@@ -20,7 +20,16 @@ class ConvergenceWarning(UserWarning):
 
 
 def warn_that_it_moves(seen: int, sweeps: int, skipped: int) -> None:
-    """Say that a refresh on schedule ended before the belief stood still."""
+    """Say that a refresh on schedule ended before the belief stood still.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     warn_that_it_moves(100, sweeps=2, skipped=0)
+    >>> told[0].category.__name__
+    'ConvergenceWarning'
+    """
     warnings.warn(
         f"EP at impression {seen} still moves after {sweeps} sweeps, of which {skipped} visits "
         "were skipped: allow it more by max_sweeps of the schedule, or a larger tolerance",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost import Counts, FabCost, Gaussian, Refresh
+from fabcost import FabCost, Gaussian, Refresh, Tally
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
@@ -168,7 +168,7 @@ class OutOfMemory(FabCost):
     def observe_many(
         self,
         X: npt.ArrayLike,
-        y: npt.ArrayLike | Counts,
+        y: npt.ArrayLike | Tally,
         items: Iterable[Any] | None = None,
         *,
         weight: npt.ArrayLike | None = None,
