@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray, Outcomes
+from fabcost.impressions import FloatArray, Outcomes, read_only
 from fabcost.inference.own.directory import Slots
 
 
@@ -23,15 +23,7 @@ def grouped(
            [0., 1.]]))
     """
     keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
-    group, first = kernels.group_rows(np.ascontiguousarray(X).view(np.uint64), keys)
-    weights = outcomes.counts
-    if weights is None:
-        clicked = outcomes.labels > 0.0
-        shown = np.bincount(group, minlength=first.size)
-        clicks = np.bincount(group[clicked], minlength=first.size)
-        counts = np.column_stack([clicks, shown - clicks]).astype(np.float64)
-    else:
-        sums = (np.bincount(group, each, minlength=first.size) for each in weights.T)
-        counts = np.column_stack(list(sums))
+    rows = read_only(np.ascontiguousarray(X))
+    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
-    return X[first], Outcomes(labels, counts), None if slots is None else slots[first]
+    return rows, Outcomes(labels, counts), None if slots is None else slots[first]
