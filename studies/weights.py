@@ -147,8 +147,7 @@ def page(found: list[Claim]) -> str:
             f"once. One thread, 15 weights, prior variance {PRIOR_VARIANCE:g}, the simulated day "
             "of car adverts; both sides of a ratio in turns within one run, in processor time. "
             "Errors are the largest over the weights, of means in posterior sds, of sds "
-            "relatively, beside NUTS on all rows. That single rows cost what they did is in "
-            "[Kernels with one order of sums](order.md).",
+            "relatively, beside NUTS on all rows.",
             claims.as_markdown(found),
         ]
     )

@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Beyond this magnitude the square of a feature times a variance could overflow.
 LARGEST_FEATURE = 1e75
-#: Up to here moments of a row that stands for many impressions are good to 1e-6.
+#: Up to here moments of a row that stands for many impressions were compared with 40 digits.
 LARGEST_WEIGHT = 1e9
 _SHOWN = 5
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.own.directory import NOBODY, Slots
 from fabcost.inference.sites import Sites
 
@@ -42,7 +42,9 @@ class History:
         self.count = 0
         self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X = np.zeros((capacity, weights))
+        self.X: FloatArray
+        self.readable: FloatArray
+        self._hold(np.zeros((capacity, weights)))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
@@ -87,7 +89,7 @@ class History:
     @property
     def is_compact(self) -> bool:
         """Whether `X` has no spare columns."""
-        return self.weights == self.X.shape[1]
+        return bool(self.weights == self.X.shape[1])
 
     def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
@@ -123,13 +125,16 @@ class History:
             return
         wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
         wider[:, : self.X.shape[1]] = self.X
-        self.X = wider
+        self._hold(wider)
+
+    def _hold(self, X: FloatArray) -> None:
+        self.X, self.readable = X, read_only(X)
 
     def _grow(self) -> None:
         capacity = 2 * self.y.size
         if self.window is not None:
             capacity = min(capacity, self.window)
-        self.X = _grown(self.X, capacity)
+        self._hold(_grown(self.X, capacity))
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
@@ -160,7 +165,7 @@ class History:
         history = cls(state["X"].shape[1], window)
         history.items = np.array(state["items"]) if "items" in state else None
         history.counts = np.array(state["counts"], order="C") if "counts" in state else None
-        history.X = np.array(state["X"], order="C")
+        history._hold(np.array(state["X"], order="C"))
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size

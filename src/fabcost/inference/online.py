@@ -126,10 +126,7 @@ class FabCost:
     def observe(
         self, x: npt.ArrayLike, y: Any, item: Key | None = None, *, weight: float = 1.0
     ) -> None:
-        """Learn from one impression: its row, whether it was clicked, and what was shown.
-
-        Or from several of equal rows, as `fabcost.Tally`, or from a part of one, by its weight.
-        """
+        """Learn from one impression, or a `fabcost.Tally`: its row, the outcome, what was shown."""
         row = as_row(x, self.prior.dimension)
         if weight != 1.0 or type(y) is Tally:
             outcome = y if type(y) is Tally else [as_label(y)]
@@ -137,8 +134,8 @@ class FabCost:
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.enter_one(item)
         if self._next is None:
-            slots = None if self.own is None else np.array([slot])
-            self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
+            slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
+            self._filter(rows, np.array([label]), _UNKEPT, 0, 1, slots)
         else:
             self._keep(row, label, 1, slot, None)
         return None
@@ -168,7 +165,7 @@ class FabCost:
             some = None if counts is None else counts[at]
             self._keep(rows[at], labels[at], many, NOBODY if slots is None else slots[at], some)
             done += many
-        self._filter(rows, labels, _UNKEPT, done, labels.size, slots, counts)
+        self._filter(read_only(rows), labels, _UNKEPT, done, labels.size, slots, counts)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
@@ -259,10 +256,11 @@ class FabCost:
         past.room()
         start, stop = past.append(X, y, many, items, counts)
         if past.is_compact:
-            self._filter(past.X, past.y, past.sites, start, stop, past.items, past.counts)
+            self._filter(past.readable, past.y, past.sites, start, stop, past.items, past.counts)
         else:
+            X, y, sites = past.between(start, stop)
             rest = past.items_between(start, stop), past.counts_between(start, stop)
-            self._filter(*past.between(start, stop), 0, many, *rest)
+            self._filter(read_only(X), y, sites, 0, many, *rest)
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
@@ -287,7 +285,7 @@ class FabCost:
         items: Slots | None,
         counts: Paired = None,
     ) -> None:
-        given = (*self._belief, read_only(X), y, *sites, start, stop)
+        given = (*self._belief, X, y, *sites, start, stop)
         how = self._exact if counts is None else counts
         if self.own is None or items is None:
             step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
