@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fabcost.paper.errata.errata import rows
-from fabcost.paper.report.html import ERRATUM
-from fabcost.paper.report.wording import typeset
+from fabcost.paper.errata import demonstrate, rows
+from fabcost.paper.report import ERRATUM, typeset
 from studies.documents import write_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +30,7 @@ This page is written by `python -m studies.errata`, numbers included. Do not edi
 def page() -> str:
     """The text of docs/explanation/errata.md."""
     tests = re.findall(r"def (test_erratum_\w+)", (ROOT / TESTS).read_text(encoding="utf-8"))
-    return typeset("\n".join([_INTRODUCTION, *map(_section, rows(), tests)]))
+    return typeset("\n".join([_INTRODUCTION, *map(_section, rows(demonstrate()), tests)]))
 
 
 def _section(row: tuple[str, ...], test: str) -> str:

@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from fabcost import FabCost, Thompson
 from fabcost.offline.replay.protocol import Replay, replay
-from fabcost.paper.errata import printed
+from fabcost.paper import printed
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page

@@ -17,10 +17,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fabcost.paper import contents
-from fabcost.paper.engine.scales import PAPER
 from fabcost.paper.parts.part import PaperClaim, Plot, Verdict
-from fabcost.paper.report.wording import typeset
+from fabcost.paper.report import typeset
+from fabcost.paper.reproduction import PARTS
+from fabcost.paper.scales import PAPER
 
 RESULTS = Path("docs/measurements/reproduction/results.json")
 PAGE = Path("docs/measurements/reproduction.md")
@@ -254,13 +254,11 @@ def shown_parts() -> list[str]:
     >>> shown_parts()
     ['convergence', 'bandits']
     """
-    return [part.name for part in contents.PARTS if any(each.name in SHOWN for each in part.plots)]
+    return [part.name for part in PARTS if any(each.name in SHOWN for each in part.plots)]
 
 
 def _plots() -> list[tuple[str, Plot]]:
-    return [
-        (part.title, plot) for part in contents.PARTS for plot in part.plots if plot.name in SHOWN
-    ]
+    return [(part.title, plot) for part in PARTS for plot in part.plots if plot.name in SHOWN]
 
 
 def _image(plot: Plot, directory: str) -> str:

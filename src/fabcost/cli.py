@@ -67,9 +67,7 @@ def demo(
     with explained():
         from fabcost.demo import run
 
-        run.run(
-            out, port=port, seed=seed, exit_after=exit_after, browser=browser, console=Console()
-        )
+        run(out, port=port, seed=seed, exit_after=exit_after, browser=browser, console=Console())
 
 
 @application.command()
@@ -287,7 +285,7 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper.engine import environment, scales
+    from fabcost.paper import environment, scales
 
     try:
         environment.require()

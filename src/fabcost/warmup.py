@@ -9,14 +9,16 @@ import numpy as np
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
+from fabcost.bandit.rows import WIDE
 from fabcost.bandit.rules import BayesianUCB, Greedy
+from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
+from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.inference.sites import Sites, product
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments
@@ -42,6 +44,7 @@ def warm_up() -> None:
         _learn(rows)
         _choose(rows)
     _recommend()
+    _choose_wide()
 
 
 def _learn(rows: FloatArray) -> None:
@@ -67,7 +70,17 @@ def _learn_effects(rows: FloatArray, moments: Moments) -> None:
     for policy in (None, Greedy(), BayesianUCB()):
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(rows, items=_ITEMS)
+        learner.observe(rows[0], True, "a")
+        bandit.choose(rows, items=_ITEMS)
         bandit.choose(rows, items=_ITEMS, draws=8, exclude=[1])
+
+
+def _choose_wide() -> None:
+    parts = np.ones((WIDE, 1))
+    parts.setflags(write=False)
+    rows = FoldedRows(parts, np.zeros(WIDE, dtype=np.intp), np.ones(WIDE))
+    learner = FabCost(Gaussian.isotropic(WIDE), own_variance=1.0)
+    Bandit(learner, seed=0).choose(rows, items=range(WIDE), draws=8)
 
 
 def _choose(rows: FloatArray) -> None:

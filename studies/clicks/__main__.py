@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from fabcost.offline.comparisons import per_cent
+from fabcost.offline.intervals import per_cent
 from fabcost.offline.methods import LEARNERS
 from studies import claims
 from studies.claims import Claim

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from fabcost import Gaussian, kernels
 from fabcost.inference import adf, ep, laplace
-from fabcost.inference.sites import Carried
-from fabcost.paper.errata import printed
+from fabcost.inference.history import Carried
+from fabcost.paper import printed
 from studies.claims import Claim
 from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload
 from studies.timing import as_text, in_turn, median

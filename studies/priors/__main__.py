@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fabcost import Prior
-from fabcost.offline.comparisons import difference
+from fabcost.offline.intervals import difference
 from studies.documents import origin, write_page
 from studies.priors import contrasts, losses, sets, worlds
 from studies.priors.losses import CONSTANT, SCIKIT, SIZES, Losses

@@ -89,7 +89,7 @@ def ours(prior: Prior, split: Split) -> float:
     variances = np.append(variances, prior.constant)
     learner = FabCost(Gaussian(np.zeros(variances.size), np.diag(variances)))
     learner.observe_many(_with_constant(split.X), split.y)
-    return _loss(split, learner.posterior.predict(_with_constant(split.held_out)))
+    return loss_of(split, learner.posterior.predict(_with_constant(split.held_out)))
 
 
 def scikit_learn(split: Split) -> float:
@@ -97,19 +97,20 @@ def scikit_learn(split: Split) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = LogisticRegression().fit(split.X, split.y)
-    return _loss(split, model.predict_proba(split.held_out)[:, 1])
+    return loss_of(split, model.predict_proba(split.held_out)[:, 1])
 
 
 def constant(split: Split) -> float:
     """Log loss of the share of positives among the training rows."""
-    return _loss(split, np.full(split.outcomes.size, split.y.mean()))
+    return loss_of(split, np.full(split.outcomes.size, split.y.mean()))
 
 
 def _with_constant(X: FloatArray) -> FloatArray:
     return np.column_stack([X, np.ones(X.shape[0])])
 
 
-def _loss(split: Split, probability: FloatArray) -> float:
+def loss_of(split: Split, probability: FloatArray) -> float:
+    """Log loss of probabilities for the rows to predict."""
     return float(log_loss(split.outcomes, probability, labels=[0.0, 1.0]))
 
 

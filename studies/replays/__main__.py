@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fabcost.offline.comparisons import average, difference, per_cent
+from fabcost.offline.intervals import average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import PRIOR_VARIANCE, THOMPSON, contenders
 from fabcost.offline.replay.runs import Replays, ReplaySettings, measure

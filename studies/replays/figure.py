@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from fabcost.offline.comparisons import difference
+from fabcost.offline.intervals import difference
 from fabcost.offline.replay.report import draw_band, line_styles
 from fabcost.offline.replay.runs import Replays
 

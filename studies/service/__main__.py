@@ -22,7 +22,7 @@ from rich.console import Console
 from fabcost.client import Client
 from fabcost.wire.messages import LoggedImpression
 from fabcost.wire.settings import ModelSettings, RefreshSettings
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import synthetic
 from fabcost.worlds.visitors import CarAdverts, Visitor
 from studies import claims
 from studies.claims import Claim

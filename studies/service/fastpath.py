@@ -33,16 +33,16 @@ class Turn(NamedTuple):
 def serve(arguments: list[str]) -> None:
     """``fabcost serve``, with or without the fast path."""
     from fabcost.__main__ import main as fabcost  # noqa: PLC0415
-    from fabcost.service import listener  # noqa: PLC0415
+    from fabcost.service import server  # noqa: PLC0415
     from fabcost.service.http.protocol import GuardedProtocol  # noqa: PLC0415
 
     def guarded(**keywords: Any) -> GuardedProtocol:
-        del keywords["fast_path"]
+        del keywords["application"]
         return GuardedProtocol(**keywords)
 
     if _WITHOUT in arguments:
         arguments.remove(_WITHOUT)
-        vars(listener)["FastProtocol"] = guarded
+        vars(server)["FastProtocol"] = guarded
     sys.argv = ["fabcost", "serve", *arguments]
     fabcost()
 

@@ -19,20 +19,10 @@ from fabcost.bandit.rules import (
     Greedy,
     Policy,
     Thompson,
-    Uniform,
 )
 from fabcost.inference import laplace
+from tests.bandit.policies import EVERY_POLICY
 from tests.simulated import cold_start, correlated_prior
-
-POLICIES: list[Policy] = [
-    Thompson(),
-    Thompson(scale=0.5),
-    Greedy(),
-    EpsilonGreedy(0.2),
-    BayesianUCB(0.9),
-    Uniform(),
-]
-EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
 
 def some_bandit(policy: Policy, seed: int = 0) -> Bandit:

@@ -10,22 +10,15 @@ from scipy import stats
 
 from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.own import OwnRows, own_rows
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rows import WIDE, OwnRows, own_rows
+from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
+from fabcost.inference.own.effects import OwnEffects
+from tests.bandit.policies import EVERY_POLICY
 from tests.simulated import cold_start, correlated_prior
 
-POLICIES: list[Policy] = [
-    Thompson(),
-    Thompson(scale=0.5),
-    Greedy(),
-    EpsilonGreedy(0.2),
-    BayesianUCB(0.9),
-    Uniform(),
-]
-EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
 ITEMS = ("a", "b", "c", "d", "new", "newer")
 KNOWN = 4
 
@@ -228,7 +221,40 @@ def test_drawn_scores_are_centre_plus_what_was_drawn() -> None:
     assert own is not None
     law = own.law(ITEMS)
     found = Thompson(0.7).scores(belief, OwnRows(given, own, ITEMS), np.random.default_rng(8))
-    z = standard_normal(np.random.default_rng(8), (5 + len(ITEMS),))
-    theta = belief.mean + 0.7 * belief.root @ z[:5]
-    effects = law.offset - law.tilt @ theta + 0.7 * law.noise * z[5:]
+    rng = np.random.default_rng(8)
+    theta = belief.mean + 0.7 * belief.root @ standard_normal(rng, (5,))
+    z = kernels.fresh_normals(rng.random(kernels.SEEDS), len(ITEMS))[: len(ITEMS)]
+    effects = law.offset - law.tilt @ theta + 0.7 * law.noise * z
     np.testing.assert_allclose(found, given @ theta + effects, atol=1e-12)
+
+
+@pytest.mark.parametrize(("draws", "scale"), [(3, 1.0), (256, 1.0), (300, 0.4)])
+def test_wide_folded_rows_are_chosen_as_those_written_out(draws: int, scale: float) -> None:
+    """Through draws of the weights and through the law of scores, with the same normals."""
+    rng, weights, parts = np.random.default_rng(draws), WIDE + 2, 9
+    learner = FabCost(Gaussian.isotropic(weights, variance=0.3), own_variance=0.5)
+    X = rng.standard_normal((60, weights)) * (rng.random((60, weights)) < 0.2)
+    learner.observe_many(X, rng.random(60) < 0.3, [f"ad-{k % 40}" for k in range(60)])
+    many = rng.standard_normal((weights + 30, parts)) * (rng.random((weights + 30, parts)) < 0.5)
+    many[:4], many[-4:] = many[0], many[1]
+    first, last = (None, None, "ad-1", "ad-1"), ("ad-2", "ad-2", "new", "new")
+    items = (*first, *(f"ad-{k}" for k in range(weights + 22)), *last)
+    folded = FoldedRows(many, rng.integers(parts, size=weights), rng.standard_normal(weights))
+    found = []
+    for candidates, wide in ((folded, True), (folded.dense(), False)):
+        rows = own_rows(candidates, own_of(learner), items, weights)
+        assert rows.are_wide == wide
+        seeded = np.random.default_rng(5)
+        found.append(Thompson(scale).scored_shares(learner.posterior, rows, seeded, draws))
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-12)
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-15)
+    shares = found[0][1]
+    assert shares.sum() == pytest.approx(1.0)
+    assert shares[0] == shares[1]
+    assert shares[2] == shares[3]
+    assert shares[-2] == shares[-1]
+
+
+def own_of(learner: FabCost) -> OwnEffects:
+    assert learner.own is not None
+    return learner.own

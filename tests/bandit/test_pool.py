@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian
-from fabcost.bandit.pool import copies
+from fabcost.bandit.pool import pool as pools
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rules import BayesianUCB, Greedy, Thompson, Uniform
 from fabcost.impressions import FloatArray
@@ -107,9 +107,9 @@ def test_last_copies_are_found_after_the_others_were_dropped() -> None:
 
 def test_rows_that_only_look_alike_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every row has the same hash."""
-    monkeypatch.setattr(copies, "_ODD", np.uint64(0))
+    monkeypatch.setattr(pools, "_ODD", np.uint64(0))
     rows = np.array([[1.0, 2.0], [3.0, 2.0], [1.0, 2.0], [1.0, 5.0], [3.0, 2.0]])
-    assert copies.labels(rows).tolist() == [0, 1, 0, 3, 4]
+    assert pools.labels(rows).tolist() == [0, 1, 0, 3, 4]
 
 
 def test_a_scan_reads_distinct_rows_only() -> None:

@@ -15,8 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.demo.run import MODEL, Score, settings, world
-from fabcost.demo.server import claimed, new_database, server
+from fabcost.demo import MODEL, Score, claimed, new_database, server, settings, world
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:

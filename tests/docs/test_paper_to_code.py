@@ -68,7 +68,6 @@ WITHOUT_EXAMPLES = (
     "fabcost.cli",
     "fabcost.client.calls",
     "fabcost.client.commands",
-    "fabcost.client.encoding",
     "fabcost.client.exchange",
     "fabcost.client.link",
     "fabcost.demo",
@@ -98,8 +97,8 @@ RECORDS = {
     "fabcost.inference.ep.EPResult",
     "fabcost.inference.ep.Swept",
     "fabcost.inference.nuts.NutsResult",
-    "fabcost.inference.sites.Carried",
-    "fabcost.inference.sites.Sites",
+    "fabcost.inference.history.Carried",
+    "fabcost.inference.history.Sites",
     "fabcost.inference.logistic.LogDensity",
     "fabcost.tilted.Tilted",
 }

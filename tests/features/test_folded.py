@@ -21,7 +21,7 @@ from fabcost import (
     Text,
     kernels,
 )
-from fabcost.bandit.candidates import law
+from fabcost.bandit.rows import law
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.features.feature import Feature, Missing, Role
 from fabcost.features.folding import PATTERN_BYTES, PATTERNS, FoldedRows

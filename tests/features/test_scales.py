@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Prior, Schema
-from fabcost.features.scales.anchors import anchors
-from fabcost.features.scales.constants import ENOUGH, Constants, Scales
+from fabcost.features.prior import SHARED_BY
+from fabcost.features.scales import ENOUGH, Constants, Scales, anchors
 from fabcost.impressions import FloatArray
 
 Record = dict[str, Any]
@@ -103,6 +103,25 @@ def test_growing_block_by_block_gives_the_prior_of_all() -> None:
     np.testing.assert_array_equal(whole[before:, before:], schema.prior(PRIOR, start=before).root)
     assert not whole[:before, before:].any()
     assert not whole[before:, :before].any()
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_weight_that_values_share_has_the_prior_of_their_mean(scaled: bool) -> None:
+    schema = Schema.open(limit=4, buckets=2, scaled=scaled)
+    items = schema.encode_items({1: {"colour": "red"}, 2: {"colour": "blue"}})
+    for k in range(40):
+        schema.rows({"user": f"user {k}"}, items)
+    variance = dict(zip(schema.columns, schema.prior(PRIOR).covariance.diagonal(), strict=True))
+    alone = {name: each for name, each in variance.items() if "#" not in name and name != "bias"}
+    shared = {name: each for name, each in variance.items() if "#" in name}
+    assert {"user#0", "user#1 × colour=red"} <= set(shared)
+    assert {"user=user 3", "user=user 3 × colour=blue"} <= set(alone)
+    # An effect of variance v of each of many values: the mean of m has v/m, whatever v is.
+    m = SHARED_BY if scaled else 1
+    for values, divisor in ((alone, 1), (shared, m)):
+        for name, each in values.items():
+            v = PRIOR.crosses if " × " in name else PRIOR.categories
+            assert each == pytest.approx(v / divisor), name
 
 
 def test_a_declared_number_keeps_its_constants() -> None:

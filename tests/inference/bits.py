@@ -12,6 +12,7 @@ import numpy as np
 from fabcost import FabCost, Gaussian, Prior, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
+from fabcost.features.folding import FoldedRows
 from fabcost.inference import adf, ep
 from fabcost.inference import file as learner_file
 from fabcost.tilted import Moments
@@ -146,7 +147,20 @@ def own_parts(batch: int, snapshot: bool) -> Iterator[Any]:
                 choice = bandit.choose(rows, top_k=3, draws=draws, items=named, exclude=[2])
                 yield from (choice.ranking, choice.scores)
             yield bandit.propensities(rows, draws=100, items=named)
+    yield from _wide()
     yield from _grown(snapshot, prior=Prior.same(2.0, items=1.0))
+
+
+def _wide() -> Iterator[Any]:
+    """Folded rows with effects, of many weights."""
+    X, y = data(60, 130)
+    learner = FabCost(Gaussian.isotropic(130), own_variance=0.5)
+    items = [f"ad-{k}" for k in range(140)]
+    learner.observe_many(X, y, items[:60])
+    parts, factors = data(140, 6)[0], data(1, 130)[0][0]
+    rows = FoldedRows(parts, np.arange(130) % 6, factors)
+    choice = Bandit(learner, seed=3).choose(rows, draws=100, items=items)
+    yield from (choice.scores, choice.propensities)
 
 
 def digest(batch: int, *, snapshot: bool, own: bool) -> str:

@@ -16,7 +16,7 @@ from tests.inference import bits
 DIGEST = "e9d1d232c7a59f1dbf64062cfcd07722832a817101ff9bddc4a6a50a37e7de3e"
 
 #: The same where items have effects of their own.
-OWN_DIGEST = "3186e16182670293b252e5471f012b50b0c963d6fb8625bd61ac0a6acbee9022"
+OWN_DIGEST = "b2db9f1102df49e68624e0e1eb678f9ef01cd7e5f1aa8636ec50bc0c1967807c"
 
 #: How many rows are learnt at once, and whether the learner is saved and loaded in between.
 MANNERS = {

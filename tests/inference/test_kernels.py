@@ -10,7 +10,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from fabcost import Gaussian, kernels
-from fabcost.inference.sites import Carried, Sites
+from fabcost.inference.history import Carried, Sites
 from tests.inference import twins
 from tests.simulated import cold_start, correlated_prior
 

@@ -11,8 +11,8 @@ from fabcost import FabCost, Gaussian, Refresh, kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep
 from fabcost.inference import file as learner_file
+from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments
 from tests.inference import twins
 from tests.simulated import correlated_prior
@@ -365,6 +365,29 @@ def test_a_reader_follows_change_by_change() -> None:
     assert reader.rows.tobytes() == own.rows.tobytes()
     assert "ad-2" not in reader
     assert "new" in reader
+
+
+def test_the_law_of_a_tuple_follows_what_is_learnt() -> None:
+    """It is kept and corrected; that of a list is made anew."""
+    rng = np.random.default_rng(3)
+    learner = FabCost(Gaussian.isotropic(3), own_variance=1.0, refresh=Refresh.at(40, 99))
+    own = learner.own
+    assert own is not None
+    asked = ("a", "b", "c", "a", None, "never shown")
+    reader = own.copy()
+    for k in range(80):
+        for _ in range(int(rng.integers(1, 12))):
+            item = (*asked[:4], "other", f"new {k}", None)[rng.integers(7)]
+            learner.observe(rng.standard_normal(3 + (k > 50)), rng.random() < 0.3, item)
+        if k == 50:
+            learner.grow(1.0)
+        if k == 30:
+            learner.forget(["b"])
+        for kept, made in zip(own.law(asked), own.law([*asked]), strict=True):
+            assert kept.tobytes() == made.tobytes()
+        reader.follow(own.changes(reader.version))
+        for read, made in zip(reader.law(asked), own.law([*asked]), strict=True):
+            assert read.tobytes() == made.tobytes()
 
 
 def test_a_reader_that_is_far_behind_takes_all() -> None:

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 
 from fabcost import Gaussian
-from fabcost.paper.errata.printed import Natural
+from fabcost.paper.printed import Natural
 from tests.simulated import correlated_prior
 
 

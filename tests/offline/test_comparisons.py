@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from fabcost.offline.comparisons import average, difference, per_cent
+from fabcost.offline.intervals import average, difference, per_cent
 
 
 def test_intervals_are_students() -> None:

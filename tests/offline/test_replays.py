@@ -12,7 +12,7 @@ from scipy import stats
 from fabcost import Gaussian
 from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import Thompson
-from fabcost.offline.comparisons import difference
+from fabcost.offline.intervals import difference
 from fabcost.offline.logs.impressions import chosen, read_log
 from fabcost.offline.methods import THOMPSON, contender, contenders
 from fabcost.offline.replay.protocol import replay

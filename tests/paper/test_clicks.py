@@ -10,10 +10,9 @@ from scipy import stats
 
 from fabcost import Gaussian
 from fabcost.bandit.baselines import LaplaceAsPublished
-from fabcost.offline.comparisons import Band
+from fabcost.offline.intervals import Band
 from fabcost.offline.replay.runs import Replays
 from fabcost.paper.designs import authors_design, day
-from fabcost.paper.engine.scales import QUICK
 from fabcost.paper.measures import clicks as measure
 from fabcost.paper.measures.clicks import (
     CORRECT,
@@ -29,6 +28,7 @@ from fabcost.paper.measures.clicks import (
     share,
 )
 from fabcost.paper.parts.clicks import claims, draw_bandits
+from fabcost.paper.scales import QUICK
 
 TINY = dataclasses.replace(QUICK, day_rows=200, bandit_rounds=60, bandit_seeds=2)
 

@@ -24,10 +24,10 @@ from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
-from fabcost.paper import contents, reproduction
-from fabcost.paper.engine.scales import Scale
-from fabcost.paper.engine.units import Result, Unit
+from fabcost.paper import reproduction
 from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, Verdict
+from fabcost.paper.scales import Scale
+from fabcost.paper.units import Result, Unit
 from tests.paper import pieces
 
 TINY = Scale(
@@ -67,7 +67,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
 
 def test_every_claim_is_filled(first: tuple[Path, str, dict[str, Any]]) -> None:
     out, page, numbers = first
-    assert len(numbers["claims"]) >= 3 * len(contents.PARTS)
+    assert len(numbers["claims"]) >= 3 * len(reproduction.PARTS)
     for claim in numbers["claims"]:
         assert claim["verdict"] in get_args(Verdict)
         for name in ("where", "claim", "paper", "measured", "reason"):
@@ -77,10 +77,10 @@ def test_every_claim_is_filled(first: tuple[Path, str, dict[str, Any]]) -> None:
         assert claim["seconds"] > 0
     assert numbers["changes"]
     assert all(all(change.values()) for change in numbers["changes"])
-    assert set(numbers["parts"]) == {part.name for part in contents.PARTS}
+    assert set(numbers["parts"]) == {part.name for part in reproduction.PARTS}
     assert numbers["fabcost"] == fabcost.__version__
     assert all(f"{number}. " in page for number in range(1, 8))
-    plots = [plot for part in contents.PARTS for plot in part.plots]
+    plots = [plot for part in reproduction.PARTS for plot in part.plots]
     assert page.count("<figure") == len(plots)
     for plot in plots:
         assert (out / "figures" / f"{plot.name}.png").read_bytes().startswith(b"\x89PNG")
@@ -113,18 +113,18 @@ def test_lost_units_are_made_again_with_the_same_values(
 ) -> None:
     """As after an interruption: every second unit is not there, but those that measure time."""
     out, _, numbers = first
-    timed = [unit.name for part in contents.PARTS for unit in part.units(TINY, 0) if unit.alone]
+    timed = [unit.name for part in reproduction.PARTS for unit in part.units(TINY, 0) if unit.alone]
     there = {*sorted(numbers["units"])[::2], *timed}
     (tmp_path / "units").mkdir()
     for path in (out / "units").iterdir():
         if path.stem in there:
             (tmp_path / "units" / path.name).write_bytes(path.read_bytes())
-    _, again = reproduce(tmp_path, parts=[part._replace(plots=[]) for part in contents.PARTS])
+    _, again = reproduce(tmp_path, parts=[part._replace(plots=[]) for part in reproduction.PARTS])
     assert timeless(again["parts"]) == timeless(numbers["parts"])
     kept = {unit for unit in numbers["units"] if again["units"][unit] == numbers["units"][unit]}
     assert kept == there
     lost = {unit.partition("-")[0] for unit in numbers["units"].keys() - there}
-    assert lost >= {part.name for part in contents.PARTS}
+    assert lost >= {part.name for part in reproduction.PARTS}
 
 
 def timeless(value: Any) -> Any:
@@ -194,7 +194,7 @@ def test_missing_extra_is_named_before_any_work(
     def find_others(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name in missing else find(name, package)
 
-    monkeypatch.setattr("fabcost.paper.engine.environment.find_spec", find_others)
+    monkeypatch.setattr("fabcost.paper.environment.find_spec", find_others)
     out = tmp_path / "out"
     result = CliRunner().invoke(application, ["reproduce", "--out", str(out)])
     assert result.exit_code == 2

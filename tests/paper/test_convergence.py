@@ -25,14 +25,14 @@ from fabcost.offline.methods import (
     LAPLACE,
 )
 from fabcost.paper.designs import day
-from fabcost.paper.engine.scales import QUICK, Scale
-from fabcost.paper.engine.units import UnitFolder
 from fabcost.paper.measures import convergence as measure
 from fabcost.paper.measures.convergence import KINDS, Convergence, Curves
 from fabcost.paper.parts.convergence import claims, draw_convergence, draw_costs
 from fabcost.paper.parts.part import Picture, Plot
+from fabcost.paper.scales import QUICK, Scale
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rate, ratio
+from fabcost.paper.units import UnitFolder
 
 TINY = replace(
     QUICK, convergence_sizes=(50, 100, 200, 400), streams=2, truth_draws=2000, fitted_from=50

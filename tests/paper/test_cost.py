@@ -12,10 +12,8 @@ from scipy import stats
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
+from fabcost.paper import printed
 from fabcost.paper.designs import DESIGNS, authors_design, day
-from fabcost.paper.engine.scales import PAPER, QUICK, Scale
-from fabcost.paper.engine.units import Result, Unit, UnitFolder
-from fabcost.paper.errata import printed
 from fabcost.paper.measures.costs import (
     FORMS,
     Batch,
@@ -28,7 +26,9 @@ from fabcost.paper.measures.costs import (
 )
 from fabcost.paper.parts.costs import claims, draw_cost
 from fabcost.paper.parts.part import PaperClaim, Picture, Plot
+from fabcost.paper.scales import PAPER, QUICK, Scale
 from fabcost.paper.statistics import median_interval
+from fabcost.paper.units import Result, Unit, UnitFolder
 
 TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
 SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}

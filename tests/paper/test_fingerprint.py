@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.paper import contents
-from fabcost.paper.engine.fingerprint import PACKAGE, digest
-from fabcost.paper.engine.scales import PAPER
+from fabcost.paper.reproduction import PARTS
+from fabcost.paper.scales import PAPER
+from fabcost.paper.units import PACKAGE, digest
 
 FILES = {
     "__init__.py": "VERSION = 1\n",
@@ -69,7 +69,7 @@ def changed_units(place: Path, file: str) -> set[str]:
     shutil.copytree(before, after)
     with (after / file).open("a", encoding="utf-8") as source:
         source.write("\nADDED = 1\n")
-    units = [unit for part in contents.PARTS for unit in part.units(PAPER, 0)]
+    units = [unit for part in PARTS for unit in part.units(PAPER, 0)]
     modules = {unit.name.split("-")[0]: unit.function.__module__ for unit in units}
     return {name for name, each in modules.items() if digest(each, before) != digest(each, after)}
 
@@ -79,10 +79,10 @@ def changed_units(place: Path, file: str) -> set[str]:
     [
         ("kernels/beliefs.py", {"bandits", "convergence", "cost", "posteriors"}),
         ("bandit/pool/pool.py", {"bandits"}),
-        ("paper/errata/printed.py", {"cost"}),
+        ("paper/printed.py", {"cost"}),
         ("paper/measures/convergence.py", {"convergence"}),
         ("paper/parts/convergence.py", set()),
-        ("paper/report/html.py", set()),
+        ("paper/report.py", set()),
     ],
 )
 def test_a_change_costs_what_it_may_have_changed(

@@ -12,7 +12,6 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
 from fabcost.offline.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
 from fabcost.paper.designs import day
-from fabcost.paper.engine.scales import QUICK
 from fabcost.paper.measures import posteriors as measure
 from fabcost.paper.measures.posteriors import Marginals
 from fabcost.paper.parts.part import Picture, Plot
@@ -22,6 +21,7 @@ from fabcost.paper.parts.posteriors import (
     claims,
     draw_marginals,
 )
+from fabcost.paper.scales import QUICK
 
 pytest.importorskip("nutpie")
 

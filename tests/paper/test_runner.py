@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fabcost.offline.processes import workers
-from fabcost.paper.engine.units import Unit, UnitFolder, run
+from fabcost.paper.units import Unit, UnitFolder, run
 from tests.paper import pieces
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
@@ -118,7 +118,7 @@ SCRIPT = """
 import signal
 import sys
 from pathlib import Path
-from fabcost.paper.engine.units import UnitFolder, Unit, run
+from fabcost.paper.units import UnitFolder, Unit, run
 from tests.paper import pieces
 
 if __name__ == "__main__":

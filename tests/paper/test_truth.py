@@ -10,8 +10,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, nuts
 from fabcost.paper.designs import authors_design, day
-from fabcost.paper.log_ratio import LogRatio
-from fabcost.paper.truth import sample
+from fabcost.paper.truth import LogRatio, sample
 
 
 def _pair_of_weights(rows: int) -> tuple[FloatArray, FloatArray]:

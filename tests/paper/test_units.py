@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fabcost.paper.engine import units
-from fabcost.paper.engine.units import Result, Unit, UnitFolder
+from fabcost.paper import units
+from fabcost.paper.units import Result, Unit, UnitFolder
 from tests.paper import pieces
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from studies.raw_data import AS_THEY_COME, BY_HAND, natural, visited
+from studies.raw_data.sites import AS_THEY_COME, BY_HAND, natural
+from studies.raw_data.visits import visited
 
 from fabcost import FabCost, Gaussian, Prior, Recommender, Refresh, Schema, Thompson
 from fabcost.features.layout import MOST_WEIGHTS

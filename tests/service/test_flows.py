@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian
-from fabcost.service.logs import logger
 from fabcost.service.server import start_service
 from fabcost.service.settings import Settings
+from fabcost.service.telemetry import logger
 from tests.service.http.serving import Running, running
 
 _QUIET_SECONDS = 0.1

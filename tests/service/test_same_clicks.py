@@ -9,11 +9,11 @@ import pytest
 from msgspec import UNSET
 
 from fabcost import Recommender
-from fabcost.bandit.streams import Streams
 from fabcost.client import Client
+from fabcost.service.models.model import Streams
 from fabcost.service.settings import Settings
 from fabcost.wire.settings import ModelSettings
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import synthetic
 from fabcost.worlds.visitors import CarAdverts
 from tests.service.http.serving import running
 

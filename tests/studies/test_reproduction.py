@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from studies import reproduction
 
-from fabcost.paper import contents
+from fabcost.paper.reproduction import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PNG = b"\x89PNG of "
@@ -80,7 +80,7 @@ def test_the_figures_are_there(content: dict[str, Any]) -> None:
 def test_main_claims_are_of_every_part_and_fit_a_cell(content: dict[str, Any]) -> None:
     claims = reproduction.read_claims(content)
     shown = [claim for claim in claims if claim.main]
-    assert 2 * len(contents.PARTS) <= len(shown) <= 10
+    assert 2 * len(PARTS) <= len(shown) <= 10
     assert max(len(claim.measured) for claim in claims) <= 250
     rows = [line for line in reproduction.block(content).splitlines() if line.startswith("| ")]
     assert len(rows) == len(shown) + 2

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.wire.dsjson import (
-    DEEPEST,
+from fabcost.wire.checks import (
+    DEEPEST_FEATURE,
     LONGEST_TEXT,
     MOST_FEATURES,
     flatten,
@@ -79,9 +79,9 @@ def test_other_features_are_refused(given: list[Any], message: str) -> None:
 
 def test_nesting_is_bounded() -> None:
     deep: Any = 1
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_FEATURE):
         deep = {"a": deep}
-    assert flatten("action", [deep]) == {"action:" + ".".join("a" * DEEPEST): 1}
+    assert flatten("action", [deep]) == {"action:" + ".".join("a" * DEEPEST_FEATURE): 1}
     with pytest.raises(ValueError, match="nested in more than 8 objects"):
         flatten("action", [{"a": deep}])
 

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.candidates import CheckedRows, Rows, is_checked
 from fabcost.bandit.learner import Learner
-from fabcost.bandit.own import own_rows
+from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows

@@ -11,9 +11,8 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import as_label, as_row, read_only
 from fabcost.inference import laplace
-from fabcost.inference.history import History
+from fabcost.inference.history import Carried, History
 from fabcost.inference.schedule import Refresh
-from fabcost.inference.sites import Carried
 
 
 class BatchLaplace:

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.candidates import Positions, Rows, is_checked, law, scored
-from fabcost.bandit.own import OwnRows
+from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray, read_only
 
@@ -74,8 +73,8 @@ class Thompson:
     def scores(self, belief: Gaussian, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Scores under one draw of the weights, and of the items' own effects if they have any."""
         if is_checked(rows):
-            many = rows.normals if isinstance(rows, OwnRows) else 0
-            uniforms = rng.random(belief.dimension + many)
+            seeds = kernels.SEEDS if isinstance(rows, OwnRows) else 0
+            uniforms = rng.random(belief.dimension + seeds)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
         uniforms = rng.random(belief.dimension)
         given = read_only(np.ascontiguousarray(rows))
@@ -98,17 +97,28 @@ class Thompson:
         self, belief: Gaussian, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under the first of the draws."""
+        if isinstance(rows, OwnRows) and rows.are_wide:
+            return self._wide_shares(belief, rows, rng, draws)
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
-        normals = standard_normal(rng, ((draws + 3) // 4, spread.shape[1]))
-        own = _own_normals(rows, self.scale, len(normals), rng)
+        normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
         won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws, *own)
         won /= draws
         centre += kernels.times(spread, normals[0])
         if own:
             centre += own.noise * own.normals[own.places]
         return centre, won
+
+    def _wide_shares(
+        self, belief: Gaussian, rows: OwnRows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """`scored_shares` from draws of the weights themselves."""
+        normals, own = _normals(rows, self.scale, (draws + 3) // 4, belief.dimension, rng)
+        normals *= self.scale
+        scores, won = rows.drawn_wins(belief.mean, belief.root, normals, draws, *own)
+        won /= draws
+        return scores, won
 
 
 @dataclass(frozen=True)
@@ -256,14 +266,16 @@ class _OwnNormals(NamedTuple):
     normals: FloatArray
 
 
-def _own_normals(
-    rows: Rows, scale: float, many: int, rng: np.random.Generator
-) -> _OwnNormals | tuple[()]:
+def _normals(
+    rows: Rows, scale: float, many: int, columns: int, rng: np.random.Generator
+) -> tuple[FloatArray, _OwnNormals | tuple[()]]:
+    """Those of ``many`` draws of the weights, and of the items' own effects if they have any."""
     if not isinstance(rows, OwnRows):
-        return ()
-    law = rows.law_of_items
-    normals = standard_normal(rng, (rows.normals + many - 1,))
-    return _OwnNormals(scale * law.noise, law.places, normals)
+        return standard_normal(rng, (many, columns)), ()
+    law, of_weights = rows.law_of_items, many * columns
+    fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + rows.normals + many - 1)
+    own = _OwnNormals(scale * law.noise, law.places, fresh[of_weights:])
+    return fresh[:of_weights].reshape(many, columns), own
 
 
 def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:

@@ -9,14 +9,25 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from fabcost.client.encoding import answer, checked_record, encoded, nothing, path
 from fabcost.client.exchange import ClientCall, ClientError, patience
-from fabcost.client.link import Http, Link, Method, Transport
+from fabcost.client.link import (
+    Http,
+    Link,
+    Method,
+    Transport,
+    answer,
+    checked_record,
+    encoded,
+    nothing,
+    path,
+)
 from fabcost.wire.messages import (
+    MEDIA_TYPES,
     TRANSFER_SECONDS,
     AlarmView,
     DecisionAnswer,
     DecisionRequest,
+    DecisionsAnswer,
     DecisionView,
     ExplanationAnswer,
     FeedbackAnswer,
@@ -41,18 +52,6 @@ LARGEST_BODY = 512 * 1024
 _LONG = TRANSFER_SECONDS + 10.0
 
 _BYTES = "application/octet-stream"
-_MEDIA: dict[LogFormat, str] = {
-    "jsonl": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-    "dsjson": "application/x-ndjson",
-}
-
-
-class Decisions(msgspec.Struct, frozen=True):
-    """One page of decisions, newest first; ``next`` is what to ask before, if there are more."""
-
-    decisions: list[DecisionView]
-    next: int | None
 
 
 class Calls(Link[Transport, Http]):
@@ -205,9 +204,11 @@ class Calls(Link[Transport, Http]):
     @Method
     async def decisions(
         self, model: str, *, limit: int = 100, before: int | None = None
-    ) -> Decisions:
+    ) -> DecisionsAnswer:
         """One page of the latest decisions, newest first."""
-        return await self._get(answer(Decisions), model, "decisions", limit=limit, before=before)
+        return await self._get(
+            answer(DecisionsAnswer), model, "decisions", limit=limit, before=before
+        )
 
     @Method
     async def explain(self, model: str, decision_id: str) -> ExplanationAnswer:
@@ -253,7 +254,7 @@ class Calls(Link[Transport, Http]):
                 answer(int, "imported"),
                 query=_given(format=form, after=after or None),
                 content=log,
-                media=_MEDIA[form],
+                media=MEDIA_TYPES[form],
                 seconds=_LONG,
             )
         )

@@ -12,7 +12,6 @@ _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)?)?"
 )
-_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Sines of 0°, 15°, …, 90° by square roots alone: the same bits everywhere.
 _QUARTER = (
@@ -34,24 +33,15 @@ OF_THE_CLOCK = (SINE, COSINE)
 class Parts(NamedTuple):
     """What matters of a date, in UTC if it says how far it is from there.
 
-    Attributes
-    ----------
-    day
-        Since the beginning of 1970, with its fraction.
-    weekday
-        In English.
-    hour
-        From 0 to 23; None if there is only a date.
-
     Examples
     --------
     >>> Parts(0.5, "thursday", 12).under("seen")["seen weekday"]
     'thursday'
     """
 
-    day: float | None
-    weekday: str | None
-    hour: int | None
+    day: float | None  # since the beginning of 1970, with its fraction
+    weekday: str | None  # in English
+    hour: int | None  # from 0 to 23; None if there is only a date
 
     def under(self, name: str) -> dict[str, float | str | None]:
         """The parts by the names that features have.
@@ -87,13 +77,12 @@ def parts_of(value: Any) -> Parts | None:
     found = _ISO.fullmatch(written) if (written := _written(value)) else None
     if found is None:
         return None
-    year, month, day = map(int, found.group(1, 2, 3))
-    clock = _clock(*found.group(4, 5, 6, 7, 8))
-    if clock is None or not 1 <= month <= 12 or not 1 <= day <= _length(year, month):
+    year, month, day, hours, *rest = found.groups()
+    days, clock = _days_since_1970(int(year), int(month), int(day)), _clock(hours, *rest)
+    if days is None or clock is None:
         return None
-    days, seconds = _days_since_1970(year, month, day), clock
-    days, seconds = days + math.floor(seconds / 86_400), seconds % 86_400
-    hour = None if found.group(4) is None else int(seconds // 3600)
+    days, seconds = days + math.floor(clock / 86_400), clock % 86_400
+    hour = None if hours is None else int(seconds // 3600)
     return Parts(days + seconds / 86_400, WEEKDAYS[(days + 3) % 7], hour)
 
 
@@ -150,16 +139,12 @@ def _offset(zone: str | None) -> int:
     return -size if zone[0] == "-" else size
 
 
-def _length(year: int, month: int) -> int:
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if leap and month == 2 else _DAYS[month - 1]
-
-
-def _days_since_1970(year: int, month: int, day: int) -> int:
-    """By the Gregorian calendar: years begin in March, so that leap days end them."""
-    year -= month <= 2
-    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719_468
+def _days_since_1970(year: int, month: int, day: int) -> int | None:
+    """By the Gregorian calendar; None for a day that it does not have."""
+    try:
+        return int(np.datetime64(f"{year:04}-{month:02}-{day:02}", "D").astype(np.int64))
+    except ValueError:
+        return None
 
 
 def _sine(hours: int) -> float:

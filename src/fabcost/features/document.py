@@ -13,7 +13,7 @@ from fabcost.features.feature import Feature
 from fabcost.features.kinds import KINDS
 from fabcost.features.layout import Step
 from fabcost.features.reader import Openness
-from fabcost.features.scales.constants import is_revision
+from fabcost.features.scales import is_revision
 
 _KEYS = ("features", "crosses", "bias", "open", "grown", "seen")
 #: Options that came later: documents without them are written as they were.
@@ -74,7 +74,7 @@ def read(given: Mapping[str, Any]) -> Written:
     features = _typed(given, "features", Mapping, {})
     openness = _typed(given, "open", Mapping, None)
     return Written(
-        [feature_of(name, options) for name, options in features.items()],
+        [_feature_of(name, options) for name, options in features.items()],
         [_pair(pair) for pair in _typed(given, "crosses", Sequence, [])],
         _typed(given, "bias", bool, True),
         None if openness is None else _openness(openness),
@@ -83,15 +83,7 @@ def read(given: Mapping[str, Any]) -> Written:
     )
 
 
-def feature_of(name: str, options: Mapping[str, Any]) -> Feature:
-    """The feature that a document describes.
-
-    Examples
-    --------
-    >>> feature_of("age", {"kind": "number"})
-    Traceback (most recent call last):
-    ValueError: kind of feature 'age' is 'number' but must be numeric, boolean, ... or date
-    """
+def _feature_of(name: str, options: Mapping[str, Any]) -> Feature:
     if not isinstance(options, Mapping):
         raise ValueError(f"feature {name!r} is {options!r} but must be a dictionary of options")
     named = options.get("kind")
@@ -139,7 +131,7 @@ def of_step(step: Mapping[str, Any]) -> tuple[Feature, bool]:
     name, columns = step["name"], step.get("columns", True)
     if not isinstance(columns, bool):
         raise ValueError(f"columns of feature {name!r} is {columns!r} but must be True or False")
-    return feature_of(name, options), columns
+    return _feature_of(name, options), columns
 
 
 def checked_openness(

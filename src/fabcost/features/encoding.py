@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.features import dates
-from fabcost.features.assembly import Placed
 from fabcost.features.feature import LARGEST_NUMBER, Feature, Role, is_missing
+from fabcost.features.items import Placed
 from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
@@ -68,7 +69,7 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
         _meet_features(reader, table)
     except RowError as error:
         faults.append((error.row, 1, error))
-    found, table = {}, with_parts(table, [*reader.dates("context"), *reader.dates("item")])
+    found, table = {}, _with_parts(table, [*reader.dates("context"), *reader.dates("item")])
     absent = Values([None] * table.length)
     stages: dict[Role, int] = {"context": 0, "item": 2}
     for role, stage in stages.items():
@@ -147,14 +148,8 @@ def _of_numbers(feature: Numeric, column: Column, given: FloatArray) -> Terms:
     return Terms([feature.name, instead.label], missing.astype(np.intp), numbers)
 
 
-def with_parts(table: Table, names: Iterable[str]) -> Table:
-    """The table, and columns for the parts of those of its columns that are dates.
-
-    Examples
-    --------
-    >>> list(with_parts(Table.of({"seen": ["2024-01-05"]}), ["seen"]))
-    ['seen', 'seen day', 'seen weekday', 'seen hour sine', 'seen hour cosine']
-    """
+def _with_parts(table: Table, names: Iterable[str]) -> Table:
+    """The table, and columns for the parts of those of its columns that are dates."""
     columns = dict(table.items())
     for name in names:
         if name in table:
@@ -180,14 +175,7 @@ def part_columns(name: str, column: Column) -> dict[str, Column]:
     return {part: Values([each[code][part] for code in codes.tolist()]) for part in nothing}
 
 
-def values_of(column: Column) -> Iterator[Any]:
-    """The values of a column, row by row.
-
-    Examples
-    --------
-    >>> list(values_of(Values(["kia", None])))
-    ['kia', None]
-    """
+def _values_of(column: Column) -> Iterator[Any]:
     if column.numbers is not None:
         yield from column.numbers.tolist()
     else:
@@ -218,16 +206,26 @@ def _meet_features(reader: Reader, table: Table) -> None:
     for row in sorted(row for row in rows if row < table.length):
         for name in [name for name in new if name not in reader.names("item")]:
             try:
-                reader.meet(name, new[name][row], "item", values_of(new[name]))
+                reader.meet(name, new[name][row], "item", _values_of(new[name]))
             except ValueError as error:
                 raise RowError(row, str(error)) from error
 
 
 def _first_present(column: Column) -> int:
     """The first row with a value, or one past the last."""
-    if column.numbers is not None:
-        present = ~np.isnan(column.numbers)
-    else:
-        values, codes = column.coded
-        present = np.array([not is_missing(value) for value in values], dtype=bool)[codes]
+    present = ~missing_rows(column)
     return int(np.argmax(present)) if present.any() else len(column)
+
+
+def missing_rows(column: Column) -> npt.NDArray[np.bool_]:
+    """Which rows of a column have no value.
+
+    Examples
+    --------
+    >>> missing_rows(Values(["kia", None]))
+    array([False,  True])
+    """
+    if column.numbers is not None:
+        return np.isnan(column.numbers)
+    values, codes = column.coded
+    return np.array([is_missing(value) for value in values], dtype=bool)[codes]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.features.assembly import Placed, write
 from fabcost.features.feature import Role
+from fabcost.features.items import Placed, write
 from fabcost.features.layout import Block, Layout, Places
 from fabcost.impressions import FloatArray
 
@@ -104,23 +104,43 @@ class FoldedRows:
         return folded
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As `fabcost.bandit.candidates.law`: a draw needs no more normals than there are parts."""
+        """As `fabcost.bandit.rows.law`: a draw needs no more normals than there are parts."""
         self._check(mean)
         centre, spread = kernels.folded_law(self._parts, self._source, self._factors, mean, root)
         return centre, spread
 
     def drawn(
-        self, mean: FloatArray, root: FloatArray, uniforms: FloatArray, scale: float
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        uniforms: FloatArray,
+        scale: float,
+        own: tuple[Any, ...] = (),
     ) -> FloatArray:
         """Scores under the weights mean + scale · root z, in one go.
 
-        z are the normal quantiles of ``uniforms``, which they replace.
+        z are the normal quantiles of ``uniforms``, which they replace.  With ``own``, the last
+        arguments of `fabcost.kernels.own_scores`, each has the effect of an item besides.
         """
         self._check(mean)
-        scores: FloatArray = kernels.folded_scores(
-            self._parts, self._source, self._factors, mean, root, uniforms, scale
-        )
+        given = (self._parts, self._source, self._factors, mean, root, uniforms, scale)
+        scores: FloatArray
+        scores = kernels.own_scores(*given, *own) if own else kernels.folded_scores(*given)
         return scores
+
+    def drawn_wins(
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        normals: FloatArray,
+        draws: int,
+        own: tuple[Any, ...],
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores in the first of ``draws`` and wins in all, by `fabcost.kernels.count_own_wins`."""
+        self._check(mean)
+        given = (self._parts, self._source, self._factors, mean, root, normals, draws)
+        scores, wins = kernels.count_own_wins(*given, *own)
+        return scores, wins
 
     def row(self, index: int) -> FloatArray:
         """One row, written out."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document
-from fabcost.features.assembly import Placed
 from fabcost.features.feature import Feature, Term
+from fabcost.features.items import Placed
 from fabcost.features.kinds import Numeric
 from fabcost.features.layout import Layout, Step
 from fabcost.features.reader import Openness
-from fabcost.features.scales.constants import Scales, is_revision
+from fabcost.features.scales import Scales, is_revision
 
 
 class ColumnGrowth:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fabcost.features import dates
-from fabcost.features.encoding import part_columns, terms_of
+from fabcost.features.encoding import missing_rows, part_columns, terms_of
 from fabcost.features.feature import Feature, Missing, Role, is_missing
 from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
-from fabcost.features.scales.anchors import BOUND, anchors
+from fabcost.features.scales import BOUND, anchors
 from fabcost.features.tables.columns import Column
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
@@ -198,10 +198,7 @@ def _is_date(value: Any) -> bool:
 
 def _presence(column: Column) -> tuple[bool, bool]:
     """Whether some values are missing, and whether some are there."""
-    if column.numbers is not None:
-        missing = np.isnan(column.numbers)
-        return bool(missing.any()), not missing.all()
-    missing = np.array([is_missing(value) for value in column.coded.values], dtype=bool)
+    missing = missing_rows(column)
     return bool(missing.any()), not missing.all()
 
 

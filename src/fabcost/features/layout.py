@@ -45,11 +45,19 @@ class Block:
         self.where: Places = np.empty(0, dtype=np.intp)
         self.crosses: list[Cross] = []
         self.partners: list[Block] = []
+        self._mark = f"{feature.name}#"
 
     @property
     def size(self) -> Size:
         """Of its own columns, without crosses."""
         return Size(len(self.slots), self.characters)
+
+    @property
+    def shared(self) -> list[int]:
+        """The slots that values past the limit share."""
+        if len(self.slots) == self.named:
+            return []
+        return [slot for label, slot in self.slots.items() if label.startswith(self._mark)]
 
 
 class Cross:

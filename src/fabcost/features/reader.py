@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fabcost.features import dates
 from fabcost.features.feature import Feature, Role, Term, is_missing
 from fabcost.features.kinds import Boolean, Date, Numeric, Text
-from fabcost.features.scales.anchors import anchored
+from fabcost.features.scales import anchored
 
 Record = Mapping[str, Any]
 
@@ -17,18 +17,6 @@ Record = Mapping[str, Any]
 @dataclass(frozen=True)
 class Openness:
     """What a schema does with keys that it has never seen: each becomes a feature.
-
-    Parameters
-    ----------
-    limit
-        Of new features, and of the strings of each that get a weight of their own.
-    buckets
-        How many weights the strings past the limit share.
-    crosses
-        Whether to cross every feature of the context with every feature of the item.
-    scaled
-        Whether numbers scale themselves and dates become their parts.  Without, numbers are
-        taken as they are and dates as strings, as all open schemas once did.
 
     Examples
     --------
@@ -38,9 +26,12 @@ class Openness:
     4.0
     """
 
-    limit: int = 100
-    buckets: int = 16
+    limit: int = 100  # of new features, and of the strings of each that get a weight of their own
+    buckets: int = 16  # how many weights the strings past the limit share
+    # Whether to cross every feature of the context with every feature of the item.
     crosses: bool = True
+    # Whether numbers scale themselves and dates become their parts. Without, numbers are
+    # taken as they are and dates as strings, as all open schemas once did.
     scaled: bool = False
 
     def features(

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document, inference
-from fabcost.features.assembly import Placed, assemble
 from fabcost.features.encoding import place_terms, read_table
 from fabcost.features.feature import Feature, Term
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import ColumnGrowth
-from fabcost.features.items import EncodedItems, place
+from fabcost.features.items import EncodedItems, Placed, assemble, place
 from fabcost.features.kinds import Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
+from fabcost.features.prior import prior_of
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.scales.prior import prior_of
 from fabcost.features.tables.table import Table, is_table
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray

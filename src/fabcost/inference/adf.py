@@ -8,8 +8,8 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import Tally, as_batch, read_only
+from fabcost.inference.history import Carried
 from fabcost.inference.result import Fit
-from fabcost.inference.sites import Carried
 from fabcost.tilted import Moments, check_moments
 
 

@@ -14,11 +14,11 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally, as_batch, read_only
 from fabcost.inference.groups import grouped
+from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.directory import as_keys
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import Fit
-from fabcost.inference.sites import Carried, Sites
 from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10

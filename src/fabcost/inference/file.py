@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from fabcost import archive
 from fabcost.inference.online import FabCost
-from fabcost.storage import archive
 
 LEARNER = archive.Format("fabcost-learner", 2, "learner")
 _WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)

@@ -20,9 +20,9 @@ from fabcost.impressions import (
     as_row,
     read_only,
 )
+from fabcost.inference.history import Carried, Sites, product
 from fabcost.inference.logistic import log_posterior, quadratic_sites
 from fabcost.inference.result import Fit
-from fabcost.inference.sites import Carried, Sites, product
 
 Covariance = Literal["full", "diagonal"]
 

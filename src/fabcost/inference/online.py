@@ -13,13 +13,12 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally, as_batch, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Swept, sweep
-from fabcost.inference.history import History, Paired
+from fabcost.inference.history import Carried, History, Paired, Sites, joined
 from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.schedule import Refresh, as_refresh
-from fabcost.inference.sites import Carried, Sites, joined
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -132,7 +131,7 @@ class FabCost:
             outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(row[None, :], outcome, [item], weight=weight)
         label = as_label(y)
-        slot = NOBODY if self.own is None else self.own.enter_one(item)
+        slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
             self._filter(rows, np.array([label]), _UNKEPT, 0, 1, slots)
@@ -158,6 +157,8 @@ class FabCost:
         if counts is not None and not (told := counts.any(axis=1)).all():
             rows, labels, counts = rows[told], labels[told], counts[told]
             slots = None if slots is None else slots[told]
+        if self.own is not None and slots is not None:
+            self.own.written(slots)
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
@@ -292,7 +293,7 @@ class FabCost:
             self.skipped += step(*given, how)
         else:
             owned = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
-            self.skipped += owned(*given, how, *self.own.written(items, start, stop))
+            self.skipped += owned(*given, how, items, self.own.table)
         self.seen += stop - start
         self._posterior = None
 

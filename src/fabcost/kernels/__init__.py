@@ -23,9 +23,10 @@ from fabcost.kernels.beliefs import (
     own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
-    add_own_scores,
     all_within,
+    correct_own_law,
     count_drawn_wins,
+    count_own_wins,
     count_wins,
     drawn_scores,
     drawn_weights,
@@ -39,6 +40,7 @@ from fabcost.kernels.choosing import (
     mix,
     nearly_best,
     own_law,
+    own_scores,
     place_of,
 )
 from fabcost.kernels.counts import counts_over_rows
@@ -51,6 +53,7 @@ from fabcost.kernels.functions import (
 )
 from fabcost.kernels.groups import group_rows
 from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
@@ -62,14 +65,16 @@ from fabcost.kernels.products import (
 
 __all__ = [
     "ARITHMETIC",
+    "SEEDS",
     "absorb",
-    "add_own_scores",
     "adf_pass",
     "all_within",
     "asinh",
     "bounded",
     "cholesky",
+    "correct_own_law",
     "count_drawn_wins",
+    "count_own_wins",
     "count_wins",
     "counts_adf_pass",
     "counts_over_rows",
@@ -82,6 +87,7 @@ __all__ = [
     "fold",
     "folded_law",
     "folded_scores",
+    "fresh_normals",
     "group_rows",
     "inner",
     "largest_score",
@@ -96,6 +102,7 @@ __all__ = [
     "own_adf_pass",
     "own_counts_adf_pass",
     "own_law",
+    "own_scores",
     "place_of",
     "predictions",
     "sites_over_rows",

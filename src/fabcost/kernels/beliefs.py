@@ -33,7 +33,18 @@ from numba import njit
 
 from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
-from fabcost.kernels.lanes import fetch, hold, load, pointer, skip, spread, store, total
+from fabcost.kernels.lanes import (
+    fetch,
+    hold,
+    load,
+    load_some,
+    pointer,
+    skip,
+    spread,
+    store,
+    store_some,
+    total,
+)
 from fabcost.kernels.moments import site
 from fabcost.kernels.products import dot
 
@@ -41,6 +52,7 @@ SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain witho
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
 AHEAD = 4  # visits before which the row of an item is asked for
+SCATTER = 0x9E3779B1  # odd: its multiples of the numbers below 2ᵏ are all different modulo 2ᵏ
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -113,9 +125,9 @@ def _aim(slots, table, i, x, weights, tilted):
     while j + 7 < weights:
         store(tilted, j, load(x, j) - spare * load(cross, j))
         j += 8
-    while j < weights:
-        tilted[j] = x[j] - spare * cross[j]
-        j += 1
+    if j < weights:
+        left = weights - j
+        store(tilted, j, load_some(x, j, left) - spare * load_some(cross, j, left))
     offset = spare * own[row + 1]
     hold(table)
     return tilted, offset, spare
@@ -136,9 +148,10 @@ def _add(slots, table, i, x, weights, change, shift_change):
     while j + 7 < weights:
         store(cross, j, load(cross, j) + change * load(x, j))
         j += 8
-    while j < weights:
-        cross[j] += change * x[j]
-        j += 1
+    if j < weights:
+        left = weights - j
+        more = load_some(cross, j, left) + change * load_some(x, j, left)
+        store_some(cross, j, left, more)
     hold(table)
 
 
@@ -251,6 +264,32 @@ def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
 
 
 @njit(cache=True, nogil=True)
+def _numbered(slots, capacity):
+    """A number for each slot, the same for equal ones, and how many numbers there may be.
+
+    They are counted as they come, so that a sweep over a few items of many needs little memory.
+    """
+    if slots is None:
+        return slots, 0
+    if capacity <= 4 * slots.size:
+        return slots, capacity
+    size = 1
+    while size < 2 * slots.size:
+        size *= 2
+    places, seen = np.full(size, -1), np.empty(size, dtype=np.int64)
+    numbers, many = np.empty(slots.size, dtype=np.int64), 0
+    for i in range(slots.size):
+        at = (slots[i] * SCATTER) & (size - 1)
+        while places[at] >= 0 and seen[at] != slots[i]:
+            at = (at + 1) & (size - 1)
+        if places[at] < 0:
+            places[at], seen[at] = many, slots[i]
+            many += 1
+        numbers[i] = places[at]
+    return numbers, many
+
+
+@njit(cache=True, nogil=True)
 def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
@@ -266,7 +305,8 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
     scratch, moves = np.empty(2 * width), np.zeros(width)
     along, moved, centres, roots = pointer(scratch), pointer(moves), pointer(mean), pointer(root)
     rows, labels, tilted = pointer(X), pointer(y), skip(along, width)
-    own_moves = np.zeros(0 if slots is None else len(table))
+    numbers, many = _numbered(slots, 0 if slots is None else len(table))
+    own_moves = np.zeros(many)
     skipped = 0
     log_factors, product = 0.0, 1.0
     grown, shrunk = 0.0, 0.0
@@ -304,7 +344,7 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
         for j in range(0, width, 8):
             store(moved, j, load(moved, j) + step * load(along, j))
         if slots is not None and spare > 0.0:
-            own_moves[slots[i]] += step * math.sqrt(spare)
+            own_moves[numbers[i]] += step * math.sqrt(spare)
         _add(slots, table, i, x, weights, change, new_shift - shift[i])
         grown += max(growth - 1.0, 0.0)
         shrunk += max(1.0 / growth - 1.0, 0.0)

@@ -8,9 +8,10 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, skip, store
+from fabcost.kernels.lanes import hold, load, pointer, store
 from fabcost.kernels.lanes import spread as lanes_of
-from fabcost.kernels.products import dot, narrow, times
+from fabcost.kernels.normals import fresh_normals
+from fabcost.kernels.products import dot, narrow, times, times_where
 
 LANES = 64  # draws of normals that are compared at once
 STRIP = 16  # columns of a spread whose sums are in registers at once
@@ -171,14 +172,89 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
             if noise is not None:
                 first = start + places[k]
                 _add_noise(noise[k], own_normals[first : first + many], away, changed)
-            _challenge(k, centre[k], 1.0, away, best[0], leader[0])
-            _challenge(k, centre[k], 1.0, changed, best[1], leader[1])
-            _challenge(k, centre[k], -1.0, away, best[2], leader[2])
-            _challenge(k, centre[k], -1.0, changed, best[3], leader[3])
-        for i in range(many):
-            for pattern in range(min(4, draws - 4 * (start + i))):
-                wins[leader[pattern, i]] += 1.0
+            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        _count_leaders(wins, leader, draws - 4 * start)
     return _share_among_equals(centre, spread, wins, noise, places)
+
+
+@njit(cache=True)
+def _challenge_in_patterns(k, centre, away, changed, best, leader):
+    """`_challenge` in the four draws that share their normals."""
+    _challenge(k, centre, 1.0, away, best[0], leader[0])
+    _challenge(k, centre, 1.0, changed, best[1], leader[1])
+    _challenge(k, centre, -1.0, away, best[2], leader[2])
+    _challenge(k, centre, -1.0, changed, best[3], leader[3])
+
+
+@njit(cache=True)
+def _count_leaders(wins, leader, draws):
+    """A win for each leader of as many draws as are left."""
+    for i in range(leader.shape[1]):
+        for pattern in range(min(4, draws - 4 * i)):
+            wins[leader[pattern, i]] += 1.0
+
+
+@njit(cache=True)
+def count_own_wins(
+    parts,
+    source,
+    factors,
+    mean,
+    root,
+    normals,
+    draws,
+    tilt,
+    offset,
+    noise,
+    tilted,
+    places,
+    own_normals,
+):
+    """Scores in the first of ``draws``, and `count_drawn_wins`, of folded rows with effects.
+
+    The weights themselves are drawn, R z for all z at once, and scores made of them.  Where both
+    candidates and weights are many that is less work than the spread of all scores, XR, which
+    effects make as wide as there are weights: parts and tilts are mostly zeros.
+    """
+    centre = times(parts, _folded(parts, source, factors, mean)) + offset
+    centre -= times_where(tilt, mean, tilted)
+    wins, scores = np.zeros(centre.size), np.empty(centre.size)
+    for start in range(0, len(normals), LANES):
+        z = np.ascontiguousarray(normals[start : start + LANES].T)
+        even, odd = np.empty(z.shape), np.empty(z.shape)
+        for d in range(mean.size):
+            _half_scores(root[d], z, 0, even[d])
+            _half_scores(root[d], z, 1, odd[d])
+        of_even = fold(even, source, factors, parts.shape[1])
+        of_odd = fold(odd, source, factors, parts.shape[1])
+        many = z.shape[1]
+        away, changed = np.empty(many), np.empty(many)
+        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        for k in range(centre.size):
+            away[:], changed[:] = 0.0, 0.0
+            _add_multiples(parts[k], 1.0, of_even, of_odd, away, changed)
+            if tilted[k]:
+                _add_multiples(tilt[k], -1.0, even, odd, away, changed)
+            for i in range(many):
+                away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
+            first = start + places[k]
+            _add_noise(noise[k], own_normals[first : first + many], away, changed)
+            if start == 0:
+                scores[k] = centre[k] + away[0]
+            _challenge_in_patterns(k, centre[k], away, changed, best, leader)
+        _count_leaders(wins, leader, draws - 4 * start)
+    return scores, _share_among_equals(centre, parts, wins, noise, places)
+
+
+@njit(cache=True)
+def _add_multiples(coefficients, sign, even, odd, of_even, of_odd):
+    """Add multiples of the rows of two matrices, but of none by zero."""
+    for d in range(coefficients.size):
+        if coefficients[d] != 0.0:
+            c = sign * coefficients[d]
+            for i in range(of_even.size):
+                of_even[i] += c * even[d, i]
+                of_odd[i] += c * odd[d, i]
 
 
 @njit(cache=True)
@@ -318,48 +394,70 @@ def drawn_scores(rows, mean, root, uniforms, scale):
 def folded_scores(parts, source, factors, mean, root, uniforms, scale):
     """Scores of folded rows under `drawn_weights`."""
     theta = drawn_weights(mean, root, uniforms, scale)
+    return times(parts, _folded(parts, source, factors, theta))
+
+
+@njit(cache=True)
+def _folded(parts, source, factors, theta):
+    """Weights of the parts, by the source and the factor of each column."""
     folded = np.zeros(parts.shape[1])
     for j in range(source.size):
         folded[source[j]] += factors[j] * theta[j]
-    return times(parts, folded)
+    return folded
 
 
 @njit(cache=True)
 def own_law(table, slots, weights, variance):
-    """c/d, h/d and 1/√d of items by their rows d, h, c in the table.
+    """c/d, h/d and 1/√d of items by their rows d, h, c in the table, and whether c is not zero.
 
     They are 0, 0 and the prior's sd for slot −1, whose item is not known, and 0 below.
     """
-    tilt = np.zeros((slots.size, weights))
+    tilt, tilted = np.zeros((slots.size, weights)), np.zeros(slots.size, dtype=np.bool_)
     offset, noise = np.zeros(slots.size), np.zeros(slots.size)
     for i in range(slots.size):
         if slots[i] >= 0:
-            own = table[slots[i]]
-            spare = 1.0 / own[0]
-            offset[i], noise[i] = spare * own[1], math.sqrt(spare)
-            for j in range(weights):
-                tilt[i, j] = spare * own[j + 2]
+            _fill_law(table, slots[i], i, tilt, offset, noise, tilted)
         elif slots[i] == -1:
             noise[i] = math.sqrt(variance)
-    return tilt, offset, noise
+    return tilt, offset, noise, tilted
 
 
 @njit(cache=True)
-def add_own_scores(scores, table, slots, places, variance, theta, uniforms, scale):
-    """scores += (h − cᵀθ)/d + scale z/√d, z the quantiles of ``uniforms``; see `own_law`."""
-    make_normal(uniforms)
-    width, own, weights = table.shape[1], pointer(table), pointer(theta)
-    unknown = scale * math.sqrt(variance)
+def correct_own_law(table, slots, changed, tilt, offset, noise, tilted):
+    """Write those entries of an `own_law` again whose slot is the one that changed."""
     for i in range(slots.size):
-        if slots[i] >= 0:
-            row = slots[i] * width
-            spare = 1.0 / own[row]
-            expected = own[row + 1] - dot(skip(own, row + 2), weights, theta.size)
-            scores[i] += spare * expected + scale * math.sqrt(spare) * uniforms[places[i]]
-        elif slots[i] == -1:
-            scores[i] += unknown * uniforms[places[i]]
-    hold(table)
-    hold(theta)
+        if slots[i] == changed:
+            _fill_law(table, changed, i, tilt, offset, noise, tilted)
+
+
+@njit(cache=True)
+def _fill_law(table, slot, i, tilt, offset, noise, tilted):
+    spare = 1.0 / table[slot, 0]
+    offset[i], noise[i] = spare * table[slot, 1], math.sqrt(spare)
+    away = 0
+    for j in range(tilt.shape[1]):
+        share = spare * table[slot, j + 2]
+        tilt[i, j] = share
+        away += share != 0.0
+    tilted[i] = away > 0
+
+
+@njit(cache=True)
+def own_scores(
+    parts, source, factors, mean, root, uniforms, scale, tilt, offset, noise, tilted, places
+):
+    """Scores of rows under `drawn_weights`, with items' effects that are drawn given these.
+
+    An effect is offset − tiltᵀθ + scale · noise · z with one z for each place, of which the last
+    ``uniforms`` are the seeds.  Rows that are not folded have no source and no factors.
+    """
+    theta = drawn_weights(mean, root, uniforms[: mean.size], scale)
+    folded = theta if source is None else _folded(parts, source, factors, theta)
+    normals = fresh_normals(uniforms[mean.size :], places.size)
+    scores, less = times(parts, folded), times_where(tilt, theta, tilted)
+    for i in range(places.size):
+        scores[i] = scores[i] - less[i] + (offset[i] + scale * noise[i] * normals[places[i]])
+    return scores
 
 
 @njit(cache=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import asinh, exp, expm1, log, log_of_lanes
-from fabcost.kernels.lanes import choose_at, counted, last, spread, total
+from fabcost.kernels.lanes import choose_at, counted, pick, spread, total
 from fabcost.kernels.moments import exact_site
 
 ROOT_TWO_PI = 2.5066282746310002
@@ -112,7 +112,7 @@ def _even(n, p, q, slope, variance, width):
         right_moment, left_moment = here * over, there * under
         more = more + (right_moment + left_moment)
         square = square + (right_moment * over + left_moment * under)
-        if not (last(here) > least or last(there) > least):
+        if not (pick(here, 7) > least or pick(there, 7) > least):
             break
         k = k + 8.0
     all_mass = total(mass)
@@ -167,7 +167,7 @@ def _uneven(n, centre, p, slope, variance, width):
             moment = weight * over
             more = more + moment
             square = square + moment * over
-            if not last(height) > LEAST_HEIGHT:
+            if not pick(height, 7) > LEAST_HEIGHT:
                 break
             k = k + 8.0
     all_mass = total(mass)

@@ -15,9 +15,8 @@ from fabcost.kernels.lanes import (
     choose_at,
     hold,
     load,
-    mantissa,
+    parted,
     pointer,
-    power,
     put,
     spread,
     store,
@@ -108,8 +107,8 @@ def expm1(x):
 @njit(cache=True, nogil=True)
 def log_of_lanes(x, lost):
     """`log` of positive lanes, and ``lost`` more, which is what rounding took from x, over x."""
-    f = mantissa(x) - 1.0
-    k = power(x)
+    m, k = parted(x)
+    f = m - 1.0
     s = f / (2.0 + f)
     z = s * s
     z2 = z * z

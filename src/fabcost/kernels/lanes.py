@@ -30,7 +30,8 @@ INTEGER = ir.IntType(32)
 LONG = ir.IntType(64)
 LONGS = ir.VectorType(LONG, WIDTH)
 POINTER = types.CPointer(types.float64)
-ROOT_HALF_BITS = 0x3FE6A09E667F3BCD  # of the number next to √½
+ONE_BITS = 0x3FF0000000000000
+ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 
 
 class Lanes(types.Type):
@@ -99,7 +100,7 @@ def fetch(_, start, offset):
         address = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [address.type, INTEGER, INTEGER, INTEGER])
         ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(ask, [address, INTEGER(1), INTEGER(3), INTEGER(1)])
+        builder.call(ask, [address, INTEGER(0), INTEGER(3), INTEGER(1)])
         return context.get_dummy_value()
 
     return types.none(POINTER, types.intp), build
@@ -111,8 +112,7 @@ def load_some(_, start, offset, count):
 
     def build(context, builder, signature, args):
         start, offset, count = args
-        places = ir.Constant(LONGS, list(range(WIDTH)))
-        within = builder.icmp_signed("<", places, _spread(builder, count, LONGS))
+        within = _first(builder, count)
         address = _address(builder, start, offset)
         kind = ir.FunctionType(VECTOR, [address.type, INTEGER, within.type, VECTOR])
         masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.load.v8f64.p0")
@@ -131,6 +131,22 @@ def store(_, start, offset, lanes):
         return context.get_dummy_value()
 
     return types.none(POINTER, types.intp, LANES), build
+
+
+@intrinsic
+def store_some(_, start, offset, count, lanes):
+    """Write the first ``count`` of eight numbers from ``offset`` on."""
+
+    def build(context, builder, signature, args):
+        start, offset, count, lanes = args
+        address = _address(builder, start, offset)
+        within = _first(builder, count)
+        kind = ir.FunctionType(ir.VoidType(), [VECTOR, address.type, INTEGER, within.type])
+        masked = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v8f64.p0")
+        builder.call(masked, [lanes, address, INTEGER(8), within])
+        return context.get_dummy_value()
+
+    return types.none(POINTER, types.intp, types.intp, LANES), build
 
 
 @intrinsic
@@ -154,13 +170,13 @@ def counted(_):
 
 
 @intrinsic
-def last(_, lanes):
-    """The number in the last lane."""
+def pick(_, lanes, place):
+    """The number in one of the lanes, which are counted from 0."""
 
     def build(context, builder, signature, args):
-        return builder.extract_element(args[0], INTEGER(WIDTH - 1))
+        return builder.extract_element(*args)
 
-    return types.float64(LANES), build
+    return types.float64(LANES, types.intp), build
 
 
 @intrinsic
@@ -232,27 +248,53 @@ def times_power(_, x, shifted):
 
 
 @intrinsic
-def mantissa(_, x):
-    """m with x = 2ᵏ m and √½ ≤ m < √2, of each of positive lanes."""
+def square_root(_, lanes):
+    """The square root of each lane."""
 
     def build(context, builder, signature, args):
-        bits = builder.bitcast(args[0], LONGS)
-        power = builder.and_(_above_root_half(builder, bits), _longs(-(2**52)))
-        return builder.bitcast(builder.sub(bits, power), VECTOR)
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        root = cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v8f64")
+        return builder.call(root, args)
 
     return LANES(LANES), build
 
 
 @intrinsic
-def power(_, x):
-    """The whole number k of `mantissa`."""
+def parted(_, lanes):
+    """m and k with x = 2ᵏ m and √½ ≤ m < √2, for positive x that are not subnormal."""
 
     def build(context, builder, signature, args):
-        bits = _above_root_half(builder, builder.bitcast(args[0], LONGS))
-        whole = builder.trunc(builder.ashr(bits, _longs(52)), ir.VectorType(INTEGER, WIDTH))
-        return builder.sitofp(whole, VECTOR)
+        bits, places = builder.bitcast(args[0], LONGS), _whole(52)
+        exponent = builder.ashr(builder.sub(bits, _whole(ROOT_HALF_BITS)), places)
+        mantissa = builder.bitcast(builder.sub(bits, builder.shl(exponent, places)), VECTOR)
+        found = mantissa, builder.sitofp(exponent, VECTOR)
+        return context.make_tuple(builder, signature.return_type, found)
 
-    return LANES(LANES), build
+    return types.UniTuple(LANES, 2)(LANES), build
+
+
+@intrinsic
+def stirred(_, a, b, c, counter):
+    """The next state of the generator SFC64, and numbers in [1, 2) of 52 random bits.
+
+    Each lane is a generator of its own; the bits of its words are passed as if they were numbers.
+    """
+
+    def build(context, builder, signature, args):
+        a, b, c, counter = (builder.bitcast(each, LONGS) for each in args)
+        word = builder.add(builder.add(a, b), counter)
+        turned = builder.or_(builder.shl(c, _whole(24)), builder.lshr(c, _whole(40)))
+        state = (
+            builder.xor(b, builder.lshr(b, _whole(11))),
+            builder.add(c, builder.shl(c, _whole(3))),
+            builder.add(turned, word),
+            builder.add(counter, _whole(1)),
+        )
+        number = builder.or_(builder.lshr(word, _whole(12)), _whole(ONE_BITS))
+        found = [builder.bitcast(each, VECTOR) for each in (*state, number)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(LANES, 5)(LANES, LANES, LANES, LANES), build
 
 
 def _register(symbol: Any, instruction: str) -> None:
@@ -286,17 +328,18 @@ def _kind(given: Any) -> Any:
     return LANES if isinstance(given, Lanes) else types.float64
 
 
+def _whole(number: int) -> Any:
+    return ir.Constant(LONGS, [number] * WIDTH)
+
+
+def _first(builder: Any, count: Any) -> Any:
+    """Which lanes are among the first ``count``."""
+    places = ir.Constant(LONGS, list(range(WIDTH)))
+    return builder.icmp_signed("<", places, _spread(builder, count, LONGS))
+
+
 def _address(builder: Any, start: Any, offset: Any) -> Any:
     return builder.bitcast(builder.gep(start, [offset]), VECTOR.as_pointer())
-
-
-def _above_root_half(builder: Any, bits: Any) -> Any:
-    """Bits of a number less those of √½: from the 52nd on they count its power of two."""
-    return builder.sub(bits, _longs(ROOT_HALF_BITS))
-
-
-def _longs(number: int) -> Any:
-    return ir.Constant(LONGS, [number] * WIDTH)
 
 
 def _alike(builder: Any, value: Any, kind: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import exp, half_line, log
-from fabcost.kernels.lanes import counted, last, load, pointer, spread, total
+from fabcost.kernels.lanes import counted, load, pick, pointer, spread, total
 
 HALF_LOG_TWO_PI = 0.9189385332046727
 PI_OVER_EIGHT = 0.39269908169872414
@@ -106,9 +106,9 @@ def _trapezoid(margin, variance):
     z, first, second, mass = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
     jump, fall, drop = 1.0, 1.0, spread(1.0)
     if nodes > 8:
-        jump = last(rise)
+        jump = pick(rise, 7)
         drop = exp(half * (16.0 * k + 64.0))
-        fall = exp(128.0 * half)
+        fall = pick(drop, 3)  # exp(128 half)
     while True:
         above, below = 1.0 + up, 1.0 + down
         pair = weight / (above * below)

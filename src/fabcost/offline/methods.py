@@ -20,15 +20,10 @@ from fabcost.bandit.baselines import (
 )
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
-from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
-from fabcost.inference import adf, ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
-from fabcost.tilted import Moments
 
 MakeLearner = Callable[..., Learner]
-MakePosterior = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
 
 #: The paper's, of every weight; what is not of the paper starts from `fabcost.Prior`.
 PRIOR_VARIANCE = 100.0
@@ -70,6 +65,8 @@ class Style:
         return {**self.line, "marker": self.marker}
 
 
+#: Matplotlib's settings for every figure.
+LOOK: dict[Any, Any] = {"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}
 #: The style of every method, and of the rules that need none; no two are alike in any of the three.
 STYLES: dict[str, Style] = {
     LAPLACE: Style("#f0862a", "--", "s"),
@@ -88,29 +85,6 @@ STYLES: dict[str, Style] = {
     UNIFORM: Style("#b8b8b8", (0, (1, 0)), "."),
 }
 
-
-def _filtered(refresh: Refresh, moments: Moments) -> MakePosterior:
-    """FAB-COST over the rows in their order."""
-
-    def fit(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
-        learner = FabCost(prior, refresh=refresh, moments=moments)
-        learner.observe_many(X, y)
-        return learner.posterior
-
-    return fit
-
-
-#: The posterior by each method that is compared on fixed rows.
-FITS: dict[str, MakePosterior] = {
-    LAPLACE: lambda prior, X, y: laplace.fit(prior, X, y).posterior,
-    ADF: lambda prior, X, y: adf.fit(prior, X, y).posterior,
-    ADF_MACKAY: lambda prior, X, y: adf.fit(prior, X, y, moments="mackay").posterior,
-    EP: lambda prior, X, y: ep.fit(prior, X, y).posterior,
-    EP_MACKAY: lambda prior, X, y: ep.fit(prior, X, y, moments="mackay").posterior,
-    FAB_COST: _filtered(Refresh.geometric(), "exact"),
-    FAB_COST_TWICE: _filtered(Refresh.at(*PAPER_REFRESH), "exact"),
-    FAB_COST_PAPER: _filtered(Refresh.at(*PAPER_REFRESH), "mackay"),
-}
 
 #: A learner that starts from a prior, by each method that can learn as it goes.
 LEARNERS: dict[str, MakeLearner] = {

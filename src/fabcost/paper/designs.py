@@ -34,8 +34,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
 from fabcost.impressions import FloatArray
-from fabcost.worlds.adverts import Adverts
-from fabcost.worlds.synthetic import synthetic
+from fabcost.worlds.adverts import LITRES, Adverts, synthetic
 
 #: As in the authors' simulation: an intercept and five covariates, uniform on [0, 1].
 AUTHORS_WEIGHTS = (1.0, 0.2, 1.5, -1.0, -0.7, -0.2)
@@ -61,7 +60,6 @@ CLICK_RATE = 0.03
 ADVERTS = 4_000
 
 _TASTES_SD = 0.1
-_LITRES = 282.48  # litres for 100 km = 282.48 / miles per imperial gallon
 _MOBILE = 0.55
 _LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
 _SEARCH = 0.6  # correlation of the visitor's wealth with the price of the advert that is shown
@@ -143,7 +141,7 @@ def _encoded(adverts: Adverts) -> FloatArray:
         ]
     )
     price, year, mileage, mpg = numbers.T[:4]
-    numbers[:, :4] = np.transpose([np.log(price), year.max() - year, mileage, _LITRES / mpg])
+    numbers[:, :4] = np.transpose([np.log(price), year.max() - year, mileage, LITRES / mpg])
     standardised = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
     indicators = [(car.transmission != "Manual", car.fuelType == "Diesel") for car in adverts.rows]
     return np.column_stack([np.clip(standardised, -4.0, 4.0), np.array(indicators, dtype=float)])

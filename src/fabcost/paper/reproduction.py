@@ -16,13 +16,16 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 import fabcost
-from fabcost.paper import contents
-from fabcost.paper.engine import environment
-from fabcost.paper.engine.scales import Scale
-from fabcost.paper.engine.units import Result, Unit, UnitFolder, run
+from fabcost.paper import environment, errata
+from fabcost.paper.parts import clicks, convergence, costs, posteriors
 from fabcost.paper.parts.part import Part, Picture
-from fabcost.paper.report.html import ReproductionReport, Section, render
-from fabcost.paper.report.wording import duration
+from fabcost.paper.report import ReproductionReport, Section, duration, render
+from fabcost.paper.scales import Scale
+from fabcost.paper.units import Result, Unit, UnitFolder, run
+
+#: The parts of the paper that are reproduced, in its order, and its errata.
+PARTS = (posteriors.PART, convergence.PART, costs.PART, clicks.PART)
+ERRATA = Unit("errata", errata.demonstrate, weight=3.0)
 
 
 def reproduce(
@@ -32,14 +35,14 @@ def reproduce(
     out: Path,
     jobs: int,
     console: Console,
-    parts: Sequence[Part] = contents.PARTS,
+    parts: Sequence[Part] = PARTS,
 ) -> ReproductionReport:
     """Write report.html, results.json and figures to ``out``, computing what ``out`` does not have.
 
     Everything in the report, times and date included, comes from the units in ``out``, so that
     a run that was interrupted and continued ends with the same report as asking once more.
     """
-    units = [*(unit for part in parts for unit in part.units(scale, seed)), contents.ERRATA]
+    units = [*(unit for part in parts for unit in part.units(scale, seed)), ERRATA]
     folder = UnitFolder(out / "units", environment.describe())
     found = _computed(units, folder, jobs, console)
     gathered = {part.name: part.gather(scale, found) for part in parts}
@@ -51,7 +54,7 @@ def reproduce(
         version=fabcost.__version__,
         settings=_settings(scale, seed, found, origins),
         sections=[_section(part, gathered[part.name]) for part in parts],
-        errata=found[contents.ERRATA.name]["rows"],
+        errata=errata.rows(found[ERRATA.name]),
         changes=[change for part in parts for change in part.changes(gathered[part.name])],
     )
     for section in report.sections:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.comparisons import average
+from fabcost.offline.intervals import average
 
 
 class Interval(NamedTuple):

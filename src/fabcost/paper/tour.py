@@ -24,11 +24,12 @@ from fabcost.offline.methods import (
     EP,
     EP_MACKAY,
     FAB_COST,
-    FITS,
     LAPLACE,
+    LOOK,
     PRIOR_VARIANCE,
     STYLES,
 )
+from fabcost.paper import snapshots
 from fabcost.paper.statistics import rms
 from fabcost.worlds.cold_start import Impressions, simulate
 
@@ -90,7 +91,7 @@ def measure(
     prior = Gaussian.isotropic(data.X.shape[1], variance=prior_variance)
     X, y = data.X[:rows], data.y[:rows]
     truth = nuts.fit(prior, X, y, draws=draws, chains=2, seed=seed)
-    beliefs = {name: FITS[name](prior, X, y) for name in METHODS}
+    beliefs = {name: snapshots.METHODS[name](prior, X, y, [rows])[-1].posterior for name in METHODS}
     errors = {
         name: compare.moment_error(belief, truth.mean, truth.covariance)
         for name, belief in beliefs.items()
@@ -135,7 +136,7 @@ def screen_table(points: Sequence[Accuracy]) -> Table:
 
 def draw(example: Accuracy, points: Sequence[Accuracy], path: Path) -> None:
     """One posterior marginal against its reference, and the errors as the data grow."""
-    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(11, 3.6), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_marginal(left, example)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fabcost import archive
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.inference.saved import entry, real
 from fabcost.prior import Prior
-from fabcost.storage import archive
 
 FORMAT = archive.Format("fabcost-recommender", 2, "recommender")
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)

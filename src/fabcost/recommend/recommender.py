@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Policy
@@ -34,7 +35,6 @@ from fabcost.recommend.ledger import (
     checked_time,
 )
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
-from fabcost.storage import archive
 
 
 class Recommender:

@@ -124,8 +124,8 @@ def _insert(store: Store, row: KeyRow) -> None:
 
 
 def _serve(settings: Settings) -> None:
-    from fabcost.service.logs import logger  # noqa: PLC0415
     from fabcost.service.server import serve  # noqa: PLC0415
+    from fabcost.service.telemetry import logger  # noqa: PLC0415
 
     log = logger(settings.log_level, settings.log_format)
     serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
@@ -150,8 +150,8 @@ def _store(
     database: str | None, config: Path | None, *, write: bool, make: bool = False
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
-    from fabcost.service.settings import load  # noqa: PLC0415
-    from fabcost.service.store.address import file_at, store_at  # noqa: PLC0415
+    from fabcost.service.settings import file_at, load  # noqa: PLC0415
+    from fabcost.service.store.threads import store_at  # noqa: PLC0415
 
     settings = load(_given({"database": database}), os.environ, config).settings
     store = store_at(settings.database)

@@ -7,11 +7,9 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
-from fabcost.service.clock import Clock
 from fabcost.service.learning.recovery import Progress
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Memory
-from fabcost.service.models.decisions import Decider
+from fabcost.service.models.decisions import Clock, Decider, Models
 from fabcost.service.models.load import load_all
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
@@ -20,7 +18,8 @@ from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.store import Store
-from fabcost.service.threads import StoreThread, run_apart
+from fabcost.service.store.threads import StoreThread, run_apart
+from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Upkeep
 from fabcost.service.writer.journal import Journal
 from fabcost.service.writer.writer import Writer
@@ -56,7 +55,8 @@ class Service:
         self._stopped = False
         self._untold_keys: set[str] = set()
 
-        registry = Registry(models, writer, clock=clock, metrics=metrics, memory=self.memory)
+        known = Models(models, writer.journal.unreadable)
+        registry = Registry(known, writer, clock=clock, metrics=metrics, memory=self.memory)
         self._registry = registry
         self.models = registry.models
         self.model = registry.model
@@ -71,7 +71,7 @@ class Service:
         self.measure = registry.measure
 
         decisions = Decider(
-            registry, writer, clock=clock, metrics=metrics, durable_within=durable_within
+            known, writer, clock=clock, metrics=metrics, durable_within=durable_within
         )
         self._decisions = decisions
         self.decide = decisions.decide
@@ -79,7 +79,7 @@ class Service:
         self.feedback = decisions.feedback
         self.activate = decisions.activate
 
-        views = Views(registry, writer, reader, clock=clock)
+        views = Views(known, writer, reader, clock=clock)
         self.posterior = views.posterior
         self.stats = views.stats
         self.alarms = views.alarms

@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.service.store.record import DecisionRecord, record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
 from fabcost.wire.line import UNLIMITED, Limits, LogLine, Names

@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from fabcost.service.clock import Clock
-from fabcost.service.metrics import Metrics
-from fabcost.service.models.decisions import Decider
+from fabcost.service.models.decisions import Clock, Decider
 from fabcost.service.store.store import Store
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.journal import Deleted
 from fabcost.service.writer.requests import Expire, Job
 from fabcost.service.writer.transaction import EXPIRED_AT_ONCE

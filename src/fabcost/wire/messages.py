@@ -23,6 +23,11 @@ Arm = Literal["bandit", "holdback", "baseline", "imported"]
 FeedbackStatus = Literal["applied", "recorded", "duplicate", "late", "parked", "ignored"]
 #: Of the file of a log; dsjson is what Vowpal Wabbit reads.
 LogFormat = Literal["jsonl", "parquet", "dsjson"]
+MEDIA_TYPES: dict[LogFormat, str] = {
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+    "dsjson": "application/x-ndjson",
+}
 
 
 class Between(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +153,13 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     outcome: str | None
     value: float | None
     applied_lsn: int | None
+
+
+class DecisionsAnswer(Struct, frozen=True):
+    """The latest decisions, newest first; ``next`` is what to ask ``before`` for older ones."""
+
+    decisions: list[DecisionView]
+    next: int | None
 
 
 class ExplanationAnswer(Struct, frozen=True, kw_only=True):

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import patch
 
-from fabcost.service.clock import Clock
+from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Totals
 from fabcost.service.service import Service
-from fabcost.service.store.address import store_at
+from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, StatsAnswer
 from fabcost.wire.settings import ModelSettings
 

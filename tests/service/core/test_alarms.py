@@ -19,7 +19,7 @@ from fabcost.service import upkeep
 from fabcost.service.models.views import Alarms, Totals
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
-from fabcost.service.store.record import Impression, at_step, encoded, impression
+from fabcost.service.store.rows import Impression, at_step, encoded, impression
 from fabcost.wire.messages import (
     AlarmView,
     DecisionRequest,

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import DecisionRow
+from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import LoggedImpression, StatsBucket
 from tests.service.core.running import (
     ITEMS,

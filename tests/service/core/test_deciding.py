@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from fabcost import Recommender, Schema
-from fabcost.bandit.streams import Streams
+from fabcost.service.models.model import Streams
 from fabcost.service.store.rows import KeyRow
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError, UnknownModelError
 from fabcost.wire.messages import Between, DecisionRequest, Record

@@ -15,7 +15,7 @@ from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving
-from fabcost.service.store.record import Impression
+from fabcost.service.store.rows import Impression
 
 
 def stream(count: int, *, growing: bool, seed: int) -> list[Learnt]:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.service.store.record import MANY, record
+from fabcost.service.store.rows import MANY, record
 from fabcost.service.transfer import export
 from fabcost.wire.messages import DecisionRequest
 from tests.service.core.running import cars, serving

@@ -14,11 +14,10 @@ from msgspec import UNSET
 
 from fabcost import FabCost, Prior, Schema
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.service.learning.follower import BySchema, Follower, Learnt
+from fabcost.service.learning.follower import BySchema, Follower, Learnt, Published, Publisher
 from fabcost.service.learning.learner import Learning
-from fabcost.service.learning.published import Published, Publisher
 from fabcost.service.service import Service
-from fabcost.service.store.record import Impression
+from fabcost.service.store.rows import Impression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import serving
@@ -115,8 +114,7 @@ def test_what_waits_for_a_reader_is_bounded() -> None:
     follower = first(schema)
     publisher = Publisher(0, follower.learner)
     for k in range(3000):
-        follower.learner.own.enter_one(f"ad-{k % 9}")  # type: ignore[union-attr]
-        own_of(follower.learner).written(np.array([k % 9]), 0, 1)
+        own_of(follower.learner).touch(f"ad-{k % 9}")
         publisher.publish(k, 0, follower.learner)
     follower.learn(impressions)
     publisher.publish(3000, 0, follower.learner)

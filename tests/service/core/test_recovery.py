@@ -8,12 +8,11 @@ import pytest
 
 from fabcost import FabCost, Schema
 from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.load import load_all
-from fabcost.service.store.address import store_at
-from fabcost.service.store.record import encoded
-from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
+from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution, encoded
 from fabcost.service.store.store import Store
+from fabcost.service.store.threads import store_at
+from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import StoreAwayError
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.learners import from_beginning, from_snapshot, impressions, replay

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 
-from fabcost.service.learning.follower import schema_of
-from fabcost.service.learning.published import Published
+from fabcost.service.learning.follower import Published, schema_of
 from fabcost.service.learning.recovery import Recovery
-from fabcost.service.store.address import store_at
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
+from fabcost.service.store.threads import store_at
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.learners import from_beginning
 from tests.service.faults.promises import broken, broken_decisions

@@ -21,8 +21,8 @@ from fabcost.__main__ import main
 from fabcost.cli import application
 from fabcost.service import server
 from fabcost.service.http.app import Application
-from fabcost.service.logs import logger
 from fabcost.service.settings import Settings
+from fabcost.service.telemetry import logger
 
 READY = "ready"
 _IMPORTED = (application, server, Application)

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from fabcost.service.store.record import record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import StoredDecision, record
 from fabcost.wire.messages import DecisionAnswer
 from tests.service.faults.visitors import Said, Told
 

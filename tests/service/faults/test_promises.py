@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.store.record import DecisionRecord, encoded
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import DecisionRecord, StoredDecision, encoded
 from fabcost.wire.messages import DecisionAnswer
 from tests.service.faults.promises import broken
 from tests.service.faults.visitors import MODEL, Told

@@ -18,10 +18,17 @@ import uvicorn
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.app import Application
-from fabcost.service.listener import Server, address_of, bind, configuration
-from fabcost.service.logs import logger
-from fabcost.service.server import keys_in_force, start_service, warm_up
+from fabcost.service.server import (
+    Server,
+    address_of,
+    bind,
+    configuration,
+    keys_in_force,
+    start_service,
+    warm_up,
+)
 from fabcost.service.settings import Settings
+from fabcost.service.telemetry import logger
 
 
 class Running:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from fabcost.service.logs import logger
+from fabcost.service.telemetry import logger
 
 
 class Full(io.BytesIO):

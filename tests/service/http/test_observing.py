@@ -11,8 +11,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fabcost.service.logs import logger
-from fabcost.service.metrics import Metrics
+from fabcost.service.telemetry import Metrics, logger
 from tests.service.http.serving import Running
 from tests.service.http.waiting import lines_with
 

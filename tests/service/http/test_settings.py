@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.metrics import Metrics
 from fabcost.service.settings import Settings, load, show, without_password
+from fabcost.service.telemetry import Metrics
 
 
 def file_of(folder: Path, text: str) -> Path:

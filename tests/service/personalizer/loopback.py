@@ -13,12 +13,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from fabcost.service.http.app import Application
 from fabcost.service.http.auth import new_key
-from fabcost.service.listener import Server, address_of, bind, configuration
-from fabcost.service.logs import logger
-from fabcost.service.server import warm_up
+from fabcost.service.server import Server, address_of, bind, configuration, warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.service.store.address import store_at
+from fabcost.service.store.threads import store_at
+from fabcost.service.telemetry import logger
 from fabcost.wire.messages import DecisionView
 
 

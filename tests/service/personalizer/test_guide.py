@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fabcost.service.personalizer.configuration import configuration_of
-from fabcost.service.personalizer.routes import UNOFFERED
+from fabcost.service.personalizer.contract import UNOFFERED
 from fabcost.wire.settings import ModelSettings
 from tests.service.personalizer.loopback import Loopback
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fabcost.service.store.address import store_at
 from fabcost.service.store.store import Store
+from fabcost.service.store.threads import store_at
 from tests.service.store.rows import model_row
 
 

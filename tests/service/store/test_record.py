@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabcost.service.store.record import (
+from fabcost.service.store.rows import (
     MANY,
     Impression,
     Shares,

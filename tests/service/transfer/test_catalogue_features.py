@@ -9,8 +9,7 @@ import pytest
 
 from fabcost.service import transfer
 from fabcost.service.service import Service
-from fabcost.service.store.record import DecisionRecord, encoded
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import DecisionRecord, StoredDecision, encoded
 from fabcost.service.transfer import line_of
 from fabcost.wire.formats import read_impressions
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LogFormat, Record

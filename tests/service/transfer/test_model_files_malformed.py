@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fabcost import archive
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.recommend.document import FORMAT
-from fabcost.service.learning.published import Published
+from fabcost.service.learning.follower import Published
 from fabcost.service.service import Service
-from fabcost.service.store.address import store_at
-from fabcost.storage import archive
+from fabcost.service.store.threads import store_at
 from fabcost.wire.errors import InvalidRequestError, LearningFailedError
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings

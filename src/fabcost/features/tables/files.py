@@ -81,11 +81,6 @@ class Wrong(NamedTuple):
 class Sheet:
     """A file's cells as they were read: row ``numbers[i]`` of the file is row i of the table.
 
-    Attributes
-    ----------
-    faults
-        Rows that could not be read at all.
-
     Examples
     --------
     >>> Sheet.of(pa.table({"age": [3, 5]})).columns
@@ -95,7 +90,7 @@ class Sheet:
     name: str
     table: Any
     numbers: npt.NDArray[np.intp]
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  # rows that could not be read at all
 
     @classmethod
     def of(cls, table: Any, name: str = "the table") -> Sheet:

@@ -54,11 +54,11 @@ class Directory:
         get: Any = self._slots.get
         return list(map(get, keys, repeat(NOBODY)))
 
-    def slot_of(self, key: Key | None) -> int:
-        """`look_up` for one item, in less time."""
+    def slot_of(self, key: Key | None) -> int | None:
+        """`look_up` for one item, in less time; None if it is not known."""
         if type(key) not in _KINDS:
             _check((key,))
-        return self._slots.get(key, NOBODY)  # type: ignore[arg-type]
+        return self._slots.get(key)  # type: ignore[arg-type]
 
     def add(self, keys: Iterable[Key | None]) -> Slots:
         """Slots for those items that have none yet."""
@@ -88,6 +88,15 @@ class Directory:
             heapq.heappush(self._free, slot)
         else:
             self._slots[key] = slot
+
+    def reassign(self, slots: Iterable[int], keys: Iterable[Key | None]) -> bool:
+        """Let these slots be those of these items, or of none; whether one was another's."""
+        moved = False
+        for slot, key in zip(slots, keys, strict=True):
+            if slot == len(self.keys) or self.keys[slot] != key:
+                self.assign(slot, key)
+                moved = True
+        return moved
 
     def _free_slot(self) -> int:
         """The first that was given up and not taken since, or one more."""

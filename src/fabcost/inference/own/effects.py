@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
 NO_ITEM = -2
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
+_CORRECTED = 8  # changes after which a law is rather made anew
 _REMEMBERED = 4096  # changes that a reader can catch up with one by one
 _NOTHING = FoundItems((), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), 0)
 
@@ -40,6 +43,8 @@ class OwnEffects:
     ----------
     version : int
         Grows with every change; see `changes`.
+    table : ndarray
+        `rows` with room to grow, as the kernels take them.
 
     Examples
     --------
@@ -61,10 +66,12 @@ class OwnEffects:
         self.variance = float(variance)
         self.weights = weights
         self.version = 0
-        self._table = np.zeros((_FIRST_CAPACITY, weights + 2))
+        self.table = np.zeros((_FIRST_CAPACITY, weights + 2))
         self._directory = Directory()
-        self._recent = np.zeros(_REMEMBERED, dtype=np.int64)
+        self._recent: deque[int] = deque(maxlen=_REMEMBERED)
         self._found = _NOTHING
+        self._law: OwnLaw | None = None  # that of what was found last
+        self._law_version = 0
 
     def __len__(self) -> int:
         return len(self._directory)
@@ -80,7 +87,7 @@ class OwnEffects:
     @property
     def rows(self) -> FloatArray:
         """dᵢ, hᵢ and cᵢ of each slot: a view."""
-        return self._table[: len(self._directory.keys), : self.weights + 2]
+        return self.table[: len(self._directory.keys), : self.weights + 2]
 
     @property
     def bytes_per_item(self) -> int:
@@ -98,10 +105,14 @@ class OwnEffects:
             found = self._directory.look_up(keys)
         return np.array(found, dtype=np.int64)
 
-    def enter_one(self, key: Key | None) -> int:
-        """`enter` for one item, in less time."""
+    def touch(self, key: Key | None) -> int:
+        """The slot of an item, made if it is new, whose row is written next, which is noted."""
         slot = self._directory.slot_of(key)
-        return int(self.enter((key,))[0]) if slot == NOBODY and key is not None else slot
+        if slot is None:
+            slot = NOBODY if key is None else int(self.enter((key,))[0])
+        self._recent.append(slot)
+        self.version += 1
+        return slot
 
     def find(self, keys: Sequence[Key | None]) -> FoundItems:
         """The slots of items, which may be unknown; the same tuple is looked up once."""
@@ -113,13 +124,14 @@ class OwnEffects:
         places = _places(keys)
         found = FoundItems(keys, slots, places, 1 + int(places.max(initial=-1)))
         if type(keys) is tuple:
-            self._found = found
+            self._found, self._law = found, None
         return found
 
     def law(self, keys: Sequence[Key | None]) -> OwnLaw:
         r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
 
-        An item that is not known has 0, 0 and τ.
+        An item that is not known has 0, 0 and τ.  That of the same tuple is kept, and corrected
+        where it changed: the law is valid until the next call.
 
         Examples
         --------
@@ -128,23 +140,25 @@ class OwnEffects:
         ([[0.0], [0.0]], array([0., 0.]), array([2., 0.]))
         """
         found = self.find(keys)
-        tilt, offset, noise = kernels.own_law(self._table, found.slots, self.weights, self.variance)
-        return OwnLaw(tilt, offset, noise, found.places)
+        if found is not self._found:
+            return self._law_of(found)
+        behind = self.version - self._law_version
+        if self._law is None or behind > _CORRECTED:
+            self._law = self._law_of(found)
+        elif behind:
+            self._correct_law({*islice(reversed(self._recent), behind)} - {NOBODY})
+        self._law_version = self.version
+        return self._law
 
-    def add_drawn(
-        self,
-        scores: FloatArray,
-        found: FoundItems,
-        theta: FloatArray,
-        uniforms: FloatArray,
-        scale: float,
-    ) -> None:
-        """Add the effects of items drawn given θ, with ``scale`` on their sds.
+    def _law_of(self, found: FoundItems) -> OwnLaw:
+        given = (self.table, found.slots, self.weights, self.variance)
+        tilt, offset, noise, tilted = kernels.own_law(*given)
+        return OwnLaw(tilt, offset, noise, tilted, found.places)
 
-        They are made of the quantiles of ``uniforms``, one for each of ``found.many``.
-        """
-        own = (self._table, found.slots, found.places, self.variance)
-        kernels.add_own_scores(scores, *own, theta, uniforms, scale)
+    def _correct_law(self, slots: Iterable[int]) -> None:
+        if self._law is not None:
+            for slot in slots:
+                kernels.correct_own_law(self.table, self._found.slots, slot, *self._law[:4])
 
     def marginal(self, belief: Gaussian, X: FloatArray, keys: Sequence[Key | None]) -> Marginal:
         r"""Mean and variance of :math:`x^\top\theta + b_i` for each row and its item.
@@ -207,19 +221,16 @@ class OwnEffects:
         volume = kernels.sum_of_logs(self.rows[:, 0] * self.variance)
         return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / self.variance)
 
-    def written(self, slots: Slots, start: int = 0, stop: int | None = None) -> Owned:
-        """What a kernel needs that writes the rows of ``slots[start:stop]``, which is noted."""
-        if stop == start + 1:
-            self._recent[self.version % _REMEMBERED] = slots[start]
-            self.version += 1
-        else:
-            self._note(slots[start:stop])
-        return Owned(slots, self._table)
+    def written(self, slots: Slots) -> Owned:
+        """What a kernel needs that writes the rows of ``slots``, which is noted."""
+        self._note(slots)
+        return Owned(slots, self.table)
 
     def widen(self, count: int) -> None:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
         self._reserve()
+        self._law = None
         self._note(np.array([NOBODY]))
 
     def forget(self, keys: Iterable[Key]) -> Slots:
@@ -255,25 +266,29 @@ class OwnEffects:
         """
         if not 0 <= self.version - since <= _REMEMBERED:
             return OwnChanges(None, self.keys, self.rows.copy(), self.version)
-        recent = self._recent[np.arange(since, self.version) % _REMEMBERED]
-        slots = np.unique(recent[recent != NOBODY])
-        keys = tuple([self._directory.keys[slot] for slot in slots.tolist()])
+        recent = sorted({*islice(reversed(self._recent), self.version - since)} - {NOBODY})
+        keys = tuple([self._directory.keys[slot] for slot in recent])
+        slots = np.array(recent, dtype=np.int64)
         return OwnChanges(slots, keys, self.rows[slots], self.version)
 
     def follow(self, changes: OwnChanges) -> None:
         """Become equal to those whose `changes` since this version these are."""
-        self.weights = changes.rows.shape[1] - 2
+        width, self.weights = self.weights, changes.rows.shape[1] - 2
         slots = changes.slots
         if slots is None:
             self._directory = Directory(changes.keys)
-            slots = np.arange(len(changes.keys))
+            slots, moved = np.arange(len(changes.keys)), True
         else:
-            for slot, key in zip(slots.tolist(), changes.keys, strict=True):
-                self._directory.assign(slot, key)
+            moved = self._directory.reassign(slots.tolist(), changes.keys)
         self._reserve()
-        self._table[slots, : self.weights + 2] = changes.rows
-        self._found = _NOTHING
-        self.version = changes.version
+        self.table[slots, : self.weights + 2] = changes.rows
+        self.version = self._law_version = changes.version
+        if moved:
+            self._found, self._law = _NOTHING, None
+        elif width != self.weights or slots.size > _CORRECTED:
+            self._law = None
+        else:
+            self._correct_law(slots.tolist())
 
     def copy(self) -> OwnEffects:
         """Others that are equal."""
@@ -284,14 +299,14 @@ class OwnEffects:
     def _empty(self, slots: Slots) -> None:
         """Nothing is known of the items of these slots, which may have got them just now."""
         self._reserve()
-        self._table[slots] = 0.0
-        self._table[slots, 0] = 1.0 / self.variance
-        self._found = _NOTHING
+        self.table[slots] = 0.0
+        self.table[slots, 0] = 1.0 / self.variance
+        self._found, self._law = _NOTHING, None
         self._note(slots)
 
     def _note(self, slots: Slots) -> None:
         if slots.size < _REMEMBERED:
-            self._recent[(self.version + np.arange(slots.size)) % _REMEMBERED] = slots
+            self._recent.extend(slots.tolist())
             self.version += slots.size
         else:
             self._note_all()
@@ -302,7 +317,7 @@ class OwnEffects:
 
     def _reserve(self) -> None:
         """Room for all slots and all weights; growth is amortised."""
-        slots, before = len(self._directory.keys), self._table
+        slots, before = len(self._directory.keys), self.table
         capacity, columns = before.shape
         if slots <= capacity and self.weights + 2 <= columns:
             return
@@ -310,8 +325,8 @@ class OwnEffects:
             capacity = max(slots, 2 * capacity)
         if self.weights + 2 > columns:
             columns = max(self.weights + 2, int(_SPARE_COLUMNS * columns))
-        self._table = np.zeros((capacity, columns))
-        self._table[: len(before), : before.shape[1]] = before
+        self.table = np.zeros((capacity, columns))
+        self.table[: len(before), : before.shape[1]] = before
 
 
 def _places(keys: Sequence[Key | None]) -> Slots:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import Key, Slots
 
@@ -14,7 +17,7 @@ NOT_OWNED: tuple[()] = ()
 class OwnLaw(NamedTuple):
     """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
 
-    Those of the same place are one item: they have one z.
+    Those of the same place are one item: they have one z.  Tilts that are zero are not ``tilted``.
 
     Examples
     --------
@@ -26,6 +29,7 @@ class OwnLaw(NamedTuple):
     tilt: FloatArray
     offset: FloatArray
     noise: FloatArray
+    tilted: npt.NDArray[np.bool_]
     places: Slots
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.candidates import Rows
-from fabcost.bandit.own import OwnRows
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
@@ -38,16 +37,6 @@ Advance = Callable[[int], None]
 class Support:
     """What the probabilities of all candidates say of a target's weights, before any was drawn.
 
-    Attributes
-    ----------
-    covered
-        For each round the target's probability of the candidates that had a chance: the mean of
-        the round's weight.
-    variance, largest
-        Of the round's weight.
-    decided
-        The target's probability of all candidates: 0 where the only item it takes is none.
-
     Examples
     --------
     >>> support = Support.empty(1)
@@ -56,10 +45,11 @@ class Support:
     (0.75, array([1.]))
     """
 
+    # Each round: the target's probability of candidates that had a chance, the weight's mean.
     covered: FloatArray
-    variance: FloatArray
-    largest: FloatArray
-    decided: FloatArray
+    variance: FloatArray  # of the round's weight
+    largest: FloatArray  # likewise
+    decided: FloatArray  # that of all candidates: 0 where the only item it takes is none
 
     @classmethod
     def empty(cls, rounds: int) -> Support:
@@ -94,22 +84,12 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """A target on every round: its probability of the logged item, and what the model predicts.
+    """A target on every round: its probability of the logged item, and what the model predicts."""
 
-    Attributes
-    ----------
-    target
-        Probability of the logged item.
-    predicted, value
-        The model's prediction for the logged item, and its mean under the target.
-    support
-        Where the log has the probabilities of all candidates.
-    """
-
-    target: FloatArray
-    predicted: FloatArray
-    value: FloatArray
-    support: Support | None = None
+    target: FloatArray  # probability of the logged item
+    predicted: FloatArray  # the model's prediction for the logged item
+    value: FloatArray  # its mean under the target
+    support: Support | None = None  # where the log has the probabilities of all candidates
 
     @classmethod
     def empty(cls, log: Log) -> Outlook:

@@ -21,6 +21,7 @@ from fabcost.offline.estimators import Estimate
 from fabcost.offline.evaluate.evaluation import Evaluation, evaluated, own_variance
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.logs.rounds import Log
+from fabcost.offline.methods import LOOK
 
 # Markers tell the estimators apart without colour.
 _STYLES = {
@@ -115,7 +116,7 @@ def draw_evaluation(
 ) -> None:
     """Points with intervals, one band for each policy; the log's own click rate behind them."""
     policies = list(dict.fromkeys(policy for policy, _ in estimates))
-    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(8, 1.4 + 0.7 * len(policies)), layout="constrained")
         axes = figure.subplots()
         axes.axvspan(click_rate.low, click_rate.high, color="#eeeeee", label="the log itself")

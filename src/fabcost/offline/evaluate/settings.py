@@ -21,32 +21,18 @@ _ALWAYS = "always:"
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """How policies are evaluated.
+    """How policies are evaluated."""
 
-    Attributes
-    ----------
-    estimators
-        Of `ESTIMATORS`.
-    clip, level
-        Largest weight, and confidence of the intervals.
-    folds, prior
-        Of the cross-fitted reward model: nothing is predicted by a model that has seen it.
-    draws
-        Weights drawn for the probabilities of a Thompson policy.
-    seed
-        Of folds, draws and acceptance; what a policy gets does not depend on the others.
-    least_propensity
-        That logging can give, if it is known: with it ``replay`` is unbiased.  Without, it is that
-        of the log.
-    """
-
-    estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")
-    clip: float = math.inf
-    level: float = LEVEL
+    estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")  # of `ESTIMATORS`
+    clip: float = math.inf  # largest weight
+    level: float = LEVEL  # confidence of the intervals
+    # Of the cross-fitted reward model: nothing is predicted by a model that has seen it.
     folds: int = 5
     prior: Prior = Prior()  # noqa: RUF009 - a frozen value
-    draws: int = 256
+    draws: int = 256  # weights drawn for the probabilities of a Thompson policy
+    # Of folds, draws and acceptance; what a policy gets does not depend on the others.
     seed: int = 0
+    # That logging can give, if known: then ``replay`` is unbiased. Else it is that of the log.
     least_propensity: float | None = None
 
     def __post_init__(self) -> None:

@@ -27,27 +27,14 @@ OF_EXPORT = ("reward", "propensity", "action")
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of a log's columns.
+    """The names of a log's columns."""
 
-    Attributes
-    ----------
-    reward, propensity, action
-        Outcome 0 or 1, the logged probability of the action, and the id of the chosen item.
-    context
-        What was known of the visitor.
-    slot
-        Where the item was shown: then only items that the log shows in the same slot are
-        candidates.
-    impressions
-        How many equal decisions a row stands for, of which ``reward`` then counts the clicks.
-    """
-
-    reward: str
-    propensity: str
-    action: str
-    context: tuple[str, ...] = ()
-    slot: str | None = None
-    impressions: str | None = None
+    reward: str  # 0 or 1, or how many clicks of the impressions
+    propensity: str  # the logged probability of the action
+    action: str  # the id of the chosen item
+    context: tuple[str, ...] = ()  # what was known of the visitor
+    slot: str | None = None  # candidates are only items that the log shows in the same one
+    impressions: str | None = None  # how many equal decisions a row stands for
 
     @property
     def named(self) -> tuple[str, ...]:

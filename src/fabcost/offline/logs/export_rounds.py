@@ -34,25 +34,15 @@ Numbered = tuple[int, Record]
 
 
 class ExportedRound(NamedTuple):
-    """A decision among candidates.
-
-    Attributes
-    ----------
-    chances
-        The probability of each candidate that could be chosen.
-    features
-        Of each of them.
-    changed, missing
-        Whether features are those of the export, and whose had left the catalogue by then.
-    """
+    """A decision among candidates."""
 
     action: str
     reward: float
     context: Features
-    chances: dict[str, float]
-    features: dict[str, Features]
-    changed: bool
-    missing: frozenset[str]
+    chances: dict[str, float]  # the probability of each candidate that could be chosen
+    features: dict[str, Features]  # of each of them
+    changed: bool  # whether features are those of the export
+    missing: frozenset[str]  # whose had left the catalogue by then
 
 
 class RoundError(ValueError):

@@ -43,18 +43,8 @@ def read_export(
 ) -> Log:
     """The log of a service: Parquet of ``fabcost export-log``, or of ``GET …/log?format=parquet``.
 
-    Parameters
-    ----------
-    path
-        The file.
-    context
-        Features of the context to use; all if none is named.
-    items
-        Features of the items, instead of those in the log.
-    skip_bad_rows
-        Instead of a ValueError that names the row, from 1, and what is wrong.
-    crosses
-        Whether rows have the products of context and item.
+    Of the ``context`` the named features are used, or all; ``items`` replace those of the log.  A
+    bad row is an error that names it, from 1, and what is wrong, or is skipped and counted.
     """
     drawn, notes = countable(pyarrow.parquet.read_table(path, columns=list(EXPORTED)).to_pylist())
     rounds, skipped = _sound(path, drawn, skip_bad_rows)

@@ -33,28 +33,15 @@ _SELECTION_STREAM = 1
 
 @dataclass(frozen=True, eq=False)
 class ReplayLog:
-    """Impressions as rows of features, and whether each was clicked.
+    """Impressions as rows of features, and whether each was clicked."""
 
-    Attributes
-    ----------
-    X, y
-        The rows of features, of which the first is 1, and the outcomes, 0 or 1.
-    columns
-        The name of each column of X.
-    skipped
-        How many rows were left out, for each complaint.
-    items
-        Whose each row is, as a number, if a column of ids was named.
-    column_alarms
-        What is wrong with the features.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    columns: tuple[str, ...]
-    skipped: Counter[str] = field(default_factory=Counter)
+    X: FloatArray  # of each row the first is 1
+    y: FloatArray  # outcomes, 0 or 1
+    columns: tuple[str, ...]  # the name of each column of X
+    skipped: Counter[str] = field(default_factory=Counter)  # rows left out, for each complaint
+    # Whose each row is, as a number, if a column of ids was named.
     items: npt.NDArray[np.intp] | None = None
-    column_alarms: tuple[Alarm, ...] = ()
+    column_alarms: tuple[Alarm, ...] = ()  # what is wrong with the features
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -160,21 +147,12 @@ def _design(name: str, table: Table) -> tuple[Schema, FloatArray]:
 
 
 class Selection(NamedTuple):
-    """Which columns were chosen, how important each was, and which rows that took.
+    """Which columns were chosen, how important each was, and which rows that took."""
 
-    Attributes
-    ----------
-    columns
-        Indices of the chosen columns, the constant first, the others as they stood.
-    importance
-        The forest's importance of each of them; that of the constant is 0.
-    rows
-        Indices of the rows that the forest was fitted to.
-    """
-
+    # Indices of the chosen columns, the constant first, the others as they stood.
     columns: npt.NDArray[np.intp]
-    importance: FloatArray
-    rows: npt.NDArray[np.intp]
+    importance: FloatArray  # the forest's importance of each of them; that of the constant is 0
+    rows: npt.NDArray[np.intp]  # indices of the rows that the forest was fitted to
 
 
 def select(

@@ -43,25 +43,6 @@ class Log:
 
     Rounds with equal contexts and candidates share a *situation*: S of them, for n rounds.
 
-    Attributes
-    ----------
-    reward, propensity, action, situation
-        One for each round; ``action`` counts items, ``situation`` rows of ``contexts``.
-    contexts
-        S × C numbers.
-    offered
-        The candidates of each situation: items in ascending order.
-    skipped
-        How many rows were left out, for each complaint.
-    crosses
-        Whether a candidate's row has the products of context and item.
-    chances
-        The probability of each candidate of each situation, if the log has them all.
-    notes
-        What a reader of the result should know of the log.
-    alarms
-        What is wrong with the features of contexts and items.
-
     Examples
     --------
     >>> items = LoggedItems(("a", "b", "c"), np.array([[0.0], [5.0], [7.0]]))
@@ -76,18 +57,20 @@ class Log:
     array([[1., 9., 7.]])
     """
 
+    # One for each round; ``action`` counts items, ``situation`` rows of ``contexts``.
     reward: FloatArray
     propensity: FloatArray
     action: Places
     situation: Places
-    contexts: FloatArray
-    offered: Sequence[Places]
+    contexts: FloatArray  # S × C numbers
+    offered: Sequence[Places]  # the candidates of each situation: items in ascending order
     items: LoggedItems
-    skipped: Counter[str]
-    crosses: bool = False
+    skipped: Counter[str]  # how many rows were left out, for each complaint
+    crosses: bool = False  # whether a candidate's row has the products of context and item
+    # The probability of each candidate of each situation, if the log has them all.
     chances: Sequence[FloatArray] | None = None
-    notes: tuple[str, ...] = ()
-    alarms: tuple[Alarm, ...] = ()
+    notes: tuple[str, ...] = ()  # what a reader of the result should know of the log
+    alarms: tuple[Alarm, ...] = ()  # what is wrong with the features of contexts and items
 
     def rows(self, situation: int) -> FloatArray:
         """The features of the candidates: (1, context, item), and the products if asked for."""

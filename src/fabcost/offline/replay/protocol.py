@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.learner import Learner
-from fabcost.bandit.own import OwnRows
 from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.rows import OwnRows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference.online import FabCost
@@ -21,18 +21,10 @@ _REPORT_EVERY = 1000
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What was shown, in order, and whether it was clicked.
+    """What was shown, in order, and whether it was clicked."""
 
-    Attributes
-    ----------
-    order
-        Index of the impression shown in each round.
-    clicked
-        Its logged outcome.
-    """
-
-    order: npt.NDArray[np.intp]
-    clicked: npt.NDArray[np.bool_]
+    order: npt.NDArray[np.intp]  # index of the impression shown in each round
+    clicked: npt.NDArray[np.bool_]  # its logged outcome
 
     @property
     def clicks(self) -> npt.NDArray[np.intp]:

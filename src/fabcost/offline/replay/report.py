@@ -21,9 +21,9 @@ from rich.table import Table
 
 import fabcost
 from fabcost.impressions import FloatArray
-from fabcost.offline.comparisons import LEVEL, Band, average, difference, per_cent
+from fabcost.offline.intervals import LEVEL, Band, average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
-from fabcost.offline.methods import Style, contenders, style_of
+from fabcost.offline.methods import LOOK, Style, contenders, style_of
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, checkpoints, measure
 
 _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that hides the rest
@@ -31,18 +31,11 @@ _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that
 
 @dataclass(frozen=True, eq=False)
 class ReplayReport:
-    """What was found on a log, and how.
+    """What was found on a log, and how."""
 
-    Attributes
-    ----------
-    log
-        As it was read.
-    selection
-        The features that were chosen, and the rows that this took; None if all are used.
-    """
-
-    log: ReplayLog
+    log: ReplayLog  # as it was read
     settings: ReplaySettings
+    # The features that were chosen, and the rows that this took; None if all are used.
     selection: Selection | None
     found: Replays
 
@@ -220,7 +213,7 @@ def _selection(report: ReplayReport) -> dict[str, Any] | None:
 
 def draw_replays(found: Replays, path: Path, title: str = "") -> None:
     """Cumulative clicks, the paired difference in clicks, and in per cent, with 95 % bands."""
-    with mpl.rc_context({"font.size": 9.0, "axes.spines.top": False, "axes.spines.right": False}):
+    with mpl.rc_context(LOOK):
         figure = Figure(figsize=(12, 3.6), layout="constrained")
         draw_panels(list(figure.subplots(1, 3)), found)
         figure.suptitle(title)

@@ -32,28 +32,17 @@ _LOOK_EVERY_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """What is replayed.
+    """What is replayed."""
 
-    Attributes
-    ----------
-    policies
-        Names for `contender`.
-    against
-        The one that others are compared with; None is laplace if it is there, else the last.
-    seeds, first_seed
-        Seeds ``first_seed``, ``first_seed + 1``, …: under the same seed all policies break ties
-        alike and see the same random numbers.
-    rounds
-        Impressions to show; None is all.
-    prior
-        Of the weights, by what their columns stand for.
-    """
-
-    policies: tuple[str, ...] = DEFAULT_POLICIES
+    policies: tuple[str, ...] = DEFAULT_POLICIES  # names for `contender`
+    # The one that others are compared with; None is laplace if it is there, else the last.
     against: str | None = None
+    # Seeds ``first_seed``, ``first_seed + 1``, …: under the same seed all policies break ties
+    # alike and see the same random numbers.
     seeds: int = 20
     first_seed: int = 0
-    rounds: int | None = None
+    rounds: int | None = None  # impressions to show; None is all
+    # Of the weights, by what their columns stand for.
     prior: Prior = Prior()  # noqa: RUF009 - a frozen value
 
     def __post_init__(self) -> None:
@@ -83,21 +72,11 @@ class ReplaySettings:
 
 @dataclass(frozen=True, eq=False)
 class Replays:
-    """Clicks of every policy with every seed.
+    """Clicks of every policy with every seed."""
 
-    Attributes
-    ----------
-    marks
-        The rounds at which clicks were counted, the last one included.
-    clicks
-        For each policy, seeds × marks.
-    baseline
-        The policy that the others are compared with.
-    """
-
-    marks: IntArray
-    clicks: dict[str, FloatArray]
-    baseline: str
+    marks: IntArray  # the rounds at which clicks were counted, the last one included
+    clicks: dict[str, FloatArray]  # for each policy, seeds × marks
+    baseline: str  # the policy that the others are compared with
 
     def at(self, rounds: Iterable[int]) -> Replays:
         """The same at some of the marks only."""

@@ -1,6 +1,6 @@
 r"""What is measured of the costs: both forms of both methods, sweeps, and growth.
 
-The matrix form is the paper's own (`fabcost.paper.errata.printed`); the rank-one form is this
+The matrix form is the paper's own (`fabcost.paper.printed`); the rank-one form is this
 package's.  Flops of the leading order, a multiplication and an addition counted as two, for D
 weights:
 
@@ -26,13 +26,13 @@ import numpy.typing as npt
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
-from fabcost.inference.sites import Carried, Sites
+from fabcost.inference.history import Carried, Sites
 from fabcost.offline.methods import PRIOR_VARIANCE
+from fabcost.paper import printed
 from fabcost.paper.designs import DESIGNS, Dataset
-from fabcost.paper.engine.scales import Scale
-from fabcost.paper.engine.units import Result, Unit
-from fabcost.paper.errata import printed
+from fabcost.paper.scales import Scale
 from fabcost.paper.statistics import Interval, median_interval
+from fabcost.paper.units import Result, Unit
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.

@@ -6,15 +6,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.offline.comparisons import Band, average, difference, per_cent
+from fabcost.offline.intervals import Band, average, difference, per_cent
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import clicks as measure
 from fabcost.paper.measures.clicks import CORRECT, OURS, PAPERS, PUBLISHED, RANDOM, Bandits
-from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, add_legend, judged
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, judged
 
 PAPERS_GAIN = 16.1
 
-_WHERE = "IV-E 4, Figure 4"
+_TOLD = Told("bandits")
 _LABELS = {
     OURS: "FAB-COST, our default",
     PAPERS: "FAB-COST, as in the paper",
@@ -34,129 +34,63 @@ def claims(part: Bandits) -> list[PaperClaim]:
 def _headline(part: Bandits) -> PaperClaim:
     published, correct = part.gain(PAPERS, PUBLISHED), part.gain(PAPERS, CORRECT)
     is_large = correct.high[0] >= PAPERS_GAIN
-    shortfall = (
-        "no gain is shown" if is_large else f"the interval of its gain excludes {PAPERS_GAIN} %"
-    )
-    verdict, reason = judged(
-        (
-            correct.low[0] > 0 and is_large,
-            "reproduced",
-            "the interval of the gain over a correct Laplace bandit lies above 0 and does not "
-            f"exclude {PAPERS_GAIN} %",
-        ),
-        (
-            published.low[0] > 0,
-            "partly",
-            "FAB-COST is ahead of the Laplace bandit as published, which counts its data again at "
-            f"every round (erratum 4); over a correct Laplace bandit {shortfall}",
-        ),
-        (True, "not reproduced", "no gain over the Laplace bandit as published"),
-    )
-    return PaperClaim(
-        where=_WHERE,
-        claim="FAB-COST generates over 16 % more clicks than the Laplace bandit",
-        paper=f"{PAPERS_GAIN} % more after around 31,000 impressions",
-        measured=f"after {part.rounds:,} impressions, {part.days} days: "
-        f"{_told(published, ' %')} over Laplace as published, "
-        f"{_told(correct, ' %')} over a correct Laplace",
-        verdict=verdict,
-        reason=reason,
-        seconds=part.seconds[0],
-        main=True,
-    )
+    words = {
+        "rounds": part.rounds,
+        "days": part.days,
+        "published": _told(published, " %"),
+        "correct": _told(correct, " %"),
+        "shortfall": "no gain is shown"
+        if is_large
+        else f"the interval of its gain excludes {PAPERS_GAIN} %",
+    }
+    verdict = judged(reproduced=correct.low[0] > 0 and is_large, partly=published.low[0] > 0)
+    return _TOLD.claim("headline", verdict, part.seconds[0], words)
 
 
 def _cause(part: Bandits) -> PaperClaim:
     mean, low, high = (float(each[0]) for each in part.defect)
-    verdict, reason = judged(
-        (high < 50.0, "reproduced", "most of the gain remains when the baseline is corrected"),
-        (high < 100.0, "partly", "a part of the gain remains when the baseline is corrected"),
-        (
-            True,
-            "not reproduced",
-            "the gain is not shown to be more than the defect of the published baseline "
-            "(above 100 % a correct Laplace bandit has more clicks than the paper's FAB-COST)",
-        ),
-    )
-    return PaperClaim(
-        where="V; IV-E 4, Figure 4",
-        claim="The gain comes from FAB-COST's better approximation of the posterior",
-        paper="better variance accuracy, hence a better balance and more clicks",
-        measured=f"{mean:.1f} ({low:.1f} to {high:.1f}) % of the gain in clicks over Laplace "
-        "as published is that baseline's defect",
-        verdict=verdict,
-        reason=reason,
-        seconds=part.seconds[0] + part.seconds[2],
-        main=True,
-    )
+    verdict = judged(reproduced=high < 50.0, partly=high < 100.0)
+    words = {"mean": mean, "low": low, "high": high}
+    return _TOLD.claim("cause", verdict, part.seconds[0] + part.seconds[2], words)
 
 
 def _superior(part: Bandits) -> PaperClaim:
     papers, ours = part.lead(PAPERS, CORRECT), part.lead(OURS, CORRECT)
-    verdict, reason = judged(
-        (papers.low[0] > 0, "reproduced", "more clicks than a correct Laplace bandit"),
-        (
-            part.lead(PAPERS, PUBLISHED).low[0] > 0,
-            "partly",
-            "superior to Laplace as published, not shown against a correct Laplace bandit",
-        ),
-        (True, "not reproduced", "no more clicks than either Laplace bandit"),
-    )
+    leads = part.lead(PAPERS, PUBLISHED).low[0] > 0
+    verdict = judged(reproduced=papers.low[0] > 0, partly=leads)
+    words = {"rounds": part.rounds, "papers": _told(papers), "ours": _told(ours)}
     refitted = (
         f"{_told(part.refits)} clicks beyond Laplace refitted after every impression, by round "
         f"{part.checked_at:,}"
     )
-    return PaperClaim(
-        where=_WHERE,
-        claim="Even with few EP updates FAB-COST is superior to Laplace in reward",
-        paper="two EP updates, at 100 and 10,000; superior",
-        measured=f"clicks beyond a correct Laplace after {part.rounds:,} impressions: "
-        f"{_told(papers)} with the paper's updates, {_told(ours)} with exact moments "
-        "and geometric updates",
-        verdict=verdict,
-        reason=reason,
-        seconds=part.seconds[0] + part.seconds[2],
-        details=(("Laplace refitted by a schedule", refitted),),
-    )
+    details = [("Laplace refitted by a schedule", refitted)]
+    seconds = part.seconds[0] + part.seconds[2]
+    return _TOLD.claim("superior", verdict, seconds, words, details)
 
 
 def _equal_totals(part: Bandits) -> PaperClaim:
     totals = {policy: int(clicks[0, -1]) for policy, clicks in part.whole.clicks.items()}
-    equal = set(totals.values()) == {part.logged}
-    return PaperClaim(
-        where=_WHERE,
-        claim="All algorithms finish the day with an equal cumulative reward",
-        paper="equal, because the day's clicks are finite",
-        measured=f"{part.logged:,} clicks in {int(part.whole.marks[-1]):,} impressions: "
-        + ", ".join(f"{policy} {total:,}" for policy, total in totals.items()),
-        verdict="reproduced" if equal else "not reproduced",
-        reason="true of every policy that shows each impression once"
-        if equal
-        else "totals differ, so some impression was not shown exactly once",
-        seconds=part.seconds[1],
-    )
+    listed = ", ".join(f"{policy} {total:,}" for policy, total in totals.items())
+    words = {"logged": part.logged, "end": int(part.whole.marks[-1]), "totals": listed}
+    verdict = judged(reproduced=set(totals.values()) == {part.logged})
+    return _TOLD.claim("equal_totals", verdict, part.seconds[1], words)
 
 
 def _growing(part: Bandits) -> PaperClaim:
     lead = part.whole.clicks[PAPERS][0] - part.whole.clicks[CORRECT][0]
     top, end = int(np.argmax(lead)), int(part.whole.marks[-1])
-    reason = "a replay of finitely many impressions must end in equal totals"
-    if end <= part.rounds:
-        reason += (
-            f"; at this scale the day is cut to {part.rounds:,} impressions, so that the lead is "
-            "trivial and says nothing about the claim"
-        )
-    return PaperClaim(
-        where=_WHERE,
-        claim="Online the difference in clicks would grow, not vanish as at the end of the replay",
-        paper="expected to increase over time",
-        measured=f"in the replay the lead over a correct Laplace is at most {lead[top]:+,.0f} "
-        f"clicks, after {int(part.whole.marks[top]):,} of {end:,} impressions, and "
-        f"{lead[-1]:+,.0f} at the end",
-        verdict="not testable",
-        reason=reason,
-        seconds=part.seconds[1],
+    trivial = (
+        f"; at this scale the day is cut to {part.rounds:,} impressions, so that the lead is "
+        "trivial and says nothing about the claim"
     )
+    words = {
+        "most": lead[top],
+        "top": int(part.whole.marks[top]),
+        "end": end,
+        "last": lead[-1],
+        "trivial": trivial if end <= part.rounds else "",
+    }
+    return _TOLD.claim("growing", "not testable", part.seconds[1], words)
 
 
 def changes(part: Bandits) -> list[Change]:
@@ -166,19 +100,10 @@ def changes(part: Bandits) -> list[Change]:
         gain = _told(part.gain(OURS, baseline), " %")
         return f"{_told(part.lead(OURS, baseline))} clicks, {gain}, beyond"
 
+    words = {"rounds": part.rounds, "days": part.days}
     return [
-        Change(
-            "Learner of the bandit",
-            "Exact moments, and EP whenever the data have grown by a tenth, instead of MacKay’s "
-            "moments and EP at 100 and 10,000",
-            f"after {part.rounds:,} impressions on {part.days} days: {beyond(PAPERS)} the paper’s "
-            "FAB-COST",
-        ),
-        Change(
-            "Baseline of the bandit",
-            "A Laplace bandit that counts each impression once",
-            f"our default has {beyond(CORRECT)} it",
-        ),
+        _TOLD.change("learner", {**words, "beyond": beyond(PAPERS)}),
+        _TOLD.change("baseline", {"beyond": beyond(CORRECT)}),
     ]
 
 
@@ -256,30 +181,4 @@ def _draw_band(axes: Axes, part: Bandits, band: Band, policy: str, *, edges: boo
         axes.plot(at, np.transpose([band.low, band.high]), linewidth=0.5, **style.line)
 
 
-PART = Part(
-    name="bandits",
-    title="Clicks",
-    introduction="Every impression of a day can be shown once. A policy chooses the next, sees "
-    "whether it was clicked, learns, and chooses again. All policies play the same days with the "
-    "same random numbers, so they are compared day by day. The paper’s baseline is here twice: "
-    "as in the published notebooks, where every round counts all earlier impressions again "
-    "(erratum 4), and correct.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims,
-    changes=changes,
-    plots=(
-        Plot(
-            name="clicks",
-            draw=draw_bandits,
-            shows="Six panels against impressions shown. Left: clicks of five policies, and the "
-            "lead of the paper’s FAB-COST over Laplace as published and over correct Laplace on "
-            "one day. Middle and right: difference in clicks and in per cent, above against "
-            "Laplace as published, below against correct Laplace.",
-            caption="The upper row is the paper’s comparison, with its 16.1 % as a dotted line; "
-            "the lower row has the same policies against a correct Laplace bandit. Compare "
-            "the two rows. Shaded: 95 % intervals over the days. Lower left: a lead must vanish "
-            "at the end of the day, when every impression has been shown.",
-        ),
-    ),
-)
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, {"clicks": draw_bandits})

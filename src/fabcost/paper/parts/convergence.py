@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -15,10 +15,10 @@ from fabcost.offline import methods
 from fabcost.offline.methods import ADF, EP, FAB_COST, FAB_COST_PAPER, FAB_COST_TWICE, LAPLACE
 from fabcost.paper.measures import convergence as measure
 from fabcost.paper.measures.convergence import Convergence, Cost, Curves, Kind
-from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, add_legend, verdict_of
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, verdict_of
 from fabcost.paper.statistics import Interval, ratio
 
-_WHERE = "IV-E 3, Accuracy; figure of convergence"
+_TOLD = Told("convergence")
 _RELATIVE: tuple[Kind, Kind] = ("mean_in_sds", "variance_relative")
 _RIVALS = (LAPLACE, ADF)
 _SWITCHED = {FAB_COST_PAPER: "the paper's moments", FAB_COST_TWICE: "exact moments"}
@@ -37,24 +37,8 @@ _COSTS: dict[Cost, str] = {
 
 def claims(part: Convergence) -> list[PaperClaim]:
     """The claims of accuracy, each with its verdict by a rule on the intervals."""
-    adf_rate = _falls_like(
-        part,
-        ADF,
-        -1,
-        where="IV-C, error analysis of ADF (after Opper)",
-        claim="The error of ADF's mean falls like 1/T",
-        paper="O(1/T) for the mean; no rate for the variance",
-    )
-    ep_rate = _falls_like(
-        part,
-        EP,
-        -2,
-        where="IV-B, error analysis of EP (after Dehaene and Barthelmé)",
-        claim="The error of EP can fall as fast as 1/T²",
-        paper="O(1/T²) in theory, likely to be optimistic in more realistic settings; no simple "
-        "power law on the real data",
-    )
-    return [_best(part), adf_rate, ep_rate, _where_gained(part), _switch(part)]
+    rates = _falls_like(part, "rate_of_adf", ADF, -1), _falls_like(part, "rate_of_ep", EP, -2)
+    return [_best(part), *rates, _where_gained(part), _switch(part)]
 
 
 def _last(curves: Curves, kind: Kind, ours: str, theirs: str | None = None) -> Interval:
@@ -79,27 +63,22 @@ def _best(part: Convergence) -> PaperClaim:
         max((key for key in found if key[2] == rival), key=lambda key: found[key].value)
         for rival in _RIVALS
     ]
-    return PaperClaim(
-        where=_WHERE,
-        claim="EP has better asymptotic accuracy than the other methods",
-        paper="EP gives better asymptotic accuracy to the posterior than other methods",
-        measured=f"EP's error after {_rows(part)} impressions is at worst "
-        + " and ".join(f"{found[k]:g} times that of {k[2]} ({k[0]}, {k[1]})" for k in worst),
-        verdict=verdict_of(held, len(found)),
-        reason=f"the interval lies below 1 in {held} of {len(found)} comparisons; Laplace is "
-        "computed correctly here",
-        seconds=part.seconds,
-        details=tuple(
-            (f"{name}, {kind}", f"{each:g} times the error of {rival}")
-            for (name, kind, rival), each in found.items()
-        ),
-        main=True,
-    )
+    texts = [f"{found[k]:g} times that of {k[2]} ({k[0]}, {k[1]})" for k in worst]
+    words = {
+        "rows": _rows(part),
+        "worst": " and ".join(texts),
+        "held": held,
+        "cases": len(found),
+    }
+    details = [
+        (f"{name}, {kind}", f"{each:g} times the error of {rival}")
+        for (name, kind, rival), each in found.items()
+    ]
+    verdict = verdict_of(held, len(found))
+    return _TOLD.claim("best", verdict, part.seconds, words, details)
 
 
-def _falls_like(
-    part: Convergence, method: str, slope: int, *, where: str, claim: str, paper: str
-) -> PaperClaim:
+def _falls_like(part: Convergence, claim: str, method: str, slope: int) -> PaperClaim:
     """Holds for a data set if the mean's slope is within a quarter or its interval contains it."""
     rates = {name: curves.rate("mean", method) for name, curves in part.curves.items()}
     widths = {name: curves.rate("variance", method) for name, curves in part.curves.items()}
@@ -108,21 +87,18 @@ def _falls_like(
         abs(each.value - slope) <= _NEAR or each.low <= slope <= each.high
         for each in known.values()
     )
-    reason = (
-        f"−{-slope} to within {_NEAR} or inside the interval, on {held} of {len(rates)} data sets"
-    )
-    if len(known) < len(rates):
-        unknown = ", ".join(name for name in rates if name not in known)
-        reason += f"; too few points of {unknown} are clear of the noise of the truth"
-    return PaperClaim(
-        where=where,
-        claim=claim,
-        paper=paper,
-        measured=f"slope of the mean: {_listed(rates)}; of the variance: {_listed(widths)}",
-        verdict=verdict_of(held, len(rates)) if known else "not testable",
-        reason=reason,
-        seconds=part.seconds,
-    )
+    unknown = ", ".join(name for name in rates if name not in known)
+    few = f"; too few points of {unknown} are clear of the noise of the truth" if unknown else ""
+    words = {
+        "means": _listed(rates),
+        "variances": _listed(widths),
+        "near": _NEAR,
+        "held": held,
+        "sets": len(rates),
+        "unknown": few,
+    }
+    verdict = verdict_of(held, len(rates)) if known else "not testable"
+    return _TOLD.claim(claim, verdict, part.seconds, words)
 
 
 def _listed(rates: Mapping[str, Interval | None]) -> str:
@@ -140,19 +116,11 @@ def _where_gained(part: Convergence) -> PaperClaim:
     }
     held = sum(width.low > 1.0 and width.value > mean.value for mean, width in found.values())
     texts = {key: f"mean {mean:g}, variance {width:g}" for key, (mean, width) in found.items()}
-    return PaperClaim(
-        where=_WHERE,
-        claim="EP and ADF improve on Laplace mainly in the variance",
-        paper="the main improvements come from estimation of the variance",
-        measured="Laplace's error over the method's on the day: "
-        + "; ".join(f"{method} {text}" for (name, method), text in texts.items() if name == "day"),
-        verdict=verdict_of(held, len(texts)),
-        reason="above 1 the method is better; the claim asks for a surely better variance that "
-        f"gains more than the mean, found in {held} of {len(texts)} cases; Laplace is computed "
-        "correctly here, and centred at the mode, which is not the mean",
-        seconds=part.seconds,
-        details=tuple((", ".join(key), text) for key, text in texts.items()),
-    )
+    day = [f"{method} {text}" for (name, method), text in texts.items() if name == "day"]
+    words = {"day": "; ".join(day), "held": held, "cases": len(texts)}
+    details = [(", ".join(key), text) for key, text in texts.items()]
+    verdict = verdict_of(held, len(texts))
+    return _TOLD.claim("where_gained", verdict, part.seconds, words, details)
 
 
 def _switch(part: Convergence) -> PaperClaim:
@@ -172,20 +140,16 @@ def _switch(part: Convergence) -> PaperClaim:
     worse = [
         max((key for key in judged if key[1] == each), key=judged.__getitem__) for each in _SWITCHED
     ]
-    return PaperClaim(
-        where=_WHERE,
-        claim="With enough data one can switch from EP to ADF without significant loss",
-        paper="EP at 100 and 10,000 only; ADF otherwise achieves good accuracy",
-        measured=f"off after {_rows(part)} impressions, on the worse data set, by "
-        + "; ".join(f"{texts[key]} with {_SWITCHED[key[1]]}" for key in worse),
-        verdict=verdict_of(held, len(judged)) if late else "not testable",
-        reason=f"insignificant is below {_INSIGNIFICANT:g} posterior sds and "
-        f"{_INSIGNIFICANT:g} of the variance, upper ends of the intervals: {held} of "
-        f"{len(judged)} cases",
-        seconds=part.seconds,
-        details=tuple((", ".join(key), f"off by {text}") for key, text in texts.items()),
-        main=True,
-    )
+    words = {
+        "rows": _rows(part),
+        "off": "; ".join(f"{texts[key]} with {_SWITCHED[key[1]]}" for key in worse),
+        "least": _INSIGNIFICANT,
+        "held": held,
+        "cases": len(judged),
+    }
+    details = [(", ".join(key), f"off by {text}") for key, text in texts.items()]
+    verdict = verdict_of(held, len(judged)) if late else "not testable"
+    return _TOLD.claim("switch", verdict, part.seconds, words, details)
 
 
 def changes(part: Convergence) -> list[Change]:
@@ -200,14 +164,7 @@ def changes(part: Convergence) -> list[Change]:
             f"{curves.name}, {curves.sizes[-1]:,} impressions: {ours:.2g} sds in the mean beside "
             f"{papers:.2g} of the paper’s FAB-COST, for {visits:.1f} visits of EP to each site"
         )
-    return [
-        Change(
-            "Work for this accuracy",
-            "EP starts from the sites that filtering left and takes one sweep, so that all "
-            "refreshes together visit each site a bounded number of times",
-            "; ".join(texts),
-        )
-    ]
+    return [_TOLD.change("work", {"texts": "; ".join(texts)})]
 
 
 def draw_convergence(part: Convergence) -> Figure:
@@ -265,48 +222,9 @@ def _draw_line(axes: Axes, at: npt.ArrayLike, errors: FloatArray, method: str) -
     axes.loglog(at, errors, label=method, markersize=3.5, linewidth=1.2, **style)
 
 
-_COST_CURVES = (
-    "Six panels on logarithmic axes: error of the mean above, of the variance below, against "
-    "flops as the paper counts them, flops of the rank-one form, and seconds"
-)
-PART = Part(
-    name="convergence",
-    title="Convergence",
-    introduction="How fast the errors of mean and variance fall as impressions accumulate, and "
-    "what that accuracy costs: on the authors’ simulated design with six weights and on the day "
-    "of car adverts with fifteen. Points are geometric means over independent data sets. In "
-    "these curves EP runs in batch over everything seen so far, again and again, as in the paper.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims,
-    changes=changes,
-    plots=(
-        Plot(
-            name="convergence",
-            draw=draw_convergence,
-            shows="Four panels on logarithmic axes: error of the mean above, of the variance "
-            "below, against impressions, for two data sets, with lines for six methods and guides "
-            "of 1/T and 1/T².",
-            caption="Slopes as fitted are in the panels; compare them with the guides. "
-            "Where a line enters the grey area, the error is smaller than what is known of the "
-            "truth. FAB-COST with two updates by EP touches EP’s line where it is updated and "
-            "drifts away from there; the default, updated whenever the data have grown by a tenth, "
-            "moves with the data.",
-        ),
-        Plot(
-            name="cost-of-accuracy-day",
-            draw=partial(draw_costs, name="day"),
-            shows=_COST_CURVES + ", on the day of car adverts.",
-            caption="Further down is more accurate, further left is cheaper. EP in batch is paid "
-            "for on the right. The paper’s argument is that FAB-COST comes near EP’s accuracy at a "
-            "cost near ADF’s. The paper does not count flops of Laplace, so it appears among the "
-            "seconds only.",
-        ),
-        Plot(
-            name="cost-of-accuracy-design",
-            draw=partial(draw_costs, name="design"),
-            shows=_COST_CURVES + ", on the authors’ design.",
-            caption="The same on the authors’ design.",
-        ),
-    ),
-)
+_DRAWN: dict[str, Callable[[Convergence], Figure]] = {
+    "convergence": draw_convergence,
+    "cost-of-accuracy-day": partial(draw_costs, name="day"),
+    "cost-of-accuracy-design": partial(draw_costs, name="design"),
+}
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, _DRAWN)

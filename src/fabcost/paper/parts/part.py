@@ -1,9 +1,16 @@
-"""What a part of the reproduction consists of: its work, its claims, its pictures."""
+"""What a part of the reproduction consists of: its work, its claims, its pictures.
+
+Sentences are in texts.toml, with braces for the numbers; rules and numbers are in the parts.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -11,13 +18,14 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fabcost.paper.engine.scales import Scale
-from fabcost.paper.engine.units import Result, Unit
+from fabcost.offline.methods import LOOK
+from fabcost.paper.scales import Scale
+from fabcost.paper.units import Result, Unit
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
 
 _DOTS_PER_INCH = 150
-_LOOK: dict[Any, Any] = {"font.size": 8.0, "axes.spines.top": False, "axes.spines.right": False}
+_LOOK = {**LOOK, "font.size": 8.0}
 
 
 class PaperClaim(NamedTuple):
@@ -41,15 +49,9 @@ def verdict_of(held: int, cases: int) -> Verdict:
     return "partly" if held else "not reproduced"
 
 
-def judged(*rules: tuple[bool, Verdict, str]) -> tuple[Verdict, str]:
-    """Verdict and reason of the first rule that applies.
-
-    Examples
-    --------
-    >>> judged((False, "reproduced", "it is so"), (True, "partly", "it is nearly so"))
-    ('partly', 'it is nearly so')
-    """
-    return next((verdict, reason) for applies, verdict, reason in rules if applies)
+def judged(*, reproduced: bool, partly: bool = False) -> Verdict:
+    """The first that applies, or neither."""
+    return "reproduced" if reproduced else "partly" if partly else "not reproduced"
 
 
 class Change(NamedTuple):
@@ -69,6 +71,26 @@ class Plot(NamedTuple):
     caption: str  # what to look for
 
 
+@cache
+def texts(name: str) -> Mapping[str, Any]:
+    """The table ``name`` of texts.toml, in which line breaks do not count.
+
+    Examples
+    --------
+    >>> texts("cost")["claims"]["sweeps"]["claim"]
+    'EP usually converges after 3 to 4 sweeps'
+    """
+    path = resources.files("fabcost.paper") / "texts.toml"
+    found: Mapping[str, Any] = _folded(tomllib.loads(path.read_text(encoding="utf-8"))[name])
+    return found
+
+
+def _folded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _folded(each) for name, each in value.items()}
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
 class Part(NamedTuple):
     """A part: its units of work, what they add up to, and what is told about it."""
 
@@ -80,6 +102,55 @@ class Part(NamedTuple):
     claims: Callable[[Any], list[PaperClaim]]  # from what was gathered
     changes: Callable[[Any], list[Change]]  # likewise
     plots: Sequence[Plot]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What texts.toml tells of the part ``name``, its braces filled with the ``words`` of a run.
+
+    Examples
+    --------
+    >>> words = {"logged": 3, "end": 100, "totals": "ADF 3"}
+    >>> claim = Told("bandits").claim("equal_totals", "reproduced", 1.0, words)
+    >>> claim.measured, claim.reason
+    ('3 clicks in 100 impressions: ADF 3', 'true of every policy that shows each impression once')
+    """
+
+    name: str
+
+    def claim(
+        self,
+        name: str,
+        verdict: Verdict,
+        seconds: float,
+        words: Mapping[str, object],
+        details: Iterable[tuple[str, str]] = (),
+    ) -> PaperClaim:
+        """With its one reason, or that of the verdict."""
+        own = dict(texts(self.name)["claims"][name])
+        if not isinstance(own["reason"], str):
+            own["reason"] = own["reason"][verdict]
+        own |= {each: own[each].format(**words) for each in ("claim", "measured", "reason")}
+        return PaperClaim(**own, verdict=verdict, seconds=seconds, details=tuple(details))
+
+    def change(self, name: str, words: Mapping[str, object]) -> Change:
+        """What is done differently."""
+        subject, ours, measured = texts(self.name)["changes"][name].values()
+        return Change(subject, ours, measured.format(**words))
+
+    def part(
+        self,
+        units: Callable[[Scale, int], list[Unit]],
+        gather: Callable[[Scale, Mapping[str, Result]], Any],
+        claims: Callable[[Any], list[PaperClaim]],
+        changes: Callable[[Any], list[Change]],
+        drawn: Mapping[str, Callable[[Any], Figure]],
+    ) -> Part:
+        """The part; figures are ``drawn`` by name."""
+        own = texts(self.name)
+        plots = [Plot(each, draw, **own["figures"][each]) for each, draw in drawn.items()]
+        words = (self.name, own["title"], own["introduction"])
+        return Part(*words, units, gather, claims, changes, plots)
 
 
 class Picture(NamedTuple):

@@ -16,9 +16,10 @@ from fabcost.offline import methods
 from fabcost.offline.methods import LAPLACE, STYLES
 from fabcost.paper.measures import posteriors as measure
 from fabcost.paper.measures.posteriors import Marginals, NutsMoments
-from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, add_legend, verdict_of
-from fabcost.paper.report.wording import typeset
+from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, verdict_of
+from fabcost.paper.report import typeset
 
+_TOLD = Told("posteriors")
 _POOR_SHIFT = 0.5
 _GOOD = 0.1  # in posterior sds, and of a width
 
@@ -31,17 +32,11 @@ _SHOWN_SDS, _FARTHEST_SDS = 4.5, 9.0
 
 def claims(part: Marginals) -> list[PaperClaim]:
     """The claims of both figures; Laplace's widths one by one."""
-    marginal = part.sd[part.methods.index(LAPLACE)]
     return [
         _adf_is_slow(part),
         _ep_is_accurate(part),
-        _width(part, marginal, "√(H⁻¹)ⱼⱼ, the marginal width", "this is Laplace's own width"),
-        _width(
-            part,
-            part.conditional,
-            "1/√Hⱼⱼ, the width in the authors' plots",
-            "this is the width of a weight when all others are known, not that of its marginal",
-        ),
+        _width(part, part.sd[part.methods.index(LAPLACE)], "marginal_width"),
+        _width(part, part.conditional, "conditional_width"),
     ]
 
 
@@ -50,19 +45,15 @@ def _adf_is_slow(part: Marginals) -> PaperClaim:
     ends = {name: (part.shift(name, 0), part.shift(name, -1)) for name in names}
     slow = {name: first > _POOR_SHIFT and last < first for name, (first, last) in ends.items()}
     texts = [f"{first:.2g} and {last:.2g} sds ({name})" for name, (first, last) in ends.items()]
-    return PaperClaim(
-        where="figure of EP and ADF",
-        claim="ADF approximates the posterior very poorly unless it has seen enough data",
-        paper="ADF makes a very poor approximation unless it is trained on sufficient data",
-        measured=f"off after {part.sizes[0]:,} and {part.sizes[-1]:,} impressions by "
-        + ", by ".join(texts),
-        verdict=verdict_of(sum(slow.values()), len(slow)),
-        reason=f"poor is more than {_POOR_SHIFT} posterior sds, rms over the weights, after "
-        f"{part.sizes[0]:,}, and less at the end: {_by_moments(slow)}",
-        seconds=part.seconds,
-        details=_shifts(part, names),
-        main=True,
-    )
+    words = {
+        "first": part.sizes[0],
+        "last": part.sizes[-1],
+        "off": ", by ".join(texts),
+        "poor": _POOR_SHIFT,
+        "held": _by_moments(slow),
+    }
+    verdict = verdict_of(sum(slow.values()), len(slow))
+    return _TOLD.claim("adf_is_slow", verdict, part.seconds, words, _shifts(part, names))
 
 
 def _ep_is_accurate(part: Marginals) -> PaperClaim:
@@ -76,18 +67,15 @@ def _ep_is_accurate(part: Marginals) -> PaperClaim:
     texts = [
         f"{each:.2g} sds and {width:.1%} of the width ({n})" for n, (each, width) in off.items()
     ]
-    return PaperClaim(
-        where="figure of EP and ADF",
-        claim=f"EP is accurate even on the first {part.sizes[0]:,} impressions",
-        paper="EP makes an accurate approximation even on the first 1,000 data points",
-        measured=f"off by {', by '.join(texts)}",
-        verdict=verdict_of(sum(good.values()), len(good)),
-        reason=f"accurate is below {_GOOD} posterior sds and {_GOOD:.0%} of the sds, besides twice "
-        f"the sampler's own error ({own:.3f} sds); {_by_moments(good)}",
-        seconds=part.seconds,
-        details=_shifts(part, names),
-        main=True,
-    )
+    words = {
+        "first": part.sizes[0],
+        "off": ", by ".join(texts),
+        "good": _GOOD,
+        "own": own,
+        "held": _by_moments(good),
+    }
+    verdict = verdict_of(sum(good.values()), len(good))
+    return _TOLD.claim("ep_is_accurate", verdict, part.seconds, words, _shifts(part, names))
 
 
 def _by_moments(held: Mapping[str, bool]) -> str:
@@ -104,7 +92,7 @@ def _shifts(part: Marginals, names: Iterable[str]) -> tuple[tuple[str, str], ...
     return tuple((name, f"off by {text} (posterior sds)") for name, text in texts.items())
 
 
-def _width(part: Marginals, sd: FloatArray, formula: str, meaning: str) -> PaperClaim:
+def _width(part: Marginals, sd: FloatArray, claim: str) -> PaperClaim:
     """Fails at a size if the intercept's width is off by a tenth, besides NUTS's own error."""
     texts, wrong = [], 0
     for width, truth in zip(sd[:, 0], part.truth, strict=True):
@@ -112,36 +100,17 @@ def _width(part: Marginals, sd: FloatArray, formula: str, meaning: str) -> Paper
         own = 2.0 * truth.sd_error[0] / truth.sd[0]
         wrong += abs(ratio - 1.0) > _GOOD + own
         texts.append(f"{ratio:.2f} ± {ratio * own:.2f} after {truth.rows:,}")
-    return PaperClaim(
-        where="figure of FAB-COST and Laplace",
-        claim=f"Laplace fails to capture the true variance: {formula}",
-        paper="the Laplace approximation fails to capture the true variance",
-        measured=f"intercept, width over that of NUTS: {', '.join(texts)}",
-        verdict=verdict_of(wrong, len(texts)),
-        reason=f"off by more than {_GOOD:.0%}, besides twice the sampler's error, at "
-        f"{wrong} of {len(texts)} sizes; {meaning}",
-        seconds=part.seconds,
-    )
+    words = {"ratios": ", ".join(texts), "good": _GOOD, "wrong": wrong, "sizes": len(texts)}
+    return _TOLD.claim(claim, verdict_of(wrong, len(texts)), part.seconds, words)
 
 
 def changes(part: Marginals) -> list[Change]:
     """The default learner's marginals beside those of the paper's."""
-    return [
-        Change(
-            "Belief at the cold start",
-            "Exact moments of a site instead of MacKay’s approximation, and the prior as a factor "
-            "that stays",
-            _beside_the_papers(part, 0),
-        ),
-        Change(
-            "Belief when data are many",
-            "EP whenever the data have grown by a tenth instead of at 100 and 10,000",
-            _beside_the_papers(part, -1),
-        ),
-    ]
+    places = {"cold_start": 0, "many_data": -1}
+    return [_TOLD.change(name, _beside_the_papers(part, k)) for name, k in places.items()]
 
 
-def _beside_the_papers(part: Marginals, size: int) -> str:
+def _beside_the_papers(part: Marginals, size: int) -> dict[str, object]:
     learners = {methods.FAB_COST: "our default", methods.FAB_COST_PAPER: "the paper’s FAB-COST"}
     texts = [
         f"{part.shift(method, size):.2g} sds in the mean and {part.width(method, size):.1%} in the "
@@ -149,10 +118,8 @@ def _beside_the_papers(part: Marginals, size: int) -> str:
         for method, name in learners.items()
     ]
     own, own_width = part.noise(size)
-    return (
-        f"error after {part.sizes[size]:,} impressions: {', '.join(texts)}; the sampler that they "
-        f"are compared with errs itself by {own:.2g} sds and {own_width:.1%}"
-    )
+    errors = ", ".join(texts)
+    return {"rows": part.sizes[size], "errors": errors, "own": own, "own_width": own_width}
 
 
 def draw_marginals(part: Marginals, *, names: Iterable[str]) -> Figure:
@@ -214,36 +181,8 @@ def _span(truth: NutsMoments, marginals: Iterable[tuple[float, float]]) -> tuple
     return min(centre - _SHOWN_SDS * sd, float(low)), max(centre + _SHOWN_SDS * sd, float(high))
 
 
-_PANELS = (
-    "Panels, one for each number of impressions: a histogram of NUTS draws of the intercept, and "
-    "over it the bell curves of "
-)
-PART = Part(
-    name="posteriors",
-    title="Posterior marginals",
-    introduction="What each method believes about one weight, the intercept, after more and more "
-    "impressions of the day, beside draws of NUTS. A method is right if its curve covers the grey "
-    "histogram, in place and in width.",
-    units=measure.units,
-    gather=measure.gather,
-    claims=claims,
-    changes=changes,
-    plots=(
-        Plot(
-            name="ep-and-adf",
-            draw=partial(draw_marginals, names=EP_AND_ADF),
-            shows=_PANELS + "EP and ADF, each with exact moments and with MacKay’s.",
-            caption="The paper’s first figure of posteriors. Early on, see how far ADF is from the "
-            "grey draws while EP covers them; and that part of the distance comes from MacKay’s "
-            "approximation of the moments, which is the paper’s, and part from filtering.",
-        ),
-        Plot(
-            name="fab-cost-and-laplace",
-            draw=partial(draw_marginals, names=FAB_COST_AND_LAPLACE),
-            shows=_PANELS + "FAB-COST, ours and the paper’s, and of Laplace with two widths.",
-            caption="The paper’s second figure of posteriors. The dotted curve has the width that "
-            "the authors plot for Laplace, 1/√H; the dashed one has the marginal width. Compare "
-            "both with the grey draws: the first is too narrow by construction (erratum 5).",
-        ),
-    ),
-)
+_DRAWN = {
+    "ep-and-adf": partial(draw_marginals, names=EP_AND_ADF),
+    "fab-cost-and-laplace": partial(draw_marginals, names=FAB_COST_AND_LAPLACE),
+}
+PART = _TOLD.part(measure.units, measure.gather, claims, changes, _DRAWN)

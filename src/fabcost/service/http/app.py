@@ -24,13 +24,12 @@ from fabcost.service.http.exchange import (
     Send,
     answer,
     headers_of,
-    request_id,
 )
 from fabcost.service.http.fastpath import FastPath
 from fabcost.service.http.openapi import document
 from fabcost.service.http.routes import operations
 from fabcost.service.http.routes.server import State
-from fabcost.service.http.routing import Endpoint, Site, Templates
+from fabcost.service.http.routing import Endpoint, Site, Templates, request_id
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 
@@ -68,7 +67,7 @@ class Application:
         self._contract = personalizer.Personalizer(service, create_models=create)
         self._assets = dashboard.read_assets()
         self._deadlines = Deadlines()
-        self.fast_path = FastPath(site, self._endpoints)
+        self.fast_path: FastPath | None = FastPath(site, self._endpoints)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
-from itertools import count
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -49,9 +46,6 @@ JSON_HEADERS = (*_SECURITY, _NO_STORE, (b"content-type", JSON))
 _BODILESS = frozenset({204, 304})
 
 _MOST_PARAMETERS = 20
-_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_THIS_PROCESS = secrets.token_hex(6).encode()
-_NUMBERS = count(1)
 
 _PASSING = BusyError | StoreAwayError | DatabaseUnusableError
 _STATUSES = {
@@ -107,32 +101,6 @@ class HttpRequest:
         return bytes(content)
 
 
-def request_id(given: bytes | None) -> bytes:
-    """The id that the caller gave if it is sane, else a new one.
-
-    Examples
-    --------
-    >>> request_id(b"trace-17")
-    b'trace-17'
-    >>> request_id(b"two" + bytes([10]) + b"lines") != request_id(None)
-    True
-    """
-    if given is not None and _SANE_ID.fullmatch(given):
-        return given
-    return b"%b-%d" % (_THIS_PROCESS, next(_NUMBERS))
-
-
-def check_media_type(headers: Mapping[bytes, bytes], expected: tuple[str, ...]) -> None:
-    """An error if the body is said to be something else, or nothing is said."""
-    header = headers.get(b"content-type", b"").decode("latin-1")
-    if header in expected:
-        return
-    given = header.partition(";")[0].strip().lower()
-    if given not in expected:
-        said = f"the content type is {given or 'not given'} but must be {' or '.join(expected)}"
-        raise RefusedError(415, "unsupported_media_type", said, CLOSE)
-
-
 def read_query(query: bytes, kind: Any) -> Any:
     """The parameters after the question mark, in their types.
 
@@ -152,18 +120,6 @@ def read_query(query: bytes, kind: Any) -> Any:
         return msgspec.convert(dict(pairs), kind, strict=False)
     except ValueError as error:
         raise RefusedError(422, "invalid_request", str(error)) from error
-
-
-def read_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    """The body in its type: 400 if it is no JSON, 422 if it is not what is expected."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise RefusedError(422, "invalid_request", str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
-    except RecursionError as error:
-        raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
 
 
 class HttpAnswer(NamedTuple):

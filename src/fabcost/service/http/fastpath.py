@@ -16,11 +16,11 @@ from collections.abc import Callable
 from functools import cache, partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
-from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode, request_id
+from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode
 from fabcost.service.http.protocol import GuardedProtocol
-from fabcost.service.http.routing import Endpoint, Site, Templates
+from fabcost.service.http.routing import Endpoint, Site, Templates, request_id
 
 _MOST_HELD = 65_536
 _HELD_SECONDS = 1.0
@@ -102,15 +102,18 @@ def _beginning(status: int) -> bytes:
     return line + b"".join(b"%b: %b\r\n" % header for header in JSON_HEADERS)
 
 
+class WithFastPath(Protocol):
+    """An application; it has none while it still loads."""
+
+    fast_path: FastPath | None
+
+
 class FastProtocol(GuardedProtocol):
-    """Takes each request that is small and all there soon to the fast path.
+    """Takes each request that is small and all there soon to the fast path."""
 
-    ``fast_path`` gives it, but for when the application still loads.
-    """
-
-    def __init__(self, *, fast_path: Callable[[], FastPath | None], **keywords: Any) -> None:
+    def __init__(self, *, application: WithFastPath, **keywords: Any) -> None:
         super().__init__(**keywords)
-        self._fast_path = fast_path
+        self._application = application
         self._begin: Begin | None = None
         self._held: list[bytes] | None = None
         self._holding: asyncio.TimerHandle | None = None
@@ -173,7 +176,7 @@ class FastProtocol(GuardedProtocol):
         self.loop.call_soon(self._begin, self.headers, content, send)
 
     def _may_be_fast(self) -> bool:
-        fast, parser = self._fast_path(), self.parser
+        fast, parser = self._application.fast_path, self.parser
         self._begin = None if fast is None else fast.find(parser.get_method(), self.url)
         return (
             self._begin is not None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -15,19 +16,18 @@ from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.auth import ANYONE, Access, Principal, Role, check_allowed
 from fabcost.service.http.exchange import (
+    CLOSE,
     RETRY_SOON,
     HttpAnswer,
     HttpRequest,
     RefusedError,
-    check_media_type,
-    read_json,
     read_query,
     refusal,
     too_large,
 )
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.wire.checks import check_ids, may_hold_control_characters
+from fabcost.wire.checks import check_ids
 from fabcost.wire.messages import LONGEST_ID, TRANSFER_SECONDS
 
 T = TypeVar("T")
@@ -36,6 +36,25 @@ MODEL = "/v1/models/{model}"
 _JSON_TYPES = ("application/json",)
 _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_THIS_PROCESS = secrets.token_hex(6).encode()
+_NUMBERS = count(1)
+
+
+def request_id(given: bytes | None) -> bytes:
+    """The id that the caller gave if it is sane, else a new one.
+
+    Examples
+    --------
+    >>> request_id(b"trace-17")
+    b'trace-17'
+    >>> request_id(b"two" + bytes([10]) + b"lines") != request_id(None)
+    True
+    """
+    if given is not None and _SANE_ID.fullmatch(given):
+        return given
+    return b"%b-%d" % (_THIS_PROCESS, next(_NUMBERS))
 
 
 class Site:
@@ -99,8 +118,9 @@ class ApiCall(NamedTuple):
     content: bytes
 
     def check_ids(self, *ids: Iterable[str]) -> None:
-        """An error if one has a control character; most bodies need no look at each."""
-        if may_hold_control_characters(self.content):
+        """An error if one has a control character: plain text without escapes holds none."""
+        content = self.content
+        if b"\\" in content or not content.isascii() or b"\x7f" in content:
             check_ids(chain.from_iterable(ids))
 
     @property
@@ -201,7 +221,7 @@ class Endpoint:
         query, content = request.scope["query_string"], b""
         asked = read_query(query, self._operation.query) if query else self._no_query
         if self._operation.body is not None:
-            check_media_type(request.headers, self._media_types)
+            self._check_media_type(request.headers)
             content = await request.body(self._limit)
         return await self._operation.handler(self._call(principal, parameters, asked, content))
 
@@ -216,7 +236,7 @@ class Endpoint:
         if self._operation.begin is None:
             raise ValueError(f"{self.route} cannot begin without waiting")
         principal = self._admit(headers, parameters)
-        check_media_type(headers, self._media_types)
+        self._check_media_type(headers)
         if len(content) > self._limit:
             raise too_large(self._limit)
         self._operation.begin(self._call(principal, parameters, self._no_query, content), finish)
@@ -233,8 +253,30 @@ class Endpoint:
     def _call(
         self, principal: Principal, parameters: dict[str, str], asked: Any, content: bytes
     ) -> ApiCall:
-        body: Any = content if self._decoder is None else read_json(content, self._decoder)
+        body: Any = content if self._decoder is None else _read(content, self._decoder)
         return ApiCall(self._site, principal, parameters, asked, body, content)
+
+    def _check_media_type(self, headers: Mapping[bytes, bytes]) -> None:
+        """An error if the body is said to be something else, or nothing is said."""
+        header, expected = headers.get(b"content-type", b"").decode("latin-1"), self._media_types
+        if header in expected:
+            return
+        given = header.partition(";")[0].strip().lower()
+        if given not in expected:
+            said = f"the content type is {given or 'not given'} but must be {' or '.join(expected)}"
+            raise RefusedError(415, "unsupported_media_type", said, CLOSE)
+
+
+def _read(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """The body in its type: 400 if it is no JSON, 422 if it is not what is expected."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
+    except RecursionError as error:
+        raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
 
 
 class Found(NamedTuple, Generic[T]):

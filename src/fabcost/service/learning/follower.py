@@ -1,27 +1,38 @@
-"""A learner that has, at each impression of its log, the weights that its schema had."""
+"""A learner that has, at each impression of its log, the weights that its schema had.
+
+And how it hands over what it has learnt to the thread that decides.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET
 
-from fabcost.features.scales.constants import is_revision
+from fabcost import kernels
+from fabcost.features.scales import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnLaw
+from fabcost.inference.own.exchange import OwnChanges, OwnLaw
 from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
-from fabcost.service.store.record import Impression
-from fabcost.tilted import tilted
+from fabcost.service.store.rows import Impression
 from fabcost.wire.settings import ModelSettings
+
+#: Changes of items that may wait to be collected, if the items are not more.
+_MANY = 1000
 
 
 class Learnt(NamedTuple):
@@ -83,15 +94,12 @@ class BySchema:
         self._now = now
         self._then = then
         self._revises = revises
-
-    @property
-    def steps(self) -> int:
-        """How often the schema had grown by then."""
-        return self._then.steps
+        #: How often the schema had grown by then, and its columns.
+        self.steps, self.width = then.steps, then.width
 
     def is_behind(self, impression: Impression, weights: int) -> bool:  # noqa: ARG002
         """Whether the schema had grown before an impression."""
-        return (impression.steps or 0) > self._then.steps
+        return (impression.steps or 0) > self.steps
 
     def grow(self, learner: FabCost, impression: Impression) -> None:
         """Give the learner the weights that the schema had, and the prior."""
@@ -102,9 +110,9 @@ class BySchema:
         self._grow_to(learner, schema.steps)
 
     def _grow_to(self, learner: FabCost, steps: int) -> None:
-        before, weights = self._then.steps, learner.prior.dimension
+        before, weights = self.steps, learner.prior.dimension
         self.go_to(steps)
-        prior, more = self._then.prior, self._then.width > weights
+        prior, more = self._then.prior, self.width > weights
         if not self._revises:
             # A new prior would be put in place of what was learnt.
             if more:
@@ -118,10 +126,10 @@ class BySchema:
 
     def go_to(self, steps: int) -> None:
         """Be the schema that had grown so often; a ValueError if that is not known."""
-        new = self._now.steps_since(self._then.steps)[: max(steps - self._then.steps, 0)]
-        self._then.regrow(new)
-        if self._then.steps < steps:
-            raise ValueError(f"the schema grew {self._then.steps} times but {steps} are asked for")
+        self._then.regrow(self._now.steps_since(self.steps)[: max(steps - self.steps, 0)])
+        self.steps, self.width = self._then.steps, self._then.width
+        if self.steps < steps:
+            raise ValueError(f"the schema grew {self.steps} times but {steps} are asked for")
 
     def widened(self, belief: Gaussian, impressions: Sequence[Impression]) -> Gaussian:
         """A belief about the columns that the schema had at all impressions."""
@@ -129,7 +137,7 @@ class BySchema:
         if steps > self.steps:
             at = self.copy()
             at.go_to(steps)
-        if at._then.width <= belief.dimension:
+        if at.width <= belief.dimension:
             return belief
         return widened(belief, at._then.prior(self.prior))
 
@@ -185,6 +193,84 @@ class Follower:
         return predicted(self.growth.widened(belief, rows), self.learner.own, impressions)
 
 
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A posterior to decide by: after ``lsn`` impressions and ``refreshes``."""
+
+    lsn: int
+    refreshes: int
+    belief: Gaussian
+    time: float = 0.0
+
+    @cached_property
+    def version(self) -> str:
+        """How decisions name it."""
+        return f"{self.lsn}.{self.refreshes}"
+
+    def digest(self, own: OwnEffects | None = None) -> str:
+        """SHA-256 of the bits of its mean and root, and of the items' own effects if any."""
+        content = hashlib.sha256(self.belief.mean.tobytes())
+        content.update(np.ascontiguousarray(self.belief.root).tobytes())
+        if own is not None:
+            content.update(json.dumps(own.keys).encode())
+            content.update(own.rows[:, : self.belief.dimension + 2].tobytes())
+        return content.hexdigest()
+
+
+class Collected(NamedTuple):
+    """What is published, and the changes of the items' own effects since the last time."""
+
+    published: Published
+    changes: tuple[OwnChanges, ...]
+
+
+class Publisher:
+    """Hands over what was learnt: all of a moment, or nothing of it.
+
+    Of the items only those go from hand to hand that have changed: one after an impression, all
+    after a refresh, or when more changes wait than there are items.
+    """
+
+    def __init__(self, lsn: int, learner: FabCost) -> None:
+        self._lock = threading.Lock()
+        self._of: OwnEffects | None = None
+        self._version = 0
+        self._waiting: list[OwnChanges] = []
+        self._many = 0
+        self.latest = self.publish(lsn, learner.refreshes, learner)
+
+    def publish(self, lsn: int, refreshes: int, learner: FabCost) -> Published:
+        """Say what is known now; for the thread that learns."""
+        published = Published(lsn, refreshes, learner.posterior, time.time())
+        changes = self._changes(learner.own)
+        with self._lock:
+            if changes is not None:
+                self._keep(changes)
+            self.latest = published
+        return published
+
+    def collect(self) -> Collected:
+        """Take what is new; for the one thread that decides."""
+        with self._lock:
+            waiting, self._waiting, self._many = self._waiting, [], 0
+            return Collected(self.latest, tuple(waiting))
+
+    def _changes(self, own: OwnEffects | None) -> OwnChanges | None:
+        if own is None:
+            return None
+        # Another learner's versions mean nothing: everything is told.
+        follows = own is self._of and self._many <= max(len(own), _MANY)
+        changes = own.changes(self._version if follows else own.version + 1)
+        self._of, self._version = own, changes.version
+        return changes
+
+    def _keep(self, changes: OwnChanges) -> None:
+        if changes.slots is None:
+            self._waiting, self._many = [], 0
+        self._waiting.append(changes)
+        self._many += len(changes.keys)
+
+
 def growth_of(settings: ModelSettings, now: Schema, given: int = 0) -> Growth:
     """How a model's learner grows that has the weights of its first schema."""
     variances = settings.variances()
@@ -235,7 +321,8 @@ def predicted(
     """The click probability of each impression; the items may know of fewer weights."""
     law = None if own is None else own.law([each.item for each in impressions])
     centres, variances = log_odds(belief, law, [each.impression for each in impressions])
-    return np.asarray(np.exp(tilted(centres, np.maximum(variances, 1e-300)).log_z))
+    clicks: FloatArray = kernels.predictions(centres, np.maximum(variances, 1e-300), True)
+    return clicks
 
 
 def log_odds(belief: Gaussian, law: OwnLaw | None, impressions: Sequence[Impression]) -> Marginal:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
-from fabcost.service.learning.follower import Follower, Learnt
-from fabcost.service.learning.published import Collected, Published, Publisher
+from fabcost.service.learning.follower import Collected, Follower, Learnt, Published, Publisher
 from fabcost.service.store.store import Store
 
 #: A refresh over more than this many multiplications is done in the background.
@@ -122,11 +121,8 @@ class Learning:
         self._stuck = False
         self.last_refresh_seconds = 0.0
         self._publisher = Publisher(lsn, follower.learner)
-
-    @property
-    def published(self) -> Published:
-        """The latest posterior to decide by."""
-        return self._publisher.latest
+        #: The latest posterior to decide by.
+        self.published: Published = self._publisher.latest
 
     @property
     def refreshing(self) -> bool:
@@ -285,7 +281,7 @@ class Learning:
     def _publish(self) -> None:
         serving = self._provisional or self._follower
         refreshes = self._learner.refreshes if self._provisional is None else self._refreshes_before
-        self._publisher.publish(self.lsn, refreshes, serving.learner)
+        self.published = self._publisher.publish(self.lsn, refreshes, serving.learner)
 
 
 def _give_way() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost import kernels
+from fabcost import archive, kernels
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
 from fabcost.inference.online import FabCost
@@ -25,9 +25,8 @@ from fabcost.service.learning.follower import (
     schema_of,
 )
 from fabcost.service.learning.learner import Learning, Saving
-from fabcost.service.store.record import impression
+from fabcost.service.store.rows import impression
 from fabcost.service.store.store import Store
-from fabcost.storage import archive
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings
 

@@ -1,31 +1,98 @@
-"""Decisions, and what becomes of them."""
+"""Decisions, what becomes of them, and the clock by which they are due."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
 import msgspec
 
-from fabcost.service.clock import Clock
-from fabcost.service.metrics import Metrics
-from fabcost.service.models.model import Made
-from fabcost.service.models.registry import Registry
-from fabcost.service.store.record import DecisionRecord, record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.models.model import Made, Model
+from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
+from fabcost.wire.errors import UnknownModelError, UnreadableModelError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackAnswer, FeedbackRequest
 
+#: Tells the time.
+Read = Callable[[], float]
 #: Told the answer to a decision, or an error.
 Finish = Callable[[DecisionAnswer | Exception], object]
 #: Told, before that, of the decision that has its id already.
 Repeated = Callable[[DecisionRecord], object]
+
+
+class Clock:
+    """Seconds since 1970 by the system's clock, but for when that is set back.
+
+    Then time goes on from where it was at the pace of the monotonic clock until the system's
+    clock has caught up, or `come_back`: deadlines come neither early nor in a different order.
+
+    Examples
+    --------
+    >>> wall, steady = [1000.0], [0.0]
+    >>> clock = Clock(wall=lambda: wall[0], steady=lambda: steady[0])
+    >>> clock.now()
+    1000.0
+    >>> wall[0], steady[0] = 400.0, 5.0
+    >>> clock.now(), clock.ahead
+    (1005.0, 605.0)
+    >>> clock.come_back()
+    >>> clock.now()
+    400.0
+    """
+
+    def __init__(self, *, wall: Read = time.time, steady: Read = time.monotonic) -> None:
+        self._wall = wall
+        self._steady = steady
+        self._latest = wall()
+        self._at = steady()
+
+    def now(self) -> float:
+        """The time."""
+        at = self._steady()
+        going_on = self._latest + max(at - self._at, 0.0)
+        wall = self._wall()
+        # A wall clock that is slewed stays behind the monotonic one by very little.
+        self._latest = wall if wall >= self._latest else going_on
+        self._at = at
+        return self._latest
+
+    @property
+    def ahead(self) -> float:
+        """Seconds by which this is later than the system's clock."""
+        return max(self.now() - self._wall(), 0.0)
+
+    def come_back(self) -> None:
+        """Show the system's time again: nothing waits for a later one."""
+        self._latest = self._wall()
+
+    def not_before(self, moment: float) -> None:
+        """Go on from ``moment``, which was written by a server before, if it is later."""
+        self._latest = max(self._latest, moment)
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Those that are served, by name, and those that are not because they are unreadable."""
+
+    served: dict[str, Model]
+    unreadable: Mapping[str, Exception]
+
+    def of(self, name: str) -> Model:
+        """The model that decides, or an error."""
+        model = self.served.get(name)
+        if model is None:
+            unreadable = name in self.unreadable
+            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
+        return model
 
 
 @dataclass(eq=False)
@@ -35,7 +102,7 @@ class Decider:
     The database has ``durable_within`` seconds to keep a decision; then it is answered from memory.
     """
 
-    registry: Registry
+    models: Models
     writer: Writer
     clock: Clock
     metrics: Metrics
@@ -63,7 +130,7 @@ class Decider:
         self, name: str, request: DecisionRequest, finish: Finish, repeated: Repeated = id
     ) -> None:
         """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
-        model, now = self.registry.of(name), self.clock.now()
+        model, now = self.models.of(name), self.clock.now()
         decision = request.decision_id or self.new_id(now)
         made = model.decide(request, decision, now)
         if made.row is None:
@@ -86,7 +153,7 @@ class Decider:
         self, name: str, requests: Sequence[FeedbackRequest]
     ) -> list[FeedbackAnswer]:
         """Learn what became of decisions; each is answered when that is durable."""
-        self.registry.of(name)
+        self.models.of(name)
         now = self.clock.now()
         feeds = []
         for each in requests:
@@ -101,7 +168,7 @@ class Decider:
 
     async def activate(self, name: str, decision_id: str) -> bool:
         """Let a deferred decision count; whether it was waiting for that."""
-        self.registry.of(name)
+        self.models.of(name)
         request = Activate((name, decision_id), self.clock.now(), self._loop.create_future())
         self.writer.submit(request)
         return await request.done

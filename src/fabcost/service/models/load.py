@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost import archive
+from fabcost.bandit.rules import RULES
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import MAX_SWEEPS
@@ -20,32 +21,18 @@ from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
 from fabcost.service.learning.follower import Follower, schema_of
 from fabcost.service.learning.recovery import Keeper, Progress, Recovery, to_base
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
-from fabcost.storage import archive
-from fabcost.wire.settings import (
-    LONGEST_WAIT,
-    EpsilonGreedySettings,
-    GreedySettings,
-    ModelSettings,
-    PolicySettings,
-    RefreshSettings,
-    ThompsonSettings,
-    UCBSettings,
-    UniformSettings,
-)
+from fabcost.service.telemetry import Metrics
+from fabcost.wire.settings import LONGEST_WAIT, ModelSettings, PolicySettings, RefreshSettings
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
-_POLICIES: dict[type[Policy], Callable[[Any], PolicySettings]] = {
-    Thompson: lambda policy: ThompsonSettings(policy.scale),
-    Greedy: lambda _: GreedySettings(),
-    EpsilonGreedy: lambda policy: EpsilonGreedySettings(policy.epsilon),
-    BayesianUCB: lambda policy: UCBSettings(policy.quantile),
-    Uniform: lambda _: UniformSettings(),
+#: The settings of each rule, which have its parameters in their order.
+_RULES: dict[Any, Any] = {
+    RULES[each.__struct_config__.tag]: each for each in get_args(PolicySettings)
 }
 _PRIORS = ("prior", "prior_variance")
 #: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
@@ -218,12 +205,12 @@ def _prior(recommender: Recommender, learner: FabCost) -> dict[str, Any]:
 def _settings(recommender: Recommender, document: dict[str, Any]) -> ModelSettings:
     if _SERVICE in document:
         return _checked(document[_SERVICE])
-    policy = recommender.bandit.policy
+    rule: Any = recommender.bandit.policy
+    policy: PolicySettings = _RULES[type(rule)](*astuple(rule))
     wait = document["ledger"]["wait"]
     if wait is None:
-        return ModelSettings(policy=_POLICIES[type(policy)](policy))
-    seconds = min(wait, LONGEST_WAIT)
-    return ModelSettings(policy=_POLICIES[type(policy)](policy), reward_wait_seconds=seconds)
+        return ModelSettings(policy=policy)
+    return ModelSettings(policy=policy, reward_wait_seconds=min(wait, LONGEST_WAIT))
 
 
 def _refresh(schedule: Refresh) -> RefreshSettings:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
-from fabcost.bandit.candidates import Rows
-from fabcost.bandit.own import own_rows
-from fabcost.bandit.streams import Streams
+from fabcost.bandit.rows import Rows, own_rows
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.service.learning.follower import follows_schema, widened
+from fabcost.service.learning.follower import Published, follows_schema, widened
 from fabcost.service.learning.learner import Learning
-from fabcost.service.learning.published import Published
-from fabcost.service.models.candidates import Scene, Scenes
-from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.store.record import NewRecord, Shares, at_step, encoded
-from fabcost.service.store.rows import DecisionRow
+from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
+from fabcost.service.store.rows import DecisionRow, NewRecord, Shares, at_step, encoded
 from fabcost.service.writer.requests import Steps
-from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
+from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
 from fabcost.wire.settings import DRAWS, ModelSettings
 
@@ -61,6 +57,32 @@ class Known(NamedTuple):
         if self.own is None:
             return scene.rows
         return own_rows(scene.rows, self.own, scene.names, self.belief.dimension)
+
+
+class Streams:
+    """Generators for named decisions, all from one seed: the same decision draws the same numbers.
+
+    Examples
+    --------
+    >>> streams = Streams(7)
+    >>> first = streams.of("visit-1").random()
+    >>> streams.of("visit-2").random() == first, Streams(7).of("visit-1").random() == first
+    (False, True)
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._keyed = hashlib.blake2b(digest_size=32, key=seed.to_bytes(8, "little"))
+        # Of NumPy's generators the fastest to set and to draw normals from.
+        self._generator = np.random.Generator(np.random.SFC64(0))
+        self._state: dict[str, Any] = {"bit_generator": "SFC64", "has_uint32": 0, "uinteger": 0}
+
+    def of(self, name: str) -> np.random.Generator:
+        """The generator of ``name`` at its beginning, good until the next call."""
+        hashed = self._keyed.copy()
+        hashed.update(name.encode("utf-8", "surrogatepass"))
+        self._state["state"] = {"state": np.frombuffer(hashed.digest(), dtype="<u8")}
+        self._generator.bit_generator.state = self._state
+        return self._generator
 
 
 @dataclass(eq=False)
@@ -268,22 +290,6 @@ class Model:
             features=self.written(served.row, alike=self._known.own is None and scene.rows.alike),
             record=encoded(record),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Models:
-    """Those that are served, by name, and those that are not because they are unreadable."""
-
-    served: dict[str, Model]
-    unreadable: Mapping[str, Exception]
-
-    def of(self, name: str) -> Model:
-        """The model that decides, or an error."""
-        model = self.served.get(name)
-        if model is None:
-            unreadable = name in self.unreadable
-            raise UnreadableModelError(name) if unreadable else UnknownModelError(name)
-        return model
 
 
 def _first(rows: Rows, excluded: Sequence[int]) -> int:

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabcost.service.clock import Clock
-from fabcost.service.metrics import Metrics
 from fabcost.service.models.catalogue import Memory
+from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make
-from fabcost.service.models.model import Model, Models
+from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.journal import Deleted, Relisted
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
@@ -38,21 +38,21 @@ class Registry:
 
     def __init__(
         self,
-        models: dict[str, Model],
+        models: Models,
         writer: Writer,
         *,
         clock: Clock,
         metrics: Metrics,
         memory: Memory,
     ) -> None:
-        self._models = models
+        self.of = models.of
+        self._models = models.served
         self._writer = writer
         self._journal = writer.journal
         self._clock = clock
         self._metrics = metrics
         self._memory = memory
-        self.of = Models(models, writer.journal.unreadable).of
-        for model in models.values():
+        for model in self._models.values():
             model.catalogue.memory = memory
         writer.relist = self._relist
 

@@ -8,14 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fabcost.features.reader import Reader, ReadItems
-from fabcost.service.clock import Clock
+from fabcost.service.models.decisions import Clock
 from fabcost.service.models.load import from_file, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.views import in_full
-from fabcost.service.store.record import DecisionRecord, encoded
-from fabcost.service.store.rows import DecisionRow, StoredDecision
-from fabcost.service.threads import StoreThread
+from fabcost.service.store.rows import DecisionRecord, DecisionRow, StoredDecision, encoded
+from fabcost.service.store.threads import StoreThread
 from fabcost.service.writer.requests import Feed, Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (

@@ -14,16 +14,23 @@ import numpy as np
 from msgspec import UNSET
 
 from fabcost.recommend.alarms import Alarm
-from fabcost.service.clock import Clock
 from fabcost.service.learning.follower import Learnt, predicted
-from fabcost.service.metrics import Metrics
+from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
-from fabcost.service.models.registry import Registry
 from fabcost.service.models.watch import Tail, count_outcomes
-from fabcost.service.store.record import encoded, impression, record, told
-from fabcost.service.store.rows import CalibrationRow, CountRow, StoredDecision, TallyRow
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    StoredDecision,
+    TallyRow,
+    encoded,
+    impression,
+    record,
+    told,
+)
 from fabcost.service.store.store import Store
-from fabcost.service.threads import StoreThread
+from fabcost.service.store.threads import StoreThread
+from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
 from fabcost.wire.messages import (
@@ -81,7 +88,7 @@ class Alarms(NamedTuple):
 class Views:
     """Shows the posterior, counts and decisions."""
 
-    registry: Registry
+    models: Models
     writer: Writer
     reader: StoreThread
     clock: Clock
@@ -90,7 +97,7 @@ class Views:
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
-        model = self.registry.of(name)
+        model = self.models.of(name)
         published, belief, own = model.known()
         columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
         return PosteriorAnswer(
@@ -102,7 +109,7 @@ class Views:
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
-        model, now = self.registry.of(name), self.clock.now()
+        model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
         since, before = now - 60.0 * minutes, self.totals.get(model)
@@ -139,7 +146,7 @@ class Views:
 
     async def alarms(self, name: str) -> list[AlarmView]:
         """What is wrong with the data of a model."""
-        model, now = self.registry.of(name), time.monotonic()
+        model, now = self.models.of(name), time.monotonic()
         before = self.found.get(model)
         if before is None or not before.is_fresh(now):
             found = [AlarmView(*alarm) for alarm in await self._look(model)]
@@ -148,10 +155,10 @@ class Views:
 
     async def measure_alarms(self, metrics: Metrics) -> None:
         """Bring the gauges of all models up to date, as far as the database can be read."""
-        for name in [each.name for each in self.registry.models()]:
+        for name in list(self.models.served):
             with contextlib.suppress(ServiceError):
                 found = await self.alarms(name)
-                self.registry.of(name)  # an error if it was deleted meanwhile
+                self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
 
     async def _look(self, model: Model) -> tuple[Alarm, ...]:
@@ -175,12 +182,12 @@ class Views:
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins; large ones make a page shorter."""
-        self.registry.of(name)
+        self.models.of(name)
         return await self.reader.ask(lambda store: _recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
-        model = self.registry.of(name)
+        model = self.models.of(name)
         row, shown = await self._stored(
             name, decision_id, lambda stored: (impression(stored.features), _view(stored))
         )
@@ -205,7 +212,7 @@ class Views:
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
-        self.registry.of(name)
+        self.models.of(name)
         key = (name, decision_id)
 
         def find(store: Store) -> T:

@@ -17,7 +17,7 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.own.exchange import OwnLaw
 from fabcost.recommend.alarms import Watch
 from fabcost.service.learning.follower import Learnt, log_odds
-from fabcost.service.store.record import Impression, impression
+from fabcost.service.store.rows import Impression, impression
 from fabcost.service.store.store import Store
 
 _LATEST = 1000

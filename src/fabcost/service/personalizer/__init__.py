@@ -5,6 +5,6 @@ role that a key must have, and `Personalizer` for the answer.  Nothing here know
 """
 
 from fabcost.service.personalizer.contract import ContractPath, ContractRequest, parse, refused
-from fabcost.service.personalizer.routes import Personalizer
+from fabcost.service.personalizer.events import Personalizer
 
 __all__ = ["ContractPath", "ContractRequest", "Personalizer", "parse", "refused"]

@@ -12,16 +12,16 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fabcost.service.personalizer.contract import (
+    NEW_MODEL,
     Body,
     ContractAnswer,
     ContractError,
     ContractRequest,
+    OpenModels,
     json_answer,
 )
-from fabcost.service.personalizer.events import NEW_MODEL, OpenModels
 from fabcost.service.service import Service
-from fabcost.service.store.record import record
-from fabcost.service.store.rows import StoredDecision
+from fabcost.service.store.rows import StoredDecision, record
 from fabcost.wire.errors import StoreAwayError, UnknownModelError
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share

@@ -1,7 +1,8 @@
-"""What all of the contract has in common: its paths, requests, answers and errors."""
+"""What all of the contract has in common: paths, models, requests, answers and errors."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
 from collections.abc import Mapping
@@ -9,8 +10,10 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from fabcost.wire.checks import has_control_character
+from fabcost.service.service import Service
+from fabcost.wire.checks import check_model_name, has_control_character
 from fabcost.wire.errors import (
+    AlreadyThereError,
     DatabaseUnusableError,
     InvalidRequestError,
     ServiceError,
@@ -18,12 +21,15 @@ from fabcost.wire.errors import (
     TakenOverError,
     UnknownModelError,
 )
-from fabcost.wire.messages import LONGEST_ID
+from fabcost.wire.messages import LONGEST_ID, ModelAnswer
+from fabcost.wire.settings import ModelSettings
 
 T = TypeVar("T")
 Headers = tuple[tuple[bytes, bytes], ...]
 Role = Literal["decide", "feedback", "read", "admin"]
 
+#: What a model is like that is made here: its schema is open and it tells its propensities.
+NEW_MODEL: Final = ModelSettings(propensities="fast")
 #: The model of an endpoint without a prefix.
 DEFAULT_MODEL: Final = "default"
 REWARD: Final = "events/{event}/reward"
@@ -67,6 +73,31 @@ _TERMS = {
 _WITHOUT_A_KEY = (
     "Access denied due to invalid subscription key or wrong API endpoint. Send a key that is in "
     "force and opens this model in the header Ocp-Apim-Subscription-Key."
+)
+
+_LOG: Final = "the log is exported by GET /v1/models/{model}/log?format=dsjson"
+_EVALUATE: Final = (
+    "`fabcost evaluate` estimates the value of policies from the Parquet file of "
+    "GET /v1/models/{model}/log?format=parquet"
+)
+
+#: The beginning of an operation's path, what it is called, and what there is instead.
+UNOFFERED: Final = (
+    ("multislot", "Multi-slot ranking", "rank once for each slot, excluding what is shown already"),
+    ("configurations/policy", "The learning policy", "PATCH /v1/models/{model} sets `policy`"),
+    ("configurations/applyFromEvaluation", "Applying an evaluation", _EVALUATE),
+    (
+        "model",
+        "Access to the model",
+        "GET and PUT /v1/models/{model}/file copy a model, DELETE /v1/models/{model} forgets it",
+    ),
+    ("logs", "Access to the logs", f"{_LOG}; DELETE /v1/models/{{model}} forgets it"),
+    ("evaluations", "Evaluation", _EVALUATE),
+    (
+        "featureImportances",
+        "Feature importance",
+        "GET /v1/models/{model}/posterior has every weight with its uncertainty",
+    ),
 )
 
 
@@ -232,3 +263,67 @@ def refused(code: str, message: str, headers: Headers) -> ContractAnswer:
         return ContractAnswer(401, _error_body("401", _WITHOUT_A_KEY), headers)
     status, name = _TERMS.get(code, _BUG)
     return ContractError(name, message, status=status, headers=headers).answer()
+
+
+def unoffered(operation: str) -> ContractError:
+    """The answer to an operation that is not offered or not known.
+
+    Examples
+    --------
+    >>> unoffered("multislot/rank").code, unoffered("ranks").code
+    ('InvalidMultiSlotApiAccess', 'ResourceNotFound')
+    >>> str(unoffered("logs/interactions"))[:39]
+    'Access to the logs is not offered here:'
+    """
+    for start, name, instead in UNOFFERED:
+        if operation == start or operation.startswith(f"{start}/"):
+            multislot = start == "multislot"
+            code = "InvalidMultiSlotApiAccess" if multislot else "InvalidApiAccess"
+            return ContractError(code, f"{name} is not offered here: {instead}")
+    return ContractError("ResourceNotFound", f"There is no operation {operation!r}")
+
+
+class OpenModels:
+    """The models of a service, and those that are made when there is something to keep for them.
+
+    With ``create`` any name means a model, which is new; otherwise only those do that were made.
+    """
+
+    def __init__(self, service: Service, *, create: bool) -> None:
+        self.service = service
+        self._create = create
+
+    def find(self, name: str) -> ModelAnswer | None:
+        """The model, None if it is still to be made, or an error if it never will be."""
+        with contextlib.suppress(UnknownModelError):
+            return self.service.model(name)
+        self._check(name)
+        return None
+
+    def check_allowed(self, request: ContractRequest) -> None:
+        """An error if who asks may not make the model, or nobody may."""
+        self._check(request.model)
+        if not request.may_make:
+            raise ContractError(
+                "ResourceNotFound",
+                f"there is no model {request.model!r}, and this key may not make it: make it "
+                "first, or use a key with the role admin or a key of that model",
+            )
+
+    async def make(self, name: str) -> None:
+        """Make the model, unless another request was first."""
+        self._check(name)
+        with contextlib.suppress(AlreadyThereError):
+            await self.service.create_model(name, NEW_MODEL)
+
+    def _check(self, name: str) -> None:
+        if not self._create:
+            raise UnknownModelError(name)
+        try:
+            check_model_name(name)
+        except InvalidRequestError as error:
+            raise ContractError(
+                "ResourceNotFound",
+                f"The model is {name!r} but its name must be of at most 64 letters, digits, '.', "
+                "'_' and '-', a letter or digit first",
+            ) from error

@@ -1,43 +1,43 @@
-"""Rank, Reward, Activate and status: bodies, and what each asks of the service."""
+"""Rank, Reward, Activate and status: bodies, what each asks of the service, and who answers."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
+from fabcost.service.personalizer import configuration
 from fabcost.service.personalizer.contract import (
+    ACTIVATE,
+    REWARD,
     Body,
     ContractAnswer,
     ContractError,
     ContractRequest,
+    OpenModels,
     checked_id,
+    error_of,
     json_answer,
+    unoffered,
 )
 from fabcost.service.service import Service
-from fabcost.service.store.record import DecisionRecord
-from fabcost.wire.checks import check_model_name
-from fabcost.wire.dsjson import Side, flatten
-from fabcost.wire.errors import AlreadyThereError, InvalidRequestError, UnknownModelError
+from fabcost.service.store.rows import DecisionRecord
+from fabcost.wire.checks import Side, flatten
+from fabcost.wire.errors import InvalidRequestError, ServiceError, UnknownModelError
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionRequest,
     FeedbackRequest,
-    ModelAnswer,
     Record,
 )
-from fabcost.wire.settings import ModelSettings
 
 MOST_ACTIONS: Final = 50
 LARGEST_REWARD: Final = 1e6
-#: What a model is like that is made here: its schema is open and it tells its propensities.
-NEW_MODEL: Final = ModelSettings(propensities="fast")
 
-#: Objects of features; what they may hold is for `fabcost.wire.dsjson` to say.
+#: Objects of features; what they may hold is for `fabcost.wire.checks.flatten` to say.
 Features = list[Any]
 
 
@@ -81,52 +81,6 @@ class RewardRequest(Struct, frozen=True):
 
 _RANK: Final = Body(RankRequest, "InvalidRankRequest")
 _REWARD: Final = Body(RewardRequest, "InvalidRewardRequest")
-
-
-class OpenModels:
-    """The models of a service, and those that are made when there is something to keep for them.
-
-    With ``create`` any name means a model, which is new; otherwise only those do that were made.
-    """
-
-    def __init__(self, service: Service, *, create: bool) -> None:
-        self.service = service
-        self._create = create
-
-    def find(self, name: str) -> ModelAnswer | None:
-        """The model, None if it is still to be made, or an error if it never will be."""
-        with contextlib.suppress(UnknownModelError):
-            return self.service.model(name)
-        self._check(name)
-        return None
-
-    def check_allowed(self, request: ContractRequest) -> None:
-        """An error if who asks may not make the model, or nobody may."""
-        self._check(request.model)
-        if not request.may_make:
-            raise ContractError(
-                "ResourceNotFound",
-                f"there is no model {request.model!r}, and this key may not make it: make it "
-                "first, or use a key with the role admin or a key of that model",
-            )
-
-    async def make(self, name: str) -> None:
-        """Make the model, unless another request was first."""
-        self._check(name)
-        with contextlib.suppress(AlreadyThereError):
-            await self.service.create_model(name, NEW_MODEL)
-
-    def _check(self, name: str) -> None:
-        if not self._create:
-            raise UnknownModelError(name)
-        try:
-            check_model_name(name)
-        except InvalidRequestError as error:
-            raise ContractError(
-                "ResourceNotFound",
-                f"The model is {name!r} but its name must be of at most 64 letters, digits, '.', "
-                "'_' and '-', a letter or digit first",
-            ) from error
 
 
 async def rank(models: OpenModels, request: ContractRequest) -> ContractAnswer:
@@ -263,3 +217,54 @@ def _check_readable(asked: DecisionRequest) -> None:
 
 def _error(message: str) -> ContractError:
     return ContractError("InvalidRankRequest", message)
+
+
+#: By method.
+_Handlers = Mapping[str, Callable[[OpenModels, ContractRequest], Awaitable[ContractAnswer]]]
+#: By operation: the code of what is wrong with a request, and who answers it.
+_OPERATIONS: Final[dict[str, tuple[str, _Handlers]]] = {
+    "rank": ("InvalidRankRequest", {"POST": rank}),
+    REWARD: ("InvalidRewardRequest", {"POST": reward}),
+    ACTIVATE: ("InvalidEventIdToActivate", {"POST": activate}),
+    "configurations/service": (
+        "InvalidServiceConfiguration",
+        {"GET": configuration.read, "PUT": configuration.replace, "PATCH": configuration.change},
+    ),
+    "status": ("BadRequest", {"GET": status}),
+}
+
+
+class Personalizer:
+    """Rank, Reward, Activate, configuration and status, for every model and family of paths.
+
+    With ``create_models`` a model that does not exist is as good as a new one: a Rank, a Reward or
+    a configuration that is written makes it, with an open schema.  Otherwise they are answered
+    with 404.
+    """
+
+    def __init__(self, service: Service, *, create_models: bool = True) -> None:
+        self._models = OpenModels(service, create=create_models)
+
+    async def answer(self, request: ContractRequest) -> ContractAnswer:
+        """The answer, with an error of the contract if it must be one."""
+        blame, handlers = _OPERATIONS.get(request.path.operation, ("BadRequest", None))
+        try:
+            if handlers is None:
+                raise unoffered(request.path.operation)
+            if request.method not in handlers:
+                raise _wrong_method(request.method, handlers)
+            return await handlers[request.method](self._models, request)
+        except ContractError as error:
+            return error.answer()
+        except ServiceError as error:
+            return error_of(error, blame).answer()
+
+
+def _wrong_method(method: str, handlers: _Handlers) -> ContractError:
+    allowed = ", ".join(handlers)
+    return ContractError(
+        "InvalidApiAccess",
+        f"The method is {method} but must be one of {allowed}",
+        status=405,
+        headers=((b"allow", allowed.encode()),),
+    )

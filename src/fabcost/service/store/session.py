@@ -1,24 +1,29 @@
-"""A connection with the right to write: epochs and transactions."""
+"""A database of the newest version, and the right to write it: epochs and transactions."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from fabcost.service.store.connection import (
+    FOLDER,
     Connection,
+    Dialect,
     Found,
     Rows,
-    migrate,
-    prepare_for_keys,
     statements,
 )
-from fabcost.wire.errors import TakenOverError
+from fabcost.service.store.rows import DecisionRow
+from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
 _STAMP_BYTES = 16
+_PROGRAM = "fabcost"
+#: The table of API keys is as it is since this version.
+_KEYS_SINCE = 2
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -95,20 +100,23 @@ class Session:
         self._stamp = self._next_stamp
         self._appended = 0.0
 
-    def append(self, name: str, columns: Sequence[str], rows: Rows, latest: float) -> bool:
-        """Insert rows, the latest of that time, by one statement that is a transaction of its own.
+    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
+        """Insert decisions by one statement, a transaction of its own; whether all were new.
 
-        Whether all of them were new; nothing is inserted if the stamp is not ours.
+        If not, some may be there.  None is once another server has taken over, or the database was
+        replaced: the stamp is not ours then.
         """
+        if not rows:
+            return True
         self._own_epoch()
         self._must_not_nest()
         own = [(*row, self._stamp) for row in rows]
         _refuse_nul(chain.from_iterable(own))
-        text = self._statements[name]
-        inserted = self.connection.insert_batch(text, (*columns, "stamp"), own)
+        text = self._statements["append_decisions"]
+        inserted = self.connection.insert_batch(text, (*DecisionRow._fields, "stamp"), own)
         if inserted < len(rows):
             return False
-        self._appended = max(self._appended, latest)
+        self._appended = max(self._appended, *(row.made for row in rows))
         return True
 
     def latest_time(self) -> float:
@@ -212,3 +220,92 @@ def _refuse_nul(values: Iterable[Any]) -> None:
     for value in values:
         if type(value) is str and "\0" in value:
             raise ValueError(f"{value!r} holds a NUL character, which the database cannot keep")
+
+
+class Migration(NamedTuple):
+    """The statements that bring a database to a version."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+@cache
+def migrations(dialect: Dialect) -> tuple[Migration, ...]:
+    """All migrations in order."""
+    found = sorted((FOLDER / "migrations" / dialect).iterdir(), key=lambda each: each.name)
+    scripts = [each.read_text(encoding="utf-8").split(";\n") for each in found]
+    return tuple(
+        Migration(int(each.name.split("_")[0]), tuple(filter(None, map(str.strip, script))))
+        for each, script in zip(found, scripts, strict=True)
+    )
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that are missing, each in a transaction."""
+    known = migrations(connection.dialect)
+    while _version(connection) != len(known):
+        _run(connection, "begin")
+        try:
+            _step(connection, known)
+        except BaseException:
+            connection.roll_back()
+            raise
+        connection.run("COMMIT", {})
+
+
+def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
+    _run(connection, "lock_migrations")
+    version = _version(connection)
+    if version == len(known):
+        return
+    if version == 0:
+        _run(connection, "create_version")
+        _run(connection, "insert_version")
+    migration = known[version]
+    for each in migration.statements:
+        connection.run(each, {})
+    _run(connection, "set_version", version=migration.version)
+
+
+def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None:
+    """An error if API keys cannot be read, or written, in a database as it is.
+
+    With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
+    version or an earlier one, which a migration would stop.
+    """
+    version, newest = _version(connection), len(migrations(connection.dialect))
+    if version == 0 and make:
+        migrate(connection)
+    elif version == 0:
+        raise DatabaseUnusableError(
+            "the database is empty: make a first key with `fabcost keys add`"
+        )
+    elif version < (newest if write else _KEYS_SINCE):
+        raise DatabaseUnusableError(
+            f"the database has version {version} but this program writes version {newest}: use the "
+            "fabcost that serves it now; or stop that, make a backup and start `fabcost serve` of "
+            "this program, which brings it up to date"
+        )
+
+
+def _version(connection: Connection) -> int:
+    tables = [name for (name,) in _run(connection, "tables")]
+    if not tables:
+        return 0
+    rows = _run(connection, "version") if "schema_version" in tables else []
+    if len(rows) != 1 or rows[0][0] != _PROGRAM:
+        raise DatabaseUnusableError(
+            f"the database holds tables of another program (such as {tables[0]!r}); "
+            f"expected an empty database or one made by {_PROGRAM}"
+        )
+    newest = migrations(connection.dialect)[-1].version
+    if rows[0][1] > newest:
+        raise DatabaseUnusableError(
+            f"the database has version {rows[0][1]} but this program knows versions up to {newest}:"
+            " use the newer fabcost that serves it, or a backup from before"
+        )
+    return int(rows[0][1])
+
+
+def _run(connection: Connection, name: str, **parameters: Any) -> Found:
+    return connection.run(statements(connection.dialect)[name], parameters)

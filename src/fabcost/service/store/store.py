@@ -51,6 +51,7 @@ class Store:
         self.reopen = session.reopen
         self.close = connection.disconnect
         self.transaction = session.transaction
+        self.append_decisions = session.append_decisions
         self.latest_time = session.latest_time
         self.reset_time = session.reset_time
         self._run, self._run_batch = session.run, session.run_batch
@@ -166,17 +167,6 @@ class Store:
         existing = self._run_batch("existing_decisions", _KEY, keys)
         self._write_batch("insert_decisions", DecisionRow._fields, rows)
         return set(keys).difference(existing)
-
-    def append_decisions(self, rows: Sequence[DecisionRow]) -> bool:
-        """Insert decisions by one statement, a transaction of its own; whether all were new.
-
-        If not, some may be there.  None is once another server has taken over, or the database was
-        replaced.
-        """
-        if not rows:
-            return True
-        latest = max(row.made for row in rows)
-        return self._session.append("append_decisions", DecisionRow._fields, rows, latest)
 
     def uncounted(self) -> list[StoredDecision]:
         """Decisions that were written since the last `mark_counted`, in order."""

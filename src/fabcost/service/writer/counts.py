@@ -9,13 +9,13 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
-from fabcost.service.store.record import record
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
     DecisionRow,
     StoredDecision,
     TallyRow,
+    record,
 )
 from fabcost.service.store.store import Store
 

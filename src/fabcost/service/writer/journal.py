@@ -1,9 +1,11 @@
-"""The database and what was learnt from it, kept in step."""
+"""The database and what was learnt from it, kept in step; and decisions that wait for it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -12,7 +14,7 @@ from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.writer.counts import recorded_entropy
-from fabcost.service.writer.requests import Activate, Feed, Request, Write
+from fabcost.service.writer.requests import MOST_AT_ONCE, Activate, Awaiting, Feed, Request, Write
 from fabcost.service.writer.transaction import Result, Transaction, Uncounted
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 
@@ -195,3 +197,50 @@ class Journal:
         if keeper.catalogue == row.catalogue_version:
             return []
         return [Relisted(row.model, row.catalogue_version, self.store.items(row.model))]
+
+
+class Backlog:
+    """Decisions that were answered from memory: in the writer's queue, then here, in their order.
+
+    Those beyond the ``most`` that are kept are not written at all.
+    """
+
+    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
+        #: Decisions that were answered and will never be written, for want of room.
+        self.lost = 0
+        self._most = most
+        self._tell = tell
+        self._kept: deque[Write] = deque()
+        #: Those of the queue; changed by the loop and by the thread, always by one operation.
+        self.queued: set[Awaiting] = set()
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self.queued)
+
+    def has_room(self, write: Write) -> bool:
+        """Whether a decision is to be written; if not, it is lost."""
+        # Later steps of a schema mean nothing without the earlier ones; they are few.
+        room = len(self) < self._most or write.steps is not None
+        self.lost += not room
+        return room
+
+    def keep(self, write: Write) -> None:
+        """Put a decision aside, if there is room."""
+        self.queued.discard(write.done)
+        if self.has_room(write):
+            self._kept.append(write)
+
+    def write(self, transact: Callable[[list[Request]], object]) -> None:
+        """Write all; what is written when an error comes is not kept any longer."""
+        most = MOST_AT_ONCE
+        while self._kept:
+            group: list[Request] = list(islice(self._kept, most))
+            try:
+                transact(group)
+            except ValueError as error:
+                if most > 1:
+                    most = 1
+                    continue
+                self._tell(f"a decision could not be written: {error}")
+            for _ in group:
+                self._kept.popleft()

@@ -1,11 +1,9 @@
-"""What waits for the writer, and in a backlog for the database."""
+"""What waits for the writer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.store.rows import DecisionRow, Key
@@ -100,50 +98,3 @@ class Job(NamedTuple):
 Request = Write | Feed | Activate | Expire | Count | Job
 #: What became of requests: a result or an exception for each who waits.
 Answers = list[tuple[Awaiting, Any]]
-
-
-class Backlog:
-    """Decisions that were answered from memory: in the writer's queue, then here, in their order.
-
-    Those beyond the ``most`` that are kept are not written at all.
-    """
-
-    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
-        #: Decisions that were answered and will never be written, for want of room.
-        self.lost = 0
-        self._most = most
-        self._tell = tell
-        self._kept: deque[Write] = deque()
-        #: Those of the queue; changed by the loop and by the thread, always by one operation.
-        self.queued: set[Awaiting] = set()
-
-    def __len__(self) -> int:
-        return len(self._kept) + len(self.queued)
-
-    def has_room(self, write: Write) -> bool:
-        """Whether a decision is to be written; if not, it is lost."""
-        # Later steps of a schema mean nothing without the earlier ones; they are few.
-        room = len(self) < self._most or write.steps is not None
-        self.lost += not room
-        return room
-
-    def keep(self, write: Write) -> None:
-        """Put a decision aside, if there is room."""
-        self.queued.discard(write.done)
-        if self.has_room(write):
-            self._kept.append(write)
-
-    def write(self, transact: Callable[[list[Request]], object]) -> None:
-        """Write all; what is written when an error comes is not kept any longer."""
-        most = MOST_AT_ONCE
-        while self._kept:
-            group: list[Request] = list(islice(self._kept, most))
-            try:
-                transact(group)
-            except ValueError as error:
-                if most > 1:
-                    most = 1
-                    continue
-                self._tell(f"a decision could not be written: {error}")
-            for _ in group:
-                self._kept.popleft()

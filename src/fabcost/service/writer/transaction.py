@@ -10,8 +10,14 @@ import numpy as np
 
 from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
-from fabcost.service.store.record import impression
-from fabcost.service.store.rows import DecisionRow, FeedbackRow, Key, Resolution, StoredDecision
+from fabcost.service.store.rows import (
+    DecisionRow,
+    FeedbackRow,
+    Key,
+    Resolution,
+    StoredDecision,
+    impression,
+)
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
 from fabcost.service.writer.counts import Additions, recorded_entropy
 from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write

@@ -13,15 +13,14 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from fabcost.service.metrics import Metrics
 from fabcost.service.store.connection import UNUSABLE_NOW
 from fabcost.service.store.store import Store
-from fabcost.service.writer.journal import Journal, Relisted
+from fabcost.service.telemetry import Metrics
+from fabcost.service.writer.journal import Backlog, Journal, Relisted
 from fabcost.service.writer.requests import (
     MOST_AT_ONCE,
     Answers,
     Awaiting,
-    Backlog,
     Count,
     Job,
     Request,

@@ -13,6 +13,7 @@ from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
     DecisionAnswer,
     DecisionRequest,
+    DecisionsAnswer,
     DecisionView,
     ExplanationAnswer,
     FeedbackAnswer,
@@ -27,13 +28,6 @@ class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
     before: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-
-
-class DecisionsAnswer(Struct, frozen=True):
-    """The latest decisions, newest first; ``next`` is what to ask ``before`` for older ones."""
-
-    decisions: list[DecisionView]
-    next: int | None
 
 
 class Activation(Struct, frozen=True, forbid_unknown_fields=True):

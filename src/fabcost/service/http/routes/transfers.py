@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -12,22 +12,16 @@ from fabcost.service import transfer
 from fabcost.service.http.exchange import HttpAnswer, answer
 from fabcost.service.http.routing import MODEL, ApiCall, Bytes, Operation
 from fabcost.wire.checks import check_model_name
-from fabcost.wire.messages import ModelAnswer
+from fabcost.wire.messages import MEDIA_TYPES, LogFormat, ModelAnswer
 
-Format = Literal["jsonl", "parquet", "dsjson"]
 _OCTETS = "application/octet-stream"
-_MEDIA_TYPES: dict[Format, bytes] = {
-    "jsonl": b"application/x-ndjson",
-    "parquet": b"application/vnd.apache.parquet",
-    "dsjson": b"application/x-ndjson",
-}
-_LOG_TYPES = (_OCTETS, "application/x-ndjson", "application/vnd.apache.parquet")
+_LOG_TYPES = (_OCTETS, *dict.fromkeys(MEDIA_TYPES.values()))
 
 
 class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """The format of a log: JSON Lines, Parquet, or what Vowpal Wabbit reads."""
 
-    format: Format = "jsonl"
+    format: LogFormat = "jsonl"
 
 
 class ImportQuery(LogQuery, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +54,7 @@ async def export_log(call: ApiCall) -> HttpAnswer:
     call.site.service.model(call.model)
     chunks = transfer.export(call.site.service, call.model, query.format)
     first = await anext(chunks, b"")
-    return HttpAnswer(200, _joined(first, chunks), _MEDIA_TYPES[query.format])
+    return HttpAnswer(200, _joined(first, chunks), MEDIA_TYPES[query.format].encode())
 
 
 async def import_log(call: ApiCall) -> HttpAnswer:

@@ -1,1 +1,0 @@
-"""The errata of the paper, each at work on a small example."""

@@ -1,0 +1,90 @@
+"""Where the database is, and threads beside the event loop: for long work, and for reading."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from fabcost.service.settings import file_at
+from fabcost.service.store.postgres import Postgres
+from fabcost.service.store.sqlite import Sqlite
+from fabcost.service.store.store import Store
+from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
+
+T = TypeVar("T")
+
+
+def store_at(address: str) -> Store:
+    """The store at ``sqlite:///path``, at a bare path, or at ``postgresql://…``; not yet open.
+
+    As usual, ``sqlite:///news.db`` is a path relative to the working directory and
+    ``sqlite:////var/news.db`` an absolute one.  PostgreSQL may be given by keywords and values:
+    ``host=db dbname=news``.
+    """
+    path = file_at(address)
+    return Store(Postgres(address) if path is None else Sqlite(path))
+
+
+async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns, called in a thread of its own.
+
+    Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
+    behind when the process ends.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            settle = partial(_settle, done, function(*arguments), None)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            settle = partial(_settle, done, None, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle)
+
+    threading.Thread(target=run, name="apart", daemon=True).start()
+    return await done
+
+
+def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
+
+
+class StoreThread:
+    """A connection and the thread that uses it, asked one after the other."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, name)
+
+    @classmethod
+    async def start(cls, store: Store, name: str) -> StoreThread:
+        """Open a store, and have a thread for it."""
+        await asyncio.to_thread(store.open, take_over=False)
+        return cls(store, name)
+
+    async def ask(self, function: Callable[[Store], T]) -> T:
+        """What the function finds; it is tried again on a new connection if this one broke."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._now, function)
+
+    def close(self) -> None:
+        """End the thread and the connection."""
+        self._thread.shutdown()
+        self._store.close()
+
+    def _now(self, function: Callable[[Store], T]) -> T:
+        try:
+            return function(self._store)
+        except (StoreAwayError, DatabaseUnusableError):
+            self._store.reopen()
+            return function(self._store)

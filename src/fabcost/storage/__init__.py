@@ -1,1 +1,0 @@
-"""Files: versioned, checked on reading, without pickle."""

@@ -1,0 +1,1 @@
+"""Effects of items on real tastes: ``python -m studies.movielens --data DIR``."""

@@ -1,0 +1,17 @@
+"""Every rule of decision, for tests that hold for all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+
+POLICIES: list[Policy] = [
+    Thompson(),
+    Thompson(scale=0.5),
+    Greedy(),
+    EpsilonGreedy(0.2),
+    BayesianUCB(0.9),
+    Uniform(),
+]
+EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
