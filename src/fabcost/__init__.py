@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
     from fabcost.inference.file import load, save
+    from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.schedule import Refresh
     from fabcost.prior import Prior
@@ -34,6 +35,7 @@ __all__ = [
     "FabCost",
     "Gaussian",
     "Greedy",
+    "HalfLife",
     "Numeric",
     "Prior",
     "Recommender",
@@ -58,6 +60,7 @@ _HOMES = {
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
     "inference.file": ("load", "save"),
+    "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.schedule": ("Refresh",),
     "prior": ("Prior",),

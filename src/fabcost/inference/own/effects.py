@@ -226,6 +226,12 @@ class OwnEffects:
         self._note(slots)
         return Owned(slots, self.table)
 
+    def aged(self) -> tuple[FloatArray, int, float]:
+        """What a kernel needs that lets all rows age, which is noted."""
+        self._law = None
+        self._note_all()
+        return self.table, len(self._directory.keys), 1.0 / self.variance
+
     def widen(self, count: int) -> None:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
