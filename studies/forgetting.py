@@ -27,7 +27,7 @@ from studies.own_effects import AFTER, Newcomer
 ROUNDS, SEEDS = 6_000, 50
 WEIGHTS, CANDIDATES = 15, 20
 INTERCEPT, SPREAD = -4.0, 1.0
-HALF_LIVES = (180, 250, 350)
+HALF_LIVES = (250, 350)
 PEER_HALF_LIVES = (125, 250, 500)
 CHOOSING = 5  # seeds on which the best of them is chosen
 RECOMMENDED = 350
