@@ -41,7 +41,9 @@ def age(
     elif own is None:
         kernels.age(*belief, prior.mean, prior.triangle, kept)
     else:
-        kernels.own_age(*belief, prior.mean, prior.triangle, kept, *own.aged())
+        items = (own.table, len(own.keys), 1.0 / own.variance)
+        kernels.own_age(*belief, prior.mean, prior.triangle, kept, *items)
+        own.note_all()
     if own is not None:
         own.forget(_hardly_known(own, history))
 

@@ -226,12 +226,6 @@ class OwnEffects:
         self._note(slots)
         return Owned(slots, self.table)
 
-    def aged(self) -> tuple[FloatArray, int, float]:
-        """What a kernel needs that lets all rows age, which is noted."""
-        self._law = None
-        self._note_all()
-        return self.table, len(self._directory.keys), 1.0 / self.variance
-
     def widen(self, count: int) -> None:
         """Follow ``count`` new weights, with which no item has met yet; amortised."""
         self.weights += count
@@ -315,10 +309,10 @@ class OwnEffects:
             self._recent.extend(slots.tolist())
             self.version += slots.size
         else:
-            self._note_all()
+            self.note_all()
 
-    def _note_all(self) -> None:
-        """No reader can catch up with this one by one."""
+    def note_all(self) -> None:
+        """All rows may have changed: no reader can catch up with this one by one."""
         self.version += _REMEMBERED + 1
 
     def _reserve(self) -> None:
