@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Prior, Refresh
-from fabcost.estimator import Inference
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
+from fabcost.training import Inference
 from tests.simulated import cold_start
 
 ROWS = 150
@@ -57,12 +57,76 @@ def posterior_by_function(inference: str, prior: Gaussian, X: FloatArray, y: Any
     return fit(prior, X, y).posterior
 
 
+def not_meant(estimator: BayesianLogisticRegression) -> dict[str, str]:
+    """Checks that a model is not to pass, with the reason."""
+    reasons = {}
+    if estimator.inference != "laplace":
+        reasons["check_sample_weight_equivalence_on_dense_data"] = (
+            "the impressions of a row are matched at once, not one after another in any order"
+        )
+    if not estimator.fit_intercept:
+        reasons["check_class_weight_classifiers"] = "no line through the origin has all on one side"
+    return reasons
+
+
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [BayesianLogisticRegression(inference=inference) for inference in INFERENCES]
-    + [BayesianLogisticRegression(fit_intercept=False)]
+    + [BayesianLogisticRegression(fit_intercept=False)],
+    expected_failed_checks=not_meant,
 )
 def test_follows_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@each_inference
+def test_weights_are_those_of_the_function(inference: Inference, X: FloatArray, y: Any) -> None:
+    weight = np.round(np.random.default_rng(3).exponential(size=ROWS), 1)
+    model = BayesianLogisticRegression(inference=inference).fit(X, y, sample_weight=weight)
+    kept = weight > 0.0
+    prior = Prior().belief(["numbers", "numbers", "numbers", "constant"])
+    rows, labels, weights = with_ones(X)[kept], y[kept], weight[kept]
+    if inference == "fab-cost":
+        learner = FabCost(prior)
+        learner.observe_many(rows, labels, weight=weights)
+        expected = learner.posterior
+    else:
+        fit: Any = {"ep": ep, "adf": adf, "laplace": laplace}[inference]
+        result = fit.fit(prior, rows, labels, weight=weights)
+        expected = result.posterior
+        if inference != "adf":
+            np.testing.assert_allclose(model.log_evidence_, result.log_evidence, rtol=1e-9)
+    np.testing.assert_allclose(model.posterior_.mean, expected.mean, atol=1e-9)
+    np.testing.assert_allclose(model.covariance_, expected.covariance, atol=1e-9)
+
+
+@each_inference
+def test_weights_of_classes_are_weights_of_their_rows(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    rows = np.where(y, 3.0, 0.5)
+    expected = BayesianLogisticRegression(inference=inference).fit(X, y, sample_weight=rows)
+    weighted = BayesianLogisticRegression(inference=inference, class_weight={True: 3.0, False: 0.5})
+    assert weighted.fit(X, y).posterior_ == expected.posterior_
+    part = clone(weighted).partial_fit(X, y, classes=[False, True])
+    np.testing.assert_allclose(part.coef_, expected.coef_, rtol=1e-9)
+    shares = ROWS / 2 / np.where(y, y.sum(), ROWS - y.sum())
+    expected.fit(X, y, sample_weight=shares)
+    assert weighted.set_params(class_weight="balanced").fit(X, y).posterior_ == expected.posterior_
+    with pytest.raises(ValueError, match="class_weight is 'balanced' but must be a dictionary"):
+        clone(weighted).partial_fit(X, y, classes=[False, True])
+
+
+@each_inference
+def test_whole_weights_are_near_to_repeated_rows(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    """In predictions; exactly so with Laplace, and else nearer to the posterior than copies."""
+    weight = np.arange(ROWS) % 4
+    model = BayesianLogisticRegression(inference=inference)
+    weighted = clone(model).fit(X, y, sample_weight=weight).predict_proba(X)
+    copies = model.fit(X.repeat(weight, axis=0), y.repeat(weight)).predict_proba(X)
+    atol = {"laplace": 1e-9, "ep": 2e-3}.get(inference, 0.02)
+    np.testing.assert_allclose(weighted, copies, atol=atol)
 
 
 @each_inference
@@ -93,12 +157,12 @@ def test_without_intercept_the_design_is_x_itself(
 
 
 def test_settings_reach_the_learner(X: FloatArray, y: Any) -> None:
-    model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", window=60)
+    model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", most_kept=60)
     learner = FabCost(
         Prior().belief(["numbers", "numbers", "numbers", "constant"]),
         refresh=Refresh.at(50, 140),
         moments="mackay",
-        window=60,
+        most_kept=60,
     )
     learner.observe_many(with_ones(X), y)
     assert model.fit(X, y).posterior_ == learner.posterior
@@ -227,7 +291,7 @@ def test_parameters_set_later_wait_for_the_next_fit(
         ({"moments": "rough"}, "moments is 'rough' but must be 'exact' or 'mackay'"),
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"max_sweeps": 0}, "max_sweeps is 0"),
-        ({"window": 0}, "window is 0"),
+        ({"most_kept": 0}, "most_kept is 0"),
     ],
 )
 def test_wrong_parameters_are_named(
@@ -377,3 +441,24 @@ def _losses(data: tuple[FloatArray, FloatArray], size: int, seed: int) -> list[f
     found = [each.fit(X, y[train]).predict_proba(held_out) for each in models]
     share = np.full(rest.size, y[train].mean())
     return [log_loss(y[rest], each) for each in (*found, share)]
+
+
+@pytest.mark.parametrize("inference", ["fab-cost", "adf"])
+def test_a_half_life_follows_what_is_new(inference: Inference) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 1))
+    y = rng.random(4_000) < expit(np.where(np.arange(4_000) < 3_000, 2.0, -2.0) * X[:, 0])
+    kept, faded = (
+        BayesianLogisticRegression(inference=inference, half_life=half_life)
+        for half_life in (None, 100)
+    )
+    for model in (kept, faded):
+        for start in range(0, 4_000, 500):
+            part = slice(start, start + 500)
+            model.partial_fit(X[part], y[part], classes=[False, True])
+    assert faded.coef_.item() < -1.0 < 0.0 < kept.coef_.item()
+
+
+def test_the_old_name_of_most_kept() -> None:
+    with pytest.warns(DeprecationWarning, match="most_kept"):
+        BayesianLogisticRegression(window=3).fit([[1.0], [2.0], [3.0]], [0, 1, 0])

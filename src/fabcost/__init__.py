@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
+    from fabcost.impressions import Tally
     from fabcost.inference.file import load, save
+    from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.schedule import Refresh
     from fabcost.inference.wide.hashing import HashedFeatures
@@ -35,12 +37,14 @@ __all__ = [
     "FabCost",
     "Gaussian",
     "Greedy",
+    "HalfLife",
     "HashedFeatures",
     "Numeric",
     "Prior",
     "Recommender",
     "Refresh",
     "Schema",
+    "Tally",
     "Text",
     "Thompson",
     "Uniform",
@@ -58,7 +62,9 @@ _HOMES = {
     "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
+    "impressions": ("Tally",),
     "inference.file": ("load", "save"),
+    "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.schedule": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),

@@ -12,6 +12,11 @@ from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.own.directory import NOBODY, Slots
+from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.own.exchange import NOT_OWNED, Owned
+
+#: Clicks and misses of each row, or None where all are single impressions.
+Paired = FloatArray | None
 
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
@@ -50,12 +55,26 @@ class Carried(NamedTuple):
         return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size], keep=keep)
 
 
+class Pass(NamedTuple):
+    """What an ADF pass goes over: some of these rows, with their sites, items and counts."""
+
+    X: FloatArray
+    y: FloatArray
+    sites: Sites
+    start: int
+    stop: int
+    items: Slots | None = None
+    counts: FloatArray | None = None
+
+
 class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
     in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
-    of their own, `items` has the slot of each impression's item among these.
+    of their own, `items` has the slot of each impression's item among these.  From the first row
+    on that stands for other than one impression, or has faded, `counts` has clicks and misses of
+    each.
 
     Examples
     --------
@@ -72,10 +91,13 @@ class History:
         self.count = 0
         self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X = np.zeros((capacity, weights))
+        self.X: FloatArray
+        self.readable: FloatArray
+        self._hold(np.zeros((capacity, weights)))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
+        self.counts: Paired = None
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -92,6 +114,7 @@ class History:
         y: FloatArray | float,
         many: int,
         items: Slots | int = NOBODY,
+        counts: Paired = None,
     ) -> tuple[int, int]:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
@@ -101,6 +124,10 @@ class History:
         if self.items is not None:
             # One number at its place takes half the time that it takes as a slice.
             self.items[start if isinstance(items, int) else slice(start, stop)] = items
+        if counts is not None and self.counts is None:
+            self.counts = _single(self.y)
+        if self.counts is not None:
+            self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
         return start, stop
@@ -109,10 +136,13 @@ class History:
         """Rows, labels and sites in their slots: views, but for the rows after `widen`."""
         return self.between(0, self.count)
 
-    @property
-    def is_compact(self) -> bool:
-        """Whether `X` has no spare columns."""
-        return self.weights == self.X.shape[1]
+    def over(self, start: int, stop: int) -> Pass:
+        """A pass over some slots, without copying unless there are spare columns."""
+        if self.weights == self.X.shape[1]:
+            return Pass(self.readable, self.y, self.sites, start, stop, self.items, self.counts)
+        X, y, sites = self.between(start, stop)
+        rest = self.items_between(start, stop), self.counts_between(start, stop)
+        return Pass(read_only(X), y, sites, 0, stop - start, *rest)
 
     def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
@@ -123,18 +153,58 @@ class History:
         """The slots of these impressions' items; None if items have no effects of their own."""
         return None if self.items is None else self.items[start:stop]
 
+    def counts_between(self, start: int, stop: int) -> Paired:
+        """Clicks and misses of these rows; None if all that were kept are single impressions."""
+        return None if self.counts is None else self.counts[start:stop]
+
+    def written(self, own: OwnEffects | None) -> Owned | tuple[()]:
+        """The effects that a pass over all that is kept changes."""
+        items = self.items_between(0, self.count)
+        return NOT_OWNED if own is None or items is None else own.written(items)
+
+    def rebuilt(self, prior: Gaussian, own: OwnEffects | None) -> Carried | None:
+        """The belief that its sites make of a prior, and the effects; None if they make none."""
+        belief, rows = Carried.of(prior), None if own is None else own.rows.copy()
+        if own is not None:
+            own.clear()
+        X, _, sites = self.kept()
+        given, owned = (*belief, read_only(X), *sites, 0, self.count), self.written(own)
+        if not (kernels.own_absorb(*given, *owned) if owned else kernels.absorb(*given)):
+            return belief
+        # MacKay's sites may have negative precisions, which not every prior can bear.
+        if own is not None:
+            own.rows[:] = rows
+        return None
+
     def drop(self, items: Slots) -> None:
         """Take out the impressions of some items; the others close up, the oldest first."""
         if self.items is None:
             return
+        self._close_up(~np.isin(self.items[: self.count], items))
+
+    def fade(self, kept: float, least: float) -> None:
+        """Let a share of every impression remain, and drop those of which less than ``least`` does.
+
+        Its site is then that of so much of it.
+        """
+        if self.count == 0:
+            return
+        if self.counts is None:
+            self.counts = _single(self.y)
+        for array in (self.counts, *self.sites):
+            array[: self.count] *= kept
+        self._close_up(self.counts[: self.count].sum(axis=1) >= least)
+
+    def _close_up(self, stays: npt.NDArray[np.bool_]) -> None:
+        if stays.all():
+            return
         wrapped = self.slot if self.count == self.window else 0
         order = np.roll(np.arange(self.count), -wrapped)
-        left = order[~np.isin(self.items[order], items)]
-        if left.size == self.count:
-            return
-        for array in (self.X, self.y, self.items, *self.sites):
-            array[: left.size] = array[left]
-        self.count = self.slot = left.size
+        order = order[stays[order]]
+        for array in (self.X, self.y, *self.sites, self.items, self.counts):
+            if array is not None:
+                array[: order.size] = array[order]
+        self.count = self.slot = order.size
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
@@ -143,23 +213,37 @@ class History:
             return
         wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
         wider[:, : self.X.shape[1]] = self.X
-        self.X = wider
+        self._hold(wider)
+
+    def _hold(self, X: FloatArray) -> None:
+        self.X, self.readable = X, read_only(X)
 
     def _grow(self) -> None:
         capacity = 2 * self.y.size
         if self.window is not None:
             capacity = min(capacity, self.window)
-        self.X = _grown(self.X, capacity)
+        self._hold(_grown(self.X, capacity))
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
             self.items = _grown(self.items, capacity)
+        if self.counts is not None:
+            self.counts = _grown(self.counts, capacity)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
-        state = {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
-        return state if self.items is None else {**state, "items": self.items[: self.count]}
+        state: dict[str, npt.NDArray[Any]] = {
+            "X": X,
+            "y": y,
+            "site_precision": sites.precision,
+            "site_shift": sites.shift,
+        }
+        if self.items is not None:
+            state["items"] = self.items[: self.count]
+        if self.counts is not None:
+            state["counts"] = self.counts[: self.count]
+        return state
 
     @classmethod
     def restored(
@@ -168,7 +252,8 @@ class History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
         history = cls(state["X"].shape[1], window)
         history.items = np.array(state["items"]) if "items" in state else None
-        history.X = np.array(state["X"], order="C")
+        history.counts = np.array(state["counts"], order="C") if "counts" in state else None
+        history._hold(np.array(state["X"], order="C"))
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
@@ -176,10 +261,30 @@ class History:
         return history
 
 
+def _single(labels: FloatArray) -> FloatArray:
+    """Clicks and misses of single impressions."""
+    return np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
+
+
 def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     larger = np.zeros((max(capacity, 1), *array.shape[1:]), dtype=array.dtype)
     larger[: array.shape[0]] = array
     return larger
+
+
+def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
+    """Both side by side, independent of each other.
+
+    Examples
+    --------
+    >>> joined(Gaussian([1.0], [[4.0]]), Gaussian.isotropic(1))
+    Gaussian(mean=array([1., 0.]), sd=array([2., 1.]))
+    """
+    old, weights = belief.dimension, belief.dimension + other.dimension
+    root = np.zeros((weights, weights))
+    root[:old, :old] = belief.root
+    root[old:, old:] = other.root
+    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:

@@ -6,18 +6,22 @@ made of sums, products, quotients and square roots (`functions`), no flag lets t
 change them, and no library is called that might.
 
 A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
-that these match, `choosing` what a decision needs of a belief.
+that these match, `counts` those of a row that stands for many, `choosing` what a decision needs of
+a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
+from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
     absorb,
     adf_pass,
+    counts_adf_pass,
     drawn,
     ep_sweep,
     marginals,
     own_absorb,
     own_adf_pass,
+    own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
     LANES,
@@ -41,6 +45,7 @@ from fabcost.kernels.choosing import (
     own_scores,
     place_of,
 )
+from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
     asinh,
     bounded,
@@ -48,6 +53,7 @@ from fabcost.kernels.functions import (
     normal_quantile,
     sum_of_logs,
 )
+from fabcost.kernels.groups import group_rows
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -76,6 +82,7 @@ __all__ = [
     "absorb",
     "added_up",
     "adf_pass",
+    "age",
     "all_within",
     "are_rising",
     "are_sound",
@@ -87,6 +94,8 @@ __all__ = [
     "count_own_wins",
     "count_wide_wins",
     "count_wins",
+    "counts_adf_pass",
+    "counts_over_rows",
     "drawn",
     "drawn_scores",
     "drawn_weights",
@@ -97,6 +106,8 @@ __all__ = [
     "folded_law",
     "folded_scores",
     "fresh_normals",
+    "group_rows",
+    "half_power",
     "inner",
     "largest_score",
     "law",
@@ -108,6 +119,8 @@ __all__ = [
     "normal_quantile",
     "own_absorb",
     "own_adf_pass",
+    "own_age",
+    "own_counts_adf_pass",
     "own_law",
     "own_scores",
     "place_of",

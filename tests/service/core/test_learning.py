@@ -166,11 +166,11 @@ class OutOfMemory(FabCost):
     """A learner for which there is no room at its fifth impression."""
 
     def observe_many(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, items: Iterable[Any] | None = None
+        self, X: npt.ArrayLike, y: Any, items: Iterable[Any] | None = None, **more: Any
     ) -> None:
         if self.seen >= 4:
             raise MemoryError
-        super().observe_many(X, y, items)
+        super().observe_many(X, y, items, **more)
 
 
 def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:
