@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from fabcost.tilted import tilted
 
 Floats = npt.NDArray[np.float64]
 WEIGHTS, ROWS = 60, 300
+DIGEST = ""
 
 
 def stream(rng: np.random.Generator, many: int = ROWS) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -99,6 +101,26 @@ def test_every_form_of_rows_and_any_batching_has_the_same_bits() -> None:
         assert np.array_equal(belief.mean, found[0].mean)
         assert np.array_equal(belief.root, found[0].root)
         assert np.array_equal(belief.variance, found[0].variance)
+
+
+def test_bits_are_a_function_of_the_source_and_the_input() -> None:
+    """The constant is that of any processor: it changes with the mathematics only."""
+    k = np.arange(300 * 12).reshape(300, 12)
+    columns, values = (k * k * 31 + k * 7) % 997, ((k * 13) % 17 - 8) / 8.0
+    rows = SparseRows.of_pairs(zip(columns, values, strict=True), 997)
+    labels = (np.arange(300) ** 2 % 5 == 1).astype(int)
+    digest = hashlib.sha256()
+    for core in (0, 13, 64):
+        learner = WideFabCost(997, core=core)
+        learner.observe_many(rows, labels)
+        arrays = learner.state()[1]
+        bandit, few = Bandit(learner, seed=1), rows[np.arange(40)]
+        drawn = bandit.choose(few, draws=256)
+        found = [arrays[name] for name in sorted(arrays)]
+        found += [bandit.choose(few).scores, drawn.scores, bandit.propensities(few)]
+        for each in [*found, learner.posterior.predict(few)]:
+            digest.update(each.tobytes())
+    assert digest.hexdigest() == DIGEST
 
 
 def learnt(core: int = 9) -> tuple[WideFabCost, Floats]:
