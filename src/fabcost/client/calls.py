@@ -73,9 +73,33 @@ class Calls(Link[Transport, Http]):
         return await self._get(answer(ModelAnswer), name)
 
     @Method
-    async def create_model(self, name: str, settings: ModelSettings | None = None) -> ModelAnswer:
-        """A new model; a repeated attempt that finds one with these settings has found its own."""
+    async def create_model(
+        self,
+        name: str,
+        settings: ModelSettings | None = None,
+        *,
+        start: str | None = None,
+        discount: float | None = None,
+    ) -> ModelAnswer:
+        """A new model; a repeated attempt that finds one with these settings has found its own.
+
+        With ``start`` its prior is what another model has learnt, at a discount that is given, or
+        else decided by the outcomes; that is not repeated if it is unknown whether it worked.
+        """
         settings = settings or ModelSettings()
+        if start is not None:
+            origin = {"model": start, "discount": discount}
+            body = encoded({"name": name, "settings": settings, "start": origin})
+            return await self.ask(
+                ClientCall(
+                    "POST",
+                    _at(),
+                    answer(ModelAnswer),
+                    content=body,
+                    repeatable=False,
+                    seconds=_LONG,
+                )
+            )
         lookup = ClientCall("GET", _at(name), _same(settings))
         content = encoded({"name": name, "settings": settings})
         return await self.ask(
@@ -224,13 +248,19 @@ class Calls(Link[Transport, Http]):
         return await self.ask(ClientCall("GET", where, lambda r: r.content, seconds=_LONG))
 
     @Method
-    async def import_model(self, model: str, file: bytes) -> ModelAnswer:
-        """A new model from such a file; not repeated if it is unknown whether an attempt worked."""
+    async def import_model(
+        self, model: str, file: bytes, *, start: bool = False, discount: float | None = None
+    ) -> ModelAnswer:
+        """A new model from such a file; not repeated if it is unknown whether an attempt worked.
+
+        It goes on as the file would, or with ``start`` only begins with what that has learnt.
+        """
         return await self.ask(
             ClientCall(
                 "PUT",
                 _at(model, "file"),
                 answer(ModelAnswer),
+                query=_given(start="true" if start else None, discount=discount),
                 content=file,
                 media=_BYTES,
                 repeatable=False,
@@ -280,7 +310,7 @@ def _at(*parts: str) -> str:
     return path("v1", "models", *parts)
 
 
-def _given(**query: str | int | None) -> dict[str, str | int]:
+def _given(**query: str | float | None) -> dict[str, str | float]:
     return {name: value for name, value in query.items() if value is not None}
 
 

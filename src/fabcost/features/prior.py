@@ -132,9 +132,10 @@ def _factors(block: Block, constants: Constants | None, start: int) -> _Factors:
 def translation(layout: Layout, features: Mapping[str, Feature]) -> FloatArray:
     r"""By what to multiply rows from the right, for numbers with the means and scales of others.
 
-    A number :math:`z = (v - m)/s` is :math:`(v - m')/s'` there, which is :math:`(z - \bar m)/\bar s`
-    with :math:`\bar m = (m' - m)/s` and :math:`\bar s = s'/s`, as if these were its constants.  It
-    is exact as far as numbers are not bounded; columns keep their names and order.
+    A number :math:`z = (v - m)/s` is :math:`(v - m')/s'` there, that is
+    :math:`(z - \bar m)/\bar s` with :math:`\bar m = (m' - m)/s` and :math:`\bar s = s'/s`, as if
+    these were its constants.  It is exact as far as numbers are not bounded; columns keep their
+    names and order.
 
     Examples
     --------

@@ -23,7 +23,7 @@ FIRST = 0.1
 _GROWTH, LOOKED = 1.25, 400
 _SWEEPS, _TOLERANCE = 3, 1e-3
 #: Log odds, before there are outcomes, that nothing of elsewhere holds here.
-DOUBT = 2.0
+DOUBT = 3.0
 
 
 @dataclass(frozen=True, eq=False)
