@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -115,7 +117,9 @@ def test_one_by_one_or_all_at_once_has_the_same_bits(source: FabCost) -> None:
 
 
 @pytest.mark.parametrize("seen", [0, 13, 150])
-def test_a_saved_learner_goes_on_with_the_same_bits(source: FabCost, seen: int, tmp_path) -> None:
+def test_a_saved_learner_goes_on_with_the_same_bits(
+    source: FabCost, seen: int, tmp_path: Path
+) -> None:
     X, y = impressions(-THETA, 300, seed=4)
     learner = FabCost(inherited(source))
     learner.observe_many(X[:seen], y[:seen])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from fabcost import Boolean, Categorical, FabCost, Gaussian, Numeric, Prior, Recommender, Schema
 from fabcost.recommend.start import Start
 
-ITEMS = {
+ITEMS: dict[str, dict[str, Any]] = {
     f"ad-{k}": {"make": ("ford", "kia", "bmw")[k % 3], "price": 9_000.0 + 500 * k} for k in range(9)
 }
 
@@ -102,7 +105,7 @@ def test_a_learner_beside_a_start_is_refused(source: Recommender) -> None:
 
 
 def test_a_file_is_as_good_as_the_recommender_and_goes_on_with_the_same_bits(
-    source: Recommender, tmp_path
+    source: Recommender, tmp_path: Path
 ) -> None:
     source.save(tmp_path / "source")
     first = Recommender(Schema.open(), start=source, seed=3)
