@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import httpx
@@ -87,24 +88,17 @@ class Calls(Link[Transport, Http]):
         else decided by the outcomes; that is not repeated if it is unknown whether it worked.
         """
         settings = settings or ModelSettings()
-        if start is not None:
-            origin = {"model": start, "discount": discount}
-            body = encoded({"name": name, "settings": settings, "start": origin})
-            return await self.ask(
-                ClientCall(
-                    "POST",
-                    _at(),
-                    answer(ModelAnswer),
-                    content=body,
-                    repeatable=False,
-                    seconds=_LONG,
-                )
-            )
-        lookup = ClientCall("GET", _at(name), _same(settings))
-        content = encoded({"name": name, "settings": settings})
-        return await self.ask(
-            ClientCall("POST", _at(), answer(ModelAnswer), content=content, lookup=lookup)
+        lookup = ClientCall("GET", _at(name), _same(settings)) if start is None else None
+        origin = {} if start is None else {"start": {"model": start, "discount": discount}}
+        call = ClientCall(
+            "POST",
+            _at(),
+            answer(ModelAnswer),
+            content=encoded({"name": name, "settings": settings, **origin}),
+            lookup=lookup,
+            repeatable=start is None,
         )
+        return await self.ask(call if start is None else replace(call, seconds=_LONG))
 
     @Method
     async def change_model(self, /, name: str, **changes: Any) -> ModelAnswer:
