@@ -141,7 +141,7 @@ def fit(
         counts=outcomes.counts,
     )
     posterior = belief.gaussian(keep=True)
-    evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites, own, owned)
+    evidence = swept.log_factors + log_mass(prior, posterior, rows, sites, own, owned)
     how = (swept.converged, swept.sweeps, evidence, swept.skipped)
     return EPResult(posterior, *how, sites=sites, own=own)
 
@@ -202,7 +202,7 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
         raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
 
 
-def _log_mass(
+def log_mass(
     prior: Gaussian,
     posterior: Gaussian,
     X: FloatArray,

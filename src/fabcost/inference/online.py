@@ -15,6 +15,7 @@ from fabcost.inference.ep import TOLERANCE, Swept, check_stopping, sweep
 from fabcost.inference.forgetting.ageing import age
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
+from fabcost.inference.inheritance.inheritance import Inheritance, put_below
 from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.portion import Portion, independent, limit_of
@@ -35,7 +36,8 @@ class FabCost:
     Parameters
     ----------
     prior
-        The belief before the first impression.
+        The belief before the first impression; or one with what another learner found out, see
+        `fabcost.inference.inheritance.inheritance.Inheritance`.
     refresh
         When EP refines the sites: `Refresh.geometric`, the default, `Refresh.at`,
         `Refresh.never`, `Refresh.always`, or a function of the number of impressions.
@@ -84,7 +86,7 @@ class FabCost:
 
     def __init__(
         self,
-        prior: Gaussian,
+        prior: Gaussian | Inheritance,
         *,
         refresh: Refresh | Callable[[int], bool] | None = None,
         moments: Moments = "exact",
@@ -95,6 +97,7 @@ class FabCost:
         window: int | None = None,
     ) -> None:
         check_stopping(tolerance, max_sweeps=1)
+        self.inheritance, prior = put_below(None, prior)
         self.prior = prior
         self.refresh_schedule = Refresh.geometric() if refresh is None else as_refresh(refresh)
         self.moments = moments
@@ -242,14 +245,16 @@ class FabCost:
         if count == 0:
             return
         self.prior = joined(self.prior, fresh)
+        if self.inheritance is not None:
+            self.inheritance = self.inheritance.widened(fresh)
         self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
         self._posterior = None
 
-    def replace_prior(self, prior: Gaussian) -> bool:
-        """Put another prior below the same sites; whether that was done.
+    def replace_prior(self, prior: Gaussian | Inheritance) -> bool:
+        """Put another prior below the same sites, and what is inherited; whether that was done.
 
         It needs all impressions: if some are no longer kept, nothing changes.  The sites are those
         of the old prior until the next refresh.
@@ -260,10 +265,12 @@ class FabCost:
             )
         if self._history.count != self.seen:
             return False
-        rebuilt = self._history.rebuilt(prior, self.own)
+        inheritance, first = put_below(self.inheritance, prior)
+        rebuilt = self._history.rebuilt(first, self.own)
         if rebuilt is None:
             return False
-        self.prior, self._belief, self._posterior = prior, rebuilt, None
+        self.prior, self._belief, self._posterior = first, rebuilt, None
+        self.inheritance = inheritance
         return True
 
     def forget(self, items: Iterable[Key]) -> None:
@@ -295,6 +302,12 @@ class FabCost:
         return self.refresh_schedule.next_after(self.seen, bounded)
 
     def _refresh_on_schedule(self) -> None:
+        if self.inheritance is not None:
+            weighed = self.inheritance.weighed(self.seen, self._history, self.own)
+            if weighed.discount != self.inheritance.discount:
+                self.replace_prior(weighed)
+            else:
+                self.inheritance = weighed
         before = self.unconverged
         swept = self.refresh()
         if self.unconverged > before and self.refresh_schedule.kind != "geometric":

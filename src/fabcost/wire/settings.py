@@ -15,6 +15,7 @@ from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Discount = Annotated[float, Meta(gt=0.0, le=1.0)]
 Variance = Annotated[float, Meta(gt=0.0, le=1e9)]
 Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]

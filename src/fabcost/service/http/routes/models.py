@@ -21,7 +21,17 @@ from fabcost.wire.messages import (
     Record,
     StatsAnswer,
 )
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.settings import Discount, ModelSettings
+
+
+class StartSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another model, whose posterior is the prior of columns of the same name.
+
+    Without a discount the outcomes decide how much of it to believe.
+    """
+
+    model: ModelName
+    discount: Discount | None = None
 
 
 class NewModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +39,7 @@ class NewModel(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: ModelName
     settings: ModelSettings = ModelSettings()
+    start: StartSettings | None = None
 
 
 class ModelsAnswer(Struct, frozen=True):
@@ -54,7 +65,12 @@ async def create_model(call: ApiCall) -> HttpAnswer:
     """Make a model."""
     request: NewModel = call.body
     check_depth(request.settings.schema)
-    return answer(await call.site.service.create_model(request.name, request.settings), 201)
+    service, start = call.site.service, request.start
+    if start is None:
+        return answer(await service.create_model(request.name, request.settings), 201)
+    content = await service.export_model(start.model)
+    made = await service.start_model(request.name, content, request.settings, start.discount)
+    return answer(made, 201)
 
 
 async def get_model(call: ApiCall) -> HttpAnswer:
