@@ -162,7 +162,7 @@ def page(found: dict[tuple[str, str, int], Gain], seeds: int) -> str:
             f"By default the outcomes decide among {chosen}, again and again until {LOOKED} of "
             f"them, and nothing of elsewhere is believed unless they are e^{DOUBT:g} times as "
             "probable with it. A discount that is given stays: it gains more where the markets "
-            "are alike, and loses most of the clicks where they are not.",
+            "are alike, and can lose most of the clicks where they are not.",
         ]
     )
 
