@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
+    from fabcost.inference.ep import Refresh
     from fabcost.inference.file import load, save
     from fabcost.inference.online import FabCost
-    from fabcost.inference.schedule import Refresh
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
 
@@ -56,7 +56,7 @@ _HOMES = {
     "gaussian": ("Gaussian",),
     "inference.file": ("load", "save"),
     "inference.online": ("FabCost",),
-    "inference.schedule": ("Refresh",),
+    "inference.ep": ("Refresh",),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

@@ -196,7 +196,9 @@ class OwnRows:
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
         law = self.law_of_items
-        centre, spread = kernels.law(read_only(self._tilted(law)), mean, root)
+        tilted = self._tilted(law)
+        tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
+        centre, spread = kernels.law(tilted, mean, root)
         centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 

@@ -300,10 +300,12 @@ class Schema:
     def drawn(self, terms: list[Term], items: EncodedItems) -> FoldedRows:
         """`folded` for a context that has been read, after `grow_to`."""
         layout = self._layout
-        pairs = zip(layout.by_role["context"], terms, strict=True)
-        slots = tuple([layout.slot(block, term.label) for block, term in pairs])
+        slots = []
+        for block, (label, _) in zip(layout.by_role["context"], terms, strict=True):
+            known = block.slots.get(label)
+            slots.append(layout.slot(block, label) if known is None else known)
         self._growth.see_context(terms)
-        return self._fold().rows(items.parts, slots, [term.number for term in terms])
+        return self._fold().rows(items.parts, tuple(slots), [term.number for term in terms])
 
     def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
         """One row for each record or table row that has the keys of context and item together.

@@ -20,8 +20,8 @@ from fabcost.bandit.baselines import (
 )
 from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
+from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 
 MakeLearner = Callable[..., Learner]
 

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Protocol, runtime_checkable
 
 from fabcost.bandit.learner import Learner
-from fabcost.features.scales import is_revision
+from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.online import FabCost

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
-from fabcost.inference.schedule import Refresh
+from fabcost.inference.ep import Refresh
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain, count
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,7 +19,6 @@ from fabcost.service.http.exchange import (
     CLOSE,
     RETRY_SOON,
     HttpAnswer,
-    HttpRequest,
     RefusedError,
     read_query,
     refusal,
@@ -29,6 +28,9 @@ from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_ids
 from fabcost.wire.messages import LONGEST_ID, TRANSFER_SECONDS
+
+if TYPE_CHECKING:
+    from fabcost.service.http.app import HttpRequest
 
 T = TypeVar("T")
 #: Where the routes of one model are.

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from fabcost import archive, kernels
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
+from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,
