@@ -5,6 +5,7 @@ Inside, a row is float64 and a label is −1.0 (no click) or +1.0 (click).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,22 @@ def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
         return np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must contain numbers only: {error}") from error
+
+
+def as_keys(items: Iterable[Any] | None, rows: int) -> list[Any]:
+    """An item for each row, or None for each if there are none; a ValueError if they do not fit.
+
+    Examples
+    --------
+    >>> as_keys(np.array([3, 4]), 2), as_keys(None, 1)
+    ([3, 4], [None])
+    """
+    if items is None:
+        return [None] * rows
+    keys = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    if len(keys) != rows:
+        raise ValueError(f"there are {len(keys)} items but {rows} rows")
+    return keys
 
 
 def read_only(array: FloatArray) -> FloatArray:

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fabcost.features.feature import Feature
-from fabcost.features.kinds import KINDS
+from fabcost.features.kinds import KINDS, Feature
 from fabcost.features.layout import Step
 from fabcost.features.reader import Openness
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fabcost.features import document
-from fabcost.features.feature import LARGEST_NUMBER, Feature, Term
 from fabcost.features.items import Placed
-from fabcost.features.kinds import Numeric
+from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Term
 from fabcost.features.layout import Layout, Step
 from fabcost.features.reader import Openness
 
@@ -173,7 +172,7 @@ class ColumnGrowth:
         if not isinstance(feature, Feature):
             raise ValueError(f"a feature is {feature!r} but must be one of the feature kinds")
         self.layout.check_new(feature)
-        self.layout.require(feature.size, most)
+        self.layout.require(self.layout.size_of(feature, crossed=False), most)
         self.layout.add(feature)
         self.declared.append(feature)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.feature import NOTHING, Term
+from fabcost.features.kinds import NOTHING, Term
 from fabcost.features.layout import Layout, Places
 from fabcost.impressions import FloatArray
 

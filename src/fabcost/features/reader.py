@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fabcost.features import dates
-from fabcost.features.feature import LARGEST_NUMBER, Feature, Role, Term, is_missing
-from fabcost.features.kinds import Boolean, Date, Numeric, Text, is_number
+from fabcost.features.kinds import (
+    LARGEST_NUMBER,
+    Boolean,
+    Date,
+    Feature,
+    Numeric,
+    Role,
+    Term,
+    Text,
+    is_missing,
+    is_number,
+)
 
 Record = Mapping[str, Any]
 

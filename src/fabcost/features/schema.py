@@ -8,11 +8,10 @@ from typing import Any
 
 from fabcost.features import document, inference
 from fabcost.features.encoding import place_terms, read_table
-from fabcost.features.feature import Feature, Term
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import ColumnGrowth
 from fabcost.features.items import EncodedItems, Placed, assemble, place
-from fabcost.features.kinds import Text
+from fabcost.features.kinds import Feature, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.prior import prior_of
 from fabcost.features.reader import Openness, Reader, ReadItems, Record

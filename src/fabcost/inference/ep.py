@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, read_only
+from fabcost.impressions import FloatArray, as_impressions, as_keys, read_only
 from fabcost.inference.history import Carried, Sites
-from fabcost.inference.own.directory import as_keys
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import Fit
@@ -195,13 +194,26 @@ def _log_mass(
     """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean."""
     eta = kernels.times(X, posterior.mean)
     if own is not None and owned:
-        effects = np.append(own.means(posterior.mean), 0.0)  # the last is that of slot −1
+        effects = np.append(_own_means(own, posterior.mean), 0.0)  # the last is that of slot −1
         eta += effects[owned.slots]
     at_mean = kernels.inner(sites.shift - 0.5 * sites.precision * eta, eta)
     away = kernels.solve_lower(prior.triangle, posterior.mean - prior.mean)
     volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
     mass = float(at_mean + volume - 0.5 * kernels.inner(away, away))
-    return mass if own is None else mass + own.log_mass(posterior.mean)
+    return mass if own is None else mass + _log_mass_of_own(own, posterior.mean)
+
+
+def _own_means(own: OwnEffects, mean: FloatArray) -> FloatArray:
+    """Mean of the effect in each slot: (hᵢ − cᵢᵀμ)/dᵢ."""
+    precision, shift, cross = own.rows[:, 0], own.rows[:, 1], own.rows[:, 2:]
+    return np.asarray((shift - kernels.times(np.ascontiguousarray(cross), mean)) / precision)
+
+
+def _log_mass_of_own(own: OwnEffects, mean: FloatArray) -> float:
+    """What they add to log ∫ prior × sites at the joint mean: −½ Σᵢ (log dᵢτ² + b̂ᵢ²/τ²)."""
+    effects = _own_means(own, mean)
+    volume = kernels.sum_of_logs(own.rows[:, 0] * own.variance)
+    return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / own.variance)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_label, as_row, read_only
+from fabcost.impressions import FloatArray, as_impressions, as_keys, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, sweep
 from fabcost.inference.history import Carried, History, Sites
-from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
+from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import ConvergenceWarning

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from fabcost.service.http.exchange import HttpAnswer, answer, encode
-from fabcost.service.http.routing import MODEL, ApiCall, Finish, Operation, narrowed, record_type
+from fabcost.service.http.openapi import MODEL, Finish, Operation, narrowed, record_type
+from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
