@@ -50,8 +50,6 @@ class Gaussian:
 
     mean: FloatArray
     root: FloatArray
-    dimension: int
-    """D, the number of weights."""
 
     def __init__(self, mean: npt.ArrayLike, covariance: npt.ArrayLike) -> None:
         centre = _checked_mean(mean)
@@ -122,7 +120,7 @@ class Gaussian:
     def _freeze(self, mean: FloatArray, root: FloatArray) -> None:
         mean.setflags(write=False)
         root.setflags(write=False)
-        self.__dict__.update(mean=mean, root=root, dimension=mean.size)
+        self.__dict__.update(mean=mean, root=root)
 
     def __getstate__(self) -> tuple[FloatArray, FloatArray]:
         return self.mean, self.root
@@ -132,6 +130,11 @@ class Gaussian:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Gaussian is a value: {name} cannot be set")
+
+    @cached_property
+    def dimension(self) -> int:
+        """D, the number of weights."""
+        return self.mean.size
 
     @cached_property
     def covariance(self) -> FloatArray:
