@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Prior, Refresh
-from fabcost.estimator import Inference
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
+from fabcost.training import Inference
 from tests.simulated import cold_start
 
 ROWS = 150
@@ -57,12 +57,76 @@ def posterior_by_function(inference: str, prior: Gaussian, X: FloatArray, y: Any
     return fit(prior, X, y).posterior
 
 
+def not_meant(estimator: BayesianLogisticRegression) -> dict[str, str]:
+    """Checks that a model is not to pass, with the reason."""
+    reasons = {}
+    if estimator.inference != "laplace":
+        reasons["check_sample_weight_equivalence_on_dense_data"] = (
+            "the impressions of a row are matched at once, not one after another in any order"
+        )
+    if not estimator.fit_intercept:
+        reasons["check_class_weight_classifiers"] = "no line through the origin has all on one side"
+    return reasons
+
+
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [BayesianLogisticRegression(inference=inference) for inference in INFERENCES]
-    + [BayesianLogisticRegression(fit_intercept=False)]
+    + [BayesianLogisticRegression(fit_intercept=False)],
+    expected_failed_checks=not_meant,
 )
 def test_follows_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@each_inference
+def test_weights_are_those_of_the_function(inference: Inference, X: FloatArray, y: Any) -> None:
+    weight = np.round(np.random.default_rng(3).exponential(size=ROWS), 1)
+    model = BayesianLogisticRegression(inference=inference).fit(X, y, sample_weight=weight)
+    kept = weight > 0.0
+    prior = Prior().belief(["numbers", "numbers", "numbers", "constant"])
+    rows, labels, weights = with_ones(X)[kept], y[kept], weight[kept]
+    if inference == "fab-cost":
+        learner = FabCost(prior)
+        learner.observe_many(rows, labels, weight=weights)
+        expected = learner.posterior
+    else:
+        fit: Any = {"ep": ep, "adf": adf, "laplace": laplace}[inference]
+        result = fit.fit(prior, rows, labels, weight=weights)
+        expected = result.posterior
+        if inference != "adf":
+            np.testing.assert_allclose(model.log_evidence_, result.log_evidence, rtol=1e-9)
+    np.testing.assert_allclose(model.posterior_.mean, expected.mean, atol=1e-9)
+    np.testing.assert_allclose(model.covariance_, expected.covariance, atol=1e-9)
+
+
+@each_inference
+def test_weights_of_classes_are_weights_of_their_rows(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    rows = np.where(y, 3.0, 0.5)
+    expected = BayesianLogisticRegression(inference=inference).fit(X, y, sample_weight=rows)
+    weighted = BayesianLogisticRegression(inference=inference, class_weight={True: 3.0, False: 0.5})
+    assert weighted.fit(X, y).posterior_ == expected.posterior_
+    part = clone(weighted).partial_fit(X, y, classes=[False, True])
+    np.testing.assert_allclose(part.coef_, expected.coef_, rtol=1e-9)
+    shares = ROWS / 2 / np.where(y, y.sum(), ROWS - y.sum())
+    expected.fit(X, y, sample_weight=shares)
+    assert weighted.set_params(class_weight="balanced").fit(X, y).posterior_ == expected.posterior_
+    with pytest.raises(ValueError, match="class_weight is 'balanced' but must be a dictionary"):
+        clone(weighted).partial_fit(X, y, classes=[False, True])
+
+
+@each_inference
+def test_whole_weights_are_near_to_repeated_rows(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    """In predictions; exactly so with Laplace, and else nearer to the posterior than copies."""
+    weight = np.arange(ROWS) % 4
+    model = BayesianLogisticRegression(inference=inference)
+    weighted = clone(model).fit(X, y, sample_weight=weight).predict_proba(X)
+    copies = model.fit(X.repeat(weight, axis=0), y.repeat(weight)).predict_proba(X)
+    atol = {"laplace": 1e-9, "ep": 2e-3}.get(inference, 0.02)
+    np.testing.assert_allclose(weighted, copies, atol=atol)
 
 
 @each_inference

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
+    from fabcost.impressions import Tally
     from fabcost.inference.ep import Refresh
     from fabcost.inference.file import load, save
     from fabcost.inference.online import FabCost
@@ -38,6 +39,7 @@ __all__ = [
     "Recommender",
     "Refresh",
     "Schema",
+    "Tally",
     "Text",
     "Thompson",
     "Uniform",
@@ -54,6 +56,7 @@ _HOMES = {
     "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
+    "impressions": ("Tally",),
     "inference.file": ("load", "save"),
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),

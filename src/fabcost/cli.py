@@ -26,6 +26,7 @@ _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each
 
 
 _OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
+_IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
 
 
 def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
@@ -107,6 +108,7 @@ def evaluate(
     item_id: Annotated[str | None, typer.Option(help="Its id column, if not ACTION.")] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
     slot: Annotated[str | None, typer.Option(help="Only items of a row's slot compete.")] = None,
+    impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -136,7 +138,8 @@ def evaluate(
     from fabcost.offline.logs.decisions import columns_of, open_log, read_items
 
     try:
-        columns, export = columns_of(log, (reward, propensity, action), context, slot)
+        named = (reward, propensity, action)
+        columns, export = columns_of(log, named, context, slot, impressions)
         known = None if items is None else read_items(items, item_id or columns.action)
         settings = EvaluationSettings(
             tuple(estimator),
@@ -157,6 +160,8 @@ def evaluate(
             crosses=crosses,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
+        if impressions is None:
+            del origin["impressions"]
         report.run(read, policy, settings, out=out, console=Console(), origin=origin)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
@@ -180,6 +185,7 @@ def replay(
     item: Annotated[
         str | None, typer.Option(help="Column of the item's id, which then is no feature.")
     ] = None,
+    impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
     own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
     select: Annotated[
         int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
@@ -204,7 +210,14 @@ def replay(
         settings = ReplaySettings(
             tuple(policy), against, seeds, seed, rounds, _prior(prior_variance, own_effects)
         )
-        read = read_log(log, reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
+        read = read_log(
+            log,
+            reward,
+            drop=drop,
+            item=item,
+            impressions=impressions,
+            skip_bad_rows=skip_bad_rows,
+        )
         report.run(
             read,
             settings,

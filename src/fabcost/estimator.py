@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
-from fabcost.inference import laplace, result
+from fabcost.inference import laplace
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
 from fabcost.inference.online import FabCost
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
-
-Inference = Literal["fab-cost", "ep", "adf", "laplace"]
+from fabcost.training import ClassWeight, Inference, Weights
 
 _BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 _SMALLEST_PREDICTIVE_VARIANCE = 1e-300
@@ -66,6 +65,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         "ep" and "fab-cost" refine until what is still to come is below this many posterior sds.
     max_sweeps
         The most passes of "ep" in one call; those of "fab-cost" are set in ``refresh``.
+    class_weight
+        Weights of the classes, by label, or "balanced" for shares of equal weight (in `fit` only);
+        None for one each.  They multiply those of the rows.
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         window: int | None = None,
         tolerance: float = TOLERANCE,
         max_sweeps: int = MAX_SWEEPS,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.inference = inference
         self.prior_variance = prior_variance
@@ -132,16 +135,35 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.window = window
         self.tolerance = tolerance
         self.max_sweeps = max_sweeps
+        self.class_weight = class_weight
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Learn from these rows alone, in their order; what was learnt before is forgotten."""
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn from these rows alone, in their order; what was learnt before is forgotten.
+
+        Parameters
+        ----------
+        X, y
+            The rows and their labels.
+        sample_weight
+            How many impressions each row stands for, whole or not; one unless given.  "laplace"
+            then is that of repeated rows; "adf", "fab-cost" and "ep" match the moments of a row's
+            impressions at once, which is nearer to the posterior than one after another.
+        """
         rows, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
-        self._begin(training.two_classes(labels, "y"), rows)
-        return self._learn(rows, labels, is_all=True)
+        classes = training.two_classes(labels, "y")
+        weight = training.row_weights(labels, classes, sample_weight, self.class_weight)
+        self._begin(classes, rows)
+        return self._learn(rows, labels, weight, is_all=True)
 
     def partial_fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, classes: npt.ArrayLike | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from further rows.
 
@@ -154,14 +176,18 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             The new rows only; y may be all of one class.
         classes
             Both labels; needed in the first call.
+        sample_weight
+            As in `fit`.
         """
         first = not hasattr(self, "posterior_")
         both = self._checked_classes(classes, first)
         rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         training.check_known(labels, both)
+        given = training.for_a_part(self.class_weight)
+        weight = training.row_weights(labels, both, sample_weight, given)
         if first:
             self._begin(both, rows)
-        return self._learn(rows, labels, is_all=False)
+        return self._learn(rows, labels, weight, is_all=False)
 
     def decision_function(self, X: npt.ArrayLike) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
@@ -243,7 +269,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _begin(self, classes: npt.NDArray[Any], rows: FloatArray) -> None:
         """Back to the prior, with the parameters as they are now."""
         prior = self._prior()
-        self._check_inference()
+        training.check_inference(self.inference, refresh=self.refresh, window=self.window)
+        is_exact(self.moments)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         for complaint in training.complaints(rows, names, self.prior_variance):
             warnings.warn(complaint, UserWarning, stacklevel=3)
@@ -254,38 +281,31 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_ = classes
         self.posterior_ = prior
 
-    def _learn(self, rows: FloatArray, labels: npt.NDArray[Any], *, is_all: bool) -> Self:
-        design = self._design(rows)
-        second = labels == self.classes_[1]
+    def _learn(
+        self, rows: FloatArray, labels: npt.NDArray[Any], weight: Weights, *, is_all: bool
+    ) -> Self:
+        lesson = training.lesson(self._design(rows), labels == self.classes_[1], weight)
         evidence = math.nan
         if self._learner is None:
-            evidence = self._step(design, second)
+            evidence = self._step(*lesson)
         else:
-            self._observe(self._learner, design, second)
+            training.teach(self._learner, lesson)
             if self._begun_as == "ep":
                 swept = self._refine(self._learner)
-                evidence = _log_evidence(self._learner, swept, design) if is_all else evidence
+                if is_all:
+                    evidence = training.log_evidence(self._learner, swept, lesson.design)
             self.posterior_ = self._learner.posterior
         self.log_evidence_ = evidence if is_all else math.nan
         return self
 
-    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_]) -> float:
+    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_], weight: Weights) -> float:
         if len(design) == 1:
-            self.posterior_, self._newton_steps = laplace.update(self.posterior_, design, second), 1
+            updated = laplace.update(self.posterior_, design, second, weight=weight)
+            self.posterior_, self._newton_steps = updated, 1
             return math.nan
-        fit = laplace.fit(self.posterior_, design, second)
+        fit = laplace.fit(self.posterior_, design, second, weight=weight)
         self.posterior_, self._newton_steps = fit.posterior, fit.iterations
         return fit.log_evidence
-
-    def _observe(self, learner: FabCost, design: FloatArray, second: npt.NDArray[np.bool_]) -> None:
-        """Learn, with scikit-learn's warning in place of ours."""
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            learner.observe_many(design, second)
-        for each in told:
-            ours = issubclass(each.category, result.ConvergenceWarning)
-            category = ConvergenceWarning if ours else each.category
-            warnings.warn(str(each.message), category, stacklevel=5)
 
     def _refine(self, learner: FabCost) -> Swept:
         swept = learner.refresh()
@@ -313,18 +333,6 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             return rows
         return np.column_stack([rows, np.ones(rows.shape[0])])
 
-    def _check_inference(self) -> None:
-        if self.inference not in get_args(Inference):
-            options = ", ".join(repr(name) for name in get_args(Inference))
-            raise ValueError(f"inference is {self.inference!r} but must be one of {options}")
-        is_exact(self.moments)
-        for name, value in (("refresh", self.refresh), ("window", self.window)):
-            if value is not None and self.inference != "fab-cost":
-                raise ValueError(
-                    f"{name} is {value} but must be None with inference={self.inference!r}: "
-                    "it belongs to 'fab-cost'"
-                )
-
     def _new_learner(self, prior: Gaussian) -> FabCost:
         fixed = {
             "adf": Refresh.never(),
@@ -337,12 +345,3 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             window=self.window,
             tolerance=self.tolerance,
         )
-
-
-def _log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
-    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean."""
-    sites, posterior = learner.sites, learner.posterior
-    eta = rows @ posterior.mean
-    at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
-    ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
-    return swept.log_factors + at_mean + float(ratio)

@@ -1,12 +1,14 @@
 """Impressions at the edge of the library: rows and labels, checked once and converted once.
 
-Inside, a row is float64 and a label is −1.0 (no click) or +1.0 (click).
+Inside, a row is float64 and a label is −1.0 (no click) or +1.0 (click).  A row that stands for more
+or less than one impression has two exponents beside its label: it is σ(η)ᵃ σ(−η)ᵇ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,38 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Beyond this magnitude the square of a feature times a variance could overflow.
 LARGEST_FEATURE = 1e75
+#: Up to here moments of a row that stands for many impressions were compared with 40 digits.
+LARGEST_WEIGHT = 1e9
 _SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Outcomes of equal impressions: ``clicks`` of so many ``impressions``, for one row or each.
+
+    It goes wherever outcomes go.  Neither need be whole: a reward of 0.3 is 0.3 of one.
+
+    Examples
+    --------
+    >>> Tally(clicks=3, impressions=40)
+    Tally(clicks=3, impressions=40)
+    """
+
+    clicks: npt.ArrayLike
+    impressions: npt.ArrayLike
+
+
+class Outcomes(NamedTuple):
+    """Labels −1/+1, and clicks and misses of each row, or None if each is one impression.
+
+    Examples
+    --------
+    >>> Outcomes(np.array([1.0, -1.0])).counts is None
+    True
+    """
+
+    labels: FloatArray
+    counts: FloatArray | None = None
 
 
 def as_row(x: npt.ArrayLike, weights: int) -> FloatArray:
@@ -108,6 +141,79 @@ def as_impressions(
     """
     rows = as_rows(X, weights)
     return rows, as_labels(y, rows.shape[0])
+
+
+def as_batch(
+    X: npt.ArrayLike, y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, weights: int
+) -> tuple[FloatArray, Outcomes]:
+    """`as_impressions` where rows may have a weight each, or `Tally`.
+
+    Examples
+    --------
+    >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
+    array([[0.5, 0. ]])
+    """
+    rows = as_rows(X, weights)
+    return rows, as_outcomes(y, weight, rows.shape[0])
+
+
+def as_outcomes(y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, rows: int) -> Outcomes:
+    """Outcomes of a batch with the weight of each, or one weight for all.
+
+    Where all weights are one, it is as if there were none.
+
+    Examples
+    --------
+    >>> as_outcomes([0, 1], [1.0, 2.5], 2).counts
+    array([[0. , 1. ],
+           [2.5, 0. ]])
+    >>> as_outcomes(Tally([3], [40]), None, 1)
+    Outcomes(labels=array([-1.]), counts=array([[ 3., 37.]]))
+    """
+    each = None if weight is None else _each(weight, "weight", rows)
+    if isinstance(y, Tally):
+        counts = _clicks_and_misses(y, rows)
+        labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
+        return Outcomes(labels, counts if each is None else each[:, None] * counts)
+    labels = as_labels(y, rows)
+    if each is None or (each == 1.0).all():
+        return Outcomes(labels)
+    return Outcomes(labels, each[:, None] * (labels[:, None] == (1.0, -1.0)))
+
+
+def _clicks_and_misses(counts: Tally, rows: int) -> FloatArray:
+    clicks = _each(counts.clicks, "clicks", rows)
+    impressions = _each(counts.impressions, "impressions", rows)
+    for i in np.flatnonzero(clicks > impressions):
+        raise ValueError(
+            f"row {i} has {clicks[i]} clicks but must have at most one of each of its "
+            f"{impressions[i]} impressions"
+        )
+    return np.column_stack([clicks, impressions - clicks])
+
+
+def _each(values: npt.ArrayLike, name: str, rows: int) -> FloatArray:
+    """Numbers that can be exponents, one for each row or one for all."""
+    given = _as_floats(values, name)
+    if np.ndim(values) == 0:
+        given = np.full(rows, given[0])
+    if given.shape != (rows,):
+        raise ValueError(f"{name} has shape {given.shape} but X has {rows} rows")
+    check_weights(given, name)
+    return given
+
+
+def check_weights(given: FloatArray, name: str) -> None:
+    """A ValueError that shows the first number that is no weight.
+
+    Examples
+    --------
+    >>> check_weights(np.array([2.0, -1.0]), "weight")
+    Traceback (most recent call last):
+    ValueError: weight contains -1.0 but must be from 0 to 1e+09
+    """
+    for wrong in given[~((given >= 0.0) & (given <= LARGEST_WEIGHT))]:
+        raise ValueError(f"{name} contains {wrong} but must be from 0 to {LARGEST_WEIGHT:g}")
 
 
 def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:

@@ -44,6 +44,52 @@ def is_exact(moments: Moments) -> bool:
     return moments == "exact"
 
 
+def check_moments(moments: Moments, counts: FloatArray | None) -> bool:
+    """`is_exact`, as it must be where rows stand for other than one impression each.
+
+    Examples
+    --------
+    >>> check_moments("mackay", np.array([[3.0, 37.0]]))
+    Traceback (most recent call last):
+    ValueError: moments is 'mackay' but rows with weights or counts need 'exact'
+    """
+    if counts is not None and not is_exact(moments):
+        raise ValueError(f"moments is {moments!r} but rows with weights or counts need 'exact'")
+    return is_exact(moments)
+
+
+def tilted_counts(
+    mean: npt.ArrayLike, variance: npt.ArrayLike, clicks: npt.ArrayLike, misses: npt.ArrayLike
+) -> Tilted:
+    r"""`tilted` of :math:`\sigma(\eta)^a\,\sigma(-\eta)^b`, elementwise, with exact moments.
+
+    Parameters
+    ----------
+    mean, variance
+        Cavity mean and variance s² > 0 of η = xᵀθ.
+    clicks, misses
+        a and b, real and at least 0; where both are, the site is flat.  Up to a + b of 1e6 the
+        tilted mean is good to 1e-8 tilted sds, or to the rounding of the slope, and the tilted
+        variance to 1e-8 of itself.
+
+    Examples
+    --------
+    >>> site = tilted_counts(0.0, 4.0, 30.0, 970.0)
+    >>> round(float(0.0 + 4.0 * site.slope), 3), round(float(np.sqrt(4.0 * site.kept)), 3)
+    (-3.462, 0.183)
+    """
+    given = np.broadcast_arrays(
+        *(np.asarray(each, dtype=np.float64) for each in (clicks, misses, mean, variance))
+    )
+    a, b, m, s2 = (each.ravel() for each in given)
+    if not np.all((s2 > 0) & np.isfinite(s2) & np.isfinite(m)):
+        raise ValueError("mean must be finite and variance finite and above zero")
+    if not np.all((a >= 0) & (b >= 0) & np.isfinite(a + b)):
+        raise ValueError("clicks and misses must be finite and at least zero")
+    rows = kernels.counts_over_rows(a, b, m, s2)
+    return Tilted(*(rows[:, k].reshape(given[0].shape) for k in range(4)))
+
+
 def tilted(
     mean: npt.ArrayLike,
     variance: npt.ArrayLike,

@@ -1,19 +1,156 @@
-"""Training data: labels of two classes, and columns whose units do not suit a prior."""
+"""Training data: labels of two classes, weights, and columns whose units do not suit a prior."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
 
 from fabcost.impressions import FloatArray
+from fabcost.inference import result
+from fabcost.inference.ep import Swept
+from fabcost.inference.online import FabCost
+
+Inference = Literal["fab-cost", "ep", "adf", "laplace"]
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+Weights = FloatArray | None
 
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
 _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
 _MOST_NAMED = 5
+
+
+class Lesson(NamedTuple):
+    """Rows as the model has them, which of them are of the second class, and their weights.
+
+    Examples
+    --------
+    >>> Lesson(np.ones((1, 2)), np.array([True]), None).second
+    array([ True])
+    """
+
+    design: FloatArray
+    second: npt.NDArray[np.bool_]
+    weight: Weights
+
+
+def lesson(design: FloatArray, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
+    """What there is to learn: rows of weight zero have no part in it.
+
+    Examples
+    --------
+    >>> lesson(np.eye(2), np.array([True, False]), np.array([0.0, 3.0])).design
+    array([[0., 1.]])
+    """
+    if weight is None:
+        return Lesson(design, second, weight)
+    told = weight > 0.0
+    return Lesson(design[told], second[told], weight[told])
+
+
+def teach(learner: FabCost, lesson: Lesson) -> None:
+    """Learn, with scikit-learn's warning in place of ours.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None))
+    >>> learner.seen
+    2
+    """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        learner.observe_many(lesson.design, lesson.second, weight=lesson.weight)
+    for each in told:
+        ours = issubclass(each.category, result.ConvergenceWarning)
+        category = ConvergenceWarning if ours else each.category
+        warnings.warn(str(each.message), category, stacklevel=5)
+
+
+def log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
+    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean.
+
+    Examples
+    --------
+    >>> from fabcost import Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe([1.0], True)
+    >>> round(log_evidence(learner, learner.refresh(), np.ones((1, 1))), 6)
+    -0.693147
+    """
+    sites, posterior = learner.sites, learner.posterior
+    eta = rows @ posterior.mean
+    at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
+    ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
+    return swept.log_factors + at_mean + float(ratio)
+
+
+def row_weights(
+    labels: npt.NDArray[Any],
+    classes: npt.NDArray[Any],
+    sample_weight: npt.ArrayLike | None,
+    class_weight: ClassWeight,
+) -> Weights:
+    """The weight of each row, its class's included; None if all are one.
+
+    Examples
+    --------
+    >>> row_weights(np.array([0, 1, 0]), np.array([0, 1]), [1.0, 1.0, 2.0], {1: 10.0})
+    array([ 1., 10.,  2.])
+    """
+    if sample_weight is None and class_weight is None:
+        return None
+    weight: FloatArray = _check_sample_weight(
+        sample_weight, labels, dtype=np.float64, ensure_non_negative=True, copy=True
+    )
+    if class_weight is not None:
+        each = compute_class_weight(class_weight, classes=classes, y=labels, sample_weight=weight)
+        weight *= np.where(labels == classes[1], each[1], each[0])
+    return None if (weight == 1.0).all() else weight
+
+
+def for_a_part(class_weight: ClassWeight) -> ClassWeight:
+    """Weights of classes as they are; a ValueError if they need all labels to be known.
+
+    Examples
+    --------
+    >>> for_a_part({"click": 5.0})
+    {'click': 5.0}
+    """
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight is {class_weight!r} but must be a dictionary or None for partial_fit, "
+            "which does not see all labels"
+        )
+    return class_weight
+
+
+def check_inference(inference: str, **of_fab_cost: object) -> None:
+    """A ValueError if there is no such inference, or it lacks what it is set to.
+
+    Examples
+    --------
+    >>> check_inference("ep", window=5)
+    Traceback (most recent call last):
+    ValueError: window is 5 but must be None with inference='ep': it belongs to 'fab-cost'
+    """
+    if inference not in get_args(Inference):
+        options = ", ".join(repr(name) for name in get_args(Inference))
+        raise ValueError(f"inference is {inference!r} but must be one of {options}")
+    for name, value in of_fab_cost.items():
+        if value is not None and inference != "fab-cost":
+            raise ValueError(
+                f"{name} is {value} but must be None with inference={inference!r}: "
+                "it belongs to 'fab-cost'"
+            )
 
 
 def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

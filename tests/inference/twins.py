@@ -86,3 +86,26 @@ def ep_sweep(
             shift[i : i + 1] - old[1],
         )
     return State(mean, covariance), float(log_factors)
+
+
+def counts_site(a: float, b: float, mean: float, variance: float) -> tuple[float, float, float]:
+    """`exact_site` of σ(η)ᵃ σ(−η)ᵇ, on 200,001 points of the density about its largest."""
+    sd = np.sqrt(variance)
+    low, high = min(mean, -20.0) - 9.0 * sd, max(mean, 20.0) + 9.0 * sd
+    for _ in range(3):
+        eta = np.linspace(low, high, 200_001)
+        log_weight = -0.5 * ((eta - mean) / sd) ** 2
+        log_weight -= a * np.logaddexp(0.0, -eta) + b * np.logaddexp(0.0, eta)
+        peak = log_weight.max()
+        within = eta[log_weight > peak - 60.0]
+        low, high = within[0], within[-1]
+    weight = np.exp(log_weight - peak)
+    mass = weight.sum()
+    centre = weight @ eta / mass
+    spread = weight @ (eta - centre) ** 2 / mass
+    log_z = peak + np.log(mass * (eta[1] - eta[0])) - 0.5 * np.log(2.0 * np.pi * variance)
+    return (
+        float(log_z),
+        float((centre - mean) / variance),
+        float((1.0 - spread / variance) / variance),
+    )

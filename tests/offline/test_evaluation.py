@@ -202,6 +202,22 @@ def test_rows_are_constant_context_and_item(tmp_path: Path) -> None:
     assert crossed.rows(0).shape == (2, (1 + 3) * (1 + 2))
 
 
+def test_rows_that_count_decisions_are_as_many(tmp_path: Path) -> None:
+    rows = simulated(40)
+    counted = [{**row, "click": 2 * row["click"], "shown": 3} for row in rows]
+    single = [{**row, "click": int(k < 2 * row["click"])} for row in rows for k in range(3)]
+    texts = []
+    for name, log, more in (
+        ("counted", counted, ("--impressions", "shown")),
+        ("single", single, ()),
+    ):
+        path, out = write(tmp_path / f"{name}.csv", log), tmp_path / name
+        given = (path, *OPTIONS, *CONTEXT, *more, "--estimator", "ips", "--out", out)
+        assert command(*given).exit_code == 0
+        texts.append(found(out)["estimates"])
+    assert texts[0] == texts[1]
+
+
 def test_slot_limits_the_candidates(tmp_path: Path) -> None:
     rows = [
         {"item": item, "click": int(item == "c"), "p": 0.5, "slot": slot}

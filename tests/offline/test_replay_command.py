@@ -68,6 +68,16 @@ def test_result_is_that_of_the_run(tmp_path: Path) -> None:
     assert first["policies"]["adf"]["clicks"] != other["policies"]["adf"]["clicks"]
 
 
+def test_rows_may_count_impressions(tmp_path: Path) -> None:
+    counted = tmp_path / "counted.csv"
+    counted.write_text("age,clicks,shown\n20,2,5\n30,0,4\n50,1,1\n", encoding="utf-8")
+    out = tmp_path / "out"
+    given = ("--reward", "clicks", "--impressions", "shown", "--policy", "uniform", "--seeds", "2")
+    assert command(counted, *given, "--jobs", "1", "--out", out).exit_code == 0
+    assert np.array(found(out)["policies"]["uniform"]["clicks"])[:, -1].tolist() == [3, 3]
+    assert (found(out)["rows"], found(out)["positives"]) == (10, 3)
+
+
 def test_bad_rows_are_refused_or_counted(tmp_path: Path) -> None:
     log = written(tmp_path / "log.csv", *simulated(50))
     lines = log.read_text(encoding="utf-8").splitlines()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fabcost import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.files import BadRowsError, Sheet, read_file
+from fabcost.offline.logs.counted import one_by_one
 from fabcost.offline.logs.impressions import encode, read_log, select
 
 PLAIN = "age,make,new,click\n20,kia,true,1\n30,ford,false,0\n,kia,true,0\n50.5,,FALSE,1\n"
@@ -285,3 +286,31 @@ def test_choice_that_cannot_be_made_is_said() -> None:
         select(X, np.ones(100), 3, rng=rng)
     with pytest.raises(ValueError, match="the 10 rows kept .* 10 positive outcomes"):
         select(X, np.ones(100), 1, rng=rng)
+
+
+COUNTED = "age,make,clicks,shown\n20,kia,2,3\n30,ford,0,2\n40,kia,0,0\n50.5,kia,1,1\n"
+ONE_BY_ONE = "age,make,clicks\n20,kia,1\n20,kia,1\n20,kia,0\n30,ford,0\n30,ford,0\n50.5,kia,1\n"
+
+
+def test_a_row_that_counts_impressions_is_as_many(tmp_path: Path) -> None:
+    counted = read_log(written(tmp_path / "counted.csv", COUNTED), "clicks", impressions="shown")
+    single = read_log(written(tmp_path / "single.csv", ONE_BY_ONE), "clicks")
+    assert counted.columns == single.columns
+    np.testing.assert_array_equal(counted.X, single.X)
+    np.testing.assert_array_equal(counted.y, single.y)
+
+
+def test_bad_counts_are_named_by_their_rows_or_skipped(tmp_path: Path) -> None:
+    bad = COUNTED.replace("0,2\n", "3,2\n").replace("0,0\n", "0,1.5\n")
+    path = written(tmp_path / "bad.csv", bad)
+    with pytest.raises(BadRowsError, match=r"(?s)row 2.*clicks.*'shown'.*row 3.*shown.*whole"):
+        read_log(path, "clicks", impressions="shown")
+    log = read_log(path, "clicks", impressions="shown", skip_bad_rows=True)
+    assert log.y.tolist() == [1.0, 1.0, 0.0, 1.0]
+    assert sum(log.skipped.values()) == 2
+
+
+def test_too_many_impressions_are_refused() -> None:
+    sheet = Sheet.of(pa.table({"age": [1], "clicks": [0], "shown": [10**12]}))
+    with pytest.raises(ValueError, match="1,000,000,000,000 impressions but at most"):
+        one_by_one(sheet, "clicks", "shown")

@@ -7,13 +7,20 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import as_impressions, read_only
+from fabcost.impressions import Tally, as_batch, read_only
 from fabcost.inference.history import Carried
 from fabcost.inference.result import Fit
-from fabcost.tilted import Moments, is_exact
+from fabcost.tilted import Moments, check_moments
 
 
-def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, moments: Moments = "exact") -> Fit:
+def fit(
+    prior: Gaussian,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike | Tally,
+    *,
+    moments: Moments = "exact",
+    weight: npt.ArrayLike | None = None,
+) -> Fit:
     r"""Filter the impressions in their order (the paper's Algorithm 4, in rank-one form).
 
     Each step takes the belief so far as the cavity and matches the tilted moments:
@@ -26,9 +33,11 @@ def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, moments: Moments
     prior
         The belief before the first impression.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans.
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     moments
-        "exact" or the paper's "mackay".
+        "exact" or the paper's "mackay", which has no weights.
+    weight
+        How many impressions each row stands for, whole or not; one unless given.
 
     References
     ----------
@@ -40,11 +49,13 @@ def fit(prior: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, moments: Moments
     >>> result.posterior.mean.round(3)
     array([-0.037])
     """
-    rows, labels = as_impressions(X, y, prior.dimension)
+    rows, (labels, counts) = as_batch(X, y, weight, prior.dimension)
     belief = Carried.of(prior)
     unkept = np.empty(0)
-    exact = is_exact(moments)
-    skipped = kernels.adf_pass(
-        *belief, read_only(rows), labels, unkept, unkept, 0, labels.size, exact
-    )
+    exact = check_moments(moments, counts)
+    given = (*belief, read_only(rows), labels, unkept, unkept, 0, labels.size)
+    if counts is None:
+        skipped = kernels.adf_pass(*given, exact)
+    else:
+        skipped = kernels.counts_adf_pass(*given, counts)
     return Fit(belief.gaussian(keep=True), converged=True, iterations=1, skipped=skipped)

@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_keys, read_only
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, read_only
+from fabcost.inference.groups import grouped
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import Fit
-from fabcost.tilted import Moments, is_exact
+from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10
 MAX_SWEEPS = 100
@@ -37,7 +38,7 @@ class EPResult(Fit):
     Attributes
     ----------
     sites
-        Precision and shift of each impression's site.
+        Precision and shift of each row's site, or of each group's.
     own
         The effects that items have of their own, if they have any.
     """
@@ -66,13 +67,15 @@ class Swept(NamedTuple):
 def fit(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
     tolerance: float = TOLERANCE,
     max_sweeps: int = MAX_SWEEPS,
     items: Iterable[Any] | None = None,
     own_variance: float = 0.0,
+    weight: npt.ArrayLike | None = None,
+    group: bool = False,
 ) -> EPResult:
     r"""Refine every site against its cavity until nothing moves (Algorithms 2 and 3).
 
@@ -86,9 +89,10 @@ def fit(
     prior
         The belief before the data.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans.  Their order does not matter.
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.  Their order does not
+        matter.
     moments
-        "exact" or the paper's "mackay".
+        "exact" or the paper's "mackay", which has no weights.
     tolerance
         Stop when what is still to come is below this many posterior sds.
     max_sweeps
@@ -97,6 +101,14 @@ def fit(
         The item of each row, a string or an integer, or None.
     own_variance
         τ², of the effect that each item has beside its features; 0 for none.
+    weight
+        How many impressions each row stands for, whole or not; one unless given.  A row's
+        impressions have one site, :math:`\sigma(\eta)^a\sigma(-\eta)^b`, which is matched as a
+        whole: that is nearer to the posterior than a site for each of them, and precisions are up
+        to a quarter of the weight.
+    group
+        Whether rows that are equal, item included, are made one first: much faster where many
+        are, and nearer to the posterior.
 
     References
     ----------
@@ -109,20 +121,25 @@ def fit(
     >>> result.converged, round(result.log_evidence, 3)
     (True, -1.888)
     """
-    rows, labels = as_impressions(X, y, prior.dimension)
-    sites = Sites.flat(labels.size)
-    belief = Carried.of(prior)
+    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     own = effects_of(prior.dimension, own_variance)
-    owned = NOT_OWNED if own is None else own.written(own.enter(as_keys(items, labels.size)))
+    slots = None if own is None else own.enter(as_keys(items, len(rows)))
+    if group:
+        rows, outcomes, slots = grouped(rows, outcomes, slots)
+    exact = check_moments(moments, outcomes.counts)
+    sites = Sites.flat(len(rows))
+    belief = Carried.of(prior)
+    owned = NOT_OWNED if own is None or slots is None else own.written(slots)
     swept = sweep(
         belief,
         rows,
-        labels,
+        outcomes.labels,
         sites,
-        exact=is_exact(moments),
+        exact=exact,
         tolerance=tolerance,
         max_sweeps=max_sweeps,
         owned=owned,
+        counts=outcomes.counts,
     )
     posterior = belief.gaussian(keep=True)
     evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites, own, owned)
@@ -140,6 +157,7 @@ def sweep(
     tolerance: float,
     max_sweeps: int,
     owned: Owned | tuple[()] = NOT_OWNED,
+    counts: FloatArray | None = None,
 ) -> Swept:
     """Refine ``sites``, and the belief that contains them, in place until nothing moves.
 
@@ -155,9 +173,11 @@ def sweep(
     """
     check_stopping(tolerance, max_sweeps)
     previous, skipped = math.inf, 0
-    rows = read_only(X)
+    given = (*belief, read_only(X), y, *sites, exact, *owned)
+    if counts is not None:
+        given = (*given, *(() if owned else (None, None)), counts)
     for sweeps in range(1, max_sweeps + 1):
-        left_out, log_factors, change = kernels.ep_sweep(*belief, rows, y, *sites, exact, *owned)
+        left_out, log_factors, change = kernels.ep_sweep(*given)
         skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
         if remaining <= tolerance or sweeps == max_sweeps:

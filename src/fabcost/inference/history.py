@@ -13,6 +13,9 @@ from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.own.directory import NOBODY, Slots
 
+#: Clicks and misses of each row, or None where all are single impressions.
+Paired = FloatArray | None
+
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
 _ROWS_AT_ONCE = 8192
@@ -55,7 +58,8 @@ class History:
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
     in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
-    of their own, `items` has the slot of each impression's item among these.
+    of their own, `items` has the slot of each impression's item among these.  From the first row
+    on that stands for other than one impression, `counts` has clicks and misses of each.
 
     Examples
     --------
@@ -72,10 +76,13 @@ class History:
         self.count = 0
         self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X = np.zeros((capacity, weights))
+        self.X: FloatArray
+        self.readable: FloatArray
+        self._hold(np.zeros((capacity, weights)))
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
+        self.counts: Paired = None
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -92,6 +99,7 @@ class History:
         y: FloatArray | float,
         many: int,
         items: Slots | int = NOBODY,
+        counts: Paired = None,
     ) -> tuple[int, int]:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
@@ -101,6 +109,10 @@ class History:
         if self.items is not None:
             # One number at its place takes half the time that it takes as a slice.
             self.items[start if isinstance(items, int) else slice(start, stop)] = items
+        if counts is not None and self.counts is None:
+            self.counts = _single(self.y)
+        if self.counts is not None:
+            self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
         return start, stop
@@ -112,7 +124,7 @@ class History:
     @property
     def is_compact(self) -> bool:
         """Whether `X` has no spare columns."""
-        return self.weights == self.X.shape[1]
+        return bool(self.weights == self.X.shape[1])
 
     def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
@@ -123,6 +135,10 @@ class History:
         """The slots of these impressions' items; None if items have no effects of their own."""
         return None if self.items is None else self.items[start:stop]
 
+    def counts_between(self, start: int, stop: int) -> Paired:
+        """Clicks and misses of these rows; None if all that were kept are single impressions."""
+        return None if self.counts is None else self.counts[start:stop]
+
     def drop(self, items: Slots) -> None:
         """Take out the impressions of some items; the others close up, the oldest first."""
         if self.items is None:
@@ -132,8 +148,9 @@ class History:
         left = order[~np.isin(self.items[order], items)]
         if left.size == self.count:
             return
-        for array in (self.X, self.y, self.items, *self.sites):
-            array[: left.size] = array[left]
+        for array in (self.X, self.y, self.items, *self.sites, self.counts):
+            if array is not None:
+                array[: left.size] = array[left]
         self.count = self.slot = left.size
 
     def widen(self, count: int) -> None:
@@ -143,23 +160,37 @@ class History:
             return
         wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
         wider[:, : self.X.shape[1]] = self.X
-        self.X = wider
+        self._hold(wider)
+
+    def _hold(self, X: FloatArray) -> None:
+        self.X, self.readable = X, read_only(X)
 
     def _grow(self) -> None:
         capacity = 2 * self.y.size
         if self.window is not None:
             capacity = min(capacity, self.window)
-        self.X = _grown(self.X, capacity)
+        self._hold(_grown(self.X, capacity))
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
             self.items = _grown(self.items, capacity)
+        if self.counts is not None:
+            self.counts = _grown(self.counts, capacity)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
-        state = {"X": X, "y": y, "site_precision": sites.precision, "site_shift": sites.shift}
-        return state if self.items is None else {**state, "items": self.items[: self.count]}
+        state: dict[str, npt.NDArray[Any]] = {
+            "X": X,
+            "y": y,
+            "site_precision": sites.precision,
+            "site_shift": sites.shift,
+        }
+        if self.items is not None:
+            state["items"] = self.items[: self.count]
+        if self.counts is not None:
+            state["counts"] = self.counts[: self.count]
+        return state
 
     @classmethod
     def restored(
@@ -168,7 +199,8 @@ class History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
         history = cls(state["X"].shape[1], window)
         history.items = np.array(state["items"]) if "items" in state else None
-        history.X = np.array(state["X"], order="C")
+        history.counts = np.array(state["counts"], order="C") if "counts" in state else None
+        history._hold(np.array(state["X"], order="C"))
         history.y = np.array(state["y"])
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
@@ -176,10 +208,30 @@ class History:
         return history
 
 
+def _single(labels: FloatArray) -> FloatArray:
+    """Clicks and misses of single impressions."""
+    return np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
+
+
 def _grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:
     larger = np.zeros((max(capacity, 1), *array.shape[1:]), dtype=array.dtype)
     larger[: array.shape[0]] = array
     return larger
+
+
+def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
+    """Both side by side, independent of each other.
+
+    Examples
+    --------
+    >>> joined(Gaussian([1.0], [[4.0]]), Gaussian.isotropic(1))
+    Gaussian(mean=array([1., 0.]), sd=array([2., 1.]))
+    """
+    old, weights = belief.dimension, belief.dimension + other.dimension
+    root = np.zeros((weights, weights))
+    root[:old, :old] = belief.root
+    root[old:, old:] = other.root
+    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
 
 
 def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:

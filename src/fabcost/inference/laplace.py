@@ -11,7 +11,15 @@ from scipy.special import expit
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_row, read_only
+from fabcost.impressions import (
+    FloatArray,
+    Outcomes,
+    Tally,
+    as_batch,
+    as_impressions,
+    as_row,
+    read_only,
+)
 from fabcost.inference.history import Carried, Sites, product
 from fabcost.inference.logistic import log_posterior, quadratic_sites
 from fabcost.inference.result import Fit
@@ -27,9 +35,10 @@ _ROUNDING = 1e-14
 def fit(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | Tally,
     *,
     start: npt.ArrayLike | None = None,
+    weight: npt.ArrayLike | None = None,
 ) -> Fit:
     r"""Gaussian at the mode of the posterior, with its curvature there as precision.
 
@@ -41,9 +50,11 @@ def fit(
     prior
         Any Gaussian, full covariance included.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans.
+        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     start
         Weights near the mode, if known: fewer steps lead there.  The prior mean unless given.
+    weight
+        How many impressions each row stands for, whole or not; one unless given.
 
     References
     ----------
@@ -55,63 +66,71 @@ def fit(
     >>> result.posterior.covariance.round(3), result.converged
     (array([[1.333]]), True)
     """
-    rows, labels = as_impressions(X, y, prior.dimension)
+    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     near = prior.mean if start is None else as_row(start, prior.dimension)
-    found = _newton(prior, rows, labels, near)
-    evidence = _log_evidence(prior, found.posterior, rows, labels)
+    found = _newton(prior, rows, outcomes, near)
+    evidence = _log_evidence(prior, found.posterior, rows, outcomes)
     return replace(found, log_evidence=evidence)
 
 
-def _newton(prior: Gaussian, X: FloatArray, y: FloatArray, start: FloatArray) -> Fit:
+def _newton(prior: Gaussian, X: FloatArray, outcomes: Outcomes, start: FloatArray) -> Fit:
     """The fit without its evidence."""
+    y, counts = outcomes
     z, converged, steps = prior.whiten(start), False, 0
     while steps < _MOST_STEPS:
         steps += 1
         # The quadratic sites of the current point turn Bayes' rule into a Newton step.
         theta = prior.mean + prior.root @ z
-        expansion = product(prior, X, Sites(*quadratic_sites(X @ theta, y)))
+        expansion = product(prior, X, Sites(*quadratic_sites(X @ theta, y, counts)))
         step = prior.whiten(expansion.mean) - z
-        at = log_posterior(prior, X, y, z)
+        at = log_posterior(prior, X, y, z, counts)
         gain = float(at.gradient @ step)
         # What the step gains is below what the log posterior can show.
         converged = gain <= _ROUNDING * (1.0 + abs(at.value))
-        size = 1.0 if converged else _line_search(prior, X, y, z, step, at.value, gain)
+        size = 1.0 if converged else _line_search(prior, X, outcomes, z, step, at.value, gain)
         if size == 0.0:
             break
         z = z + size * step
         if converged:
             break
     mode = prior.mean + prior.root @ z
-    root = product(prior, X, Sites(*quadratic_sites(X @ mode, y))).root
+    root = product(prior, X, Sites(*quadratic_sites(X @ mode, y, counts))).root
     return Fit(Gaussian.from_root(mode, root), converged, steps)
 
 
-def _log_evidence(prior: Gaussian, posterior: Gaussian, X: FloatArray, y: FloatArray) -> float:
+def _log_evidence(prior: Gaussian, posterior: Gaussian, X: FloatArray, outcomes: Outcomes) -> float:
     """log p(y | X) if the posterior were what Laplace takes it for."""
-    at_mode = log_posterior(prior, X, y, prior.whiten(posterior.mean)).value
+    z = prior.whiten(posterior.mean)
+    at_mode = log_posterior(prior, X, outcomes.labels, z, outcomes.counts).value
     return at_mode + 0.5 * (posterior.log_determinant - prior.log_determinant)
 
 
 def _line_search(
     prior: Gaussian,
     X: FloatArray,
-    y: FloatArray,
+    outcomes: Outcomes,
     z: FloatArray,
     step: FloatArray,
     value: float,
     gain: float,
 ) -> float:
     """Halve the Newton step until the log posterior rises enough; 0 if it never does."""
-    size = 1.0
+    size, (y, counts) = 1.0, outcomes
     for _ in range(_MOST_HALVINGS):
-        if log_posterior(prior, X, y, z + size * step).value >= value + _ARMIJO * size * gain:
+        reached = log_posterior(prior, X, y, z + size * step, counts).value
+        if reached >= value + _ARMIJO * size * gain:
             return size
         size *= 0.5
     return 0.0
 
 
 def update(
-    belief: Gaussian, X: npt.ArrayLike, y: npt.ArrayLike, *, covariance: Covariance = "full"
+    belief: Gaussian,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike | Tally,
+    *,
+    covariance: Covariance = "full",
+    weight: npt.ArrayLike | None = None,
 ) -> Gaussian:
     r"""Online Laplace: the belief so far is the prior of this batch.
 
@@ -126,6 +145,8 @@ def update(
         The new impressions only.
     covariance
         "full" or "diagonal".
+    weight
+        How many impressions each row stands for; one unless given.
 
     References
     ----------
@@ -138,8 +159,8 @@ def update(
     np.float64(0.0)
     """
     _check_covariance(covariance)
-    rows, labels = as_impressions(X, y, belief.dimension)
-    return _updated(belief, rows, labels, covariance).posterior
+    rows, outcomes = as_batch(X, y, weight, belief.dimension)
+    return _updated(belief, rows, outcomes, covariance).posterior
 
 
 def _check_covariance(covariance: str) -> None:
@@ -147,11 +168,11 @@ def _check_covariance(covariance: str) -> None:
         raise ValueError(f"covariance is {covariance!r} but must be 'full' or 'diagonal'")
 
 
-def _updated(belief: Gaussian, X: FloatArray, y: FloatArray, covariance: Covariance) -> Fit:
-    if y.size == 1:
-        found = Fit(_update_one(belief, X, y), converged=True, iterations=1)
+def _updated(belief: Gaussian, X: FloatArray, outcomes: Outcomes, covariance: Covariance) -> Fit:
+    if len(X) == 1 and outcomes.counts is None:
+        found = Fit(_update_one(belief, X, outcomes.labels), converged=True, iterations=1)
     else:
-        found = _newton(belief, X, y, belief.mean)
+        found = _newton(belief, X, outcomes, belief.mean)
     if covariance == "full":
         return found
     sd = 1.0 / np.sqrt(found.posterior.precision.diagonal())
@@ -206,7 +227,7 @@ def fit_online(
     belief, converged = prior, True
     for start in range(0, labels.size, batch):
         chosen = slice(start, start + batch)
-        found = _updated(belief, rows[chosen], labels[chosen], covariance)
+        found = _updated(belief, rows[chosen], Outcomes(labels[chosen]), covariance)
         belief, converged = found.posterior, converged and found.converged
     return Fit(belief, converged, iterations=1)
 
@@ -246,4 +267,4 @@ def refit_as_published(prior: Gaussian, fitted: Gaussian, X: FloatArray, y: Floa
     >>> bool(refit_as_published(prior, once, X, y).posterior.sd[0] < once.sd[0])
     True
     """
-    return _newton(Gaussian.from_root(prior.mean, fitted.root), X, y, fitted.mean)
+    return _newton(Gaussian.from_root(prior.mean, fitted.root), X, Outcomes(y), fitted.mean)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -11,15 +10,15 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_impressions, as_keys, as_label, as_row, read_only
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, sweep
-from fabcost.inference.history import Carried, History, Sites
+from fabcost.inference.history import Carried, History, Paired, Sites, joined
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.own.exchange import NOT_OWNED, Owned
-from fabcost.inference.result import ConvergenceWarning
-from fabcost.tilted import Moments, is_exact
+from fabcost.inference.result import warn_that_it_moves
+from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
 
@@ -50,7 +49,7 @@ class FabCost:
     Attributes
     ----------
     seen : int
-        Impressions so far.
+        Impressions so far; a row with a weight or counts is one.
     refreshes : int
         EP refreshes so far.
     skipped : int
@@ -122,32 +121,51 @@ class FabCost:
         """The sites of the impressions that a refresh can still refine, as a copy."""
         return Sites(*(each.copy() for each in self._history.kept()[2]))
 
-    def observe(self, x: npt.ArrayLike, y: Any, item: Key | None = None) -> None:
-        """Learn from one impression: its row, whether it was clicked, and what was shown."""
+    def observe(
+        self, x: npt.ArrayLike, y: Any, item: Key | None = None, *, weight: float = 1.0
+    ) -> None:
+        """Learn from one impression, or a `fabcost.Tally`: its row, the outcome, what was shown."""
         row = as_row(x, self.prior.dimension)
+        if weight != 1.0 or type(y) is Tally:
+            outcome = y if type(y) is Tally else [as_label(y)]
+            return self.observe_many(row[None, :], outcome, [item], weight=weight)
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
-            slots = None if self.own is None else np.array([slot])
-            self._filter(row[None, :], np.array([label]), _UNKEPT, 0, 1, slots)
+            slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
+            self._filter(rows, np.array([label]), _UNKEPT, 0, 1, slots)
         else:
-            self._keep(row, label, 1, slot)
+            self._keep(row, label, 1, slot, None)
+        return None
 
     def observe_many(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, items: Iterable[Any] | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | Tally,
+        items: Iterable[Any] | None = None,
+        *,
+        weight: npt.ArrayLike | None = None,
     ) -> None:
-        """Learn from a batch as if its impressions came one after another."""
-        rows, labels = as_impressions(X, y, self.prior.dimension)
+        """Learn from a batch as if its impressions came one after another.
+
+        Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
+        """
+        rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
+        check_moments(self.moments, counts)
         slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
+        if counts is not None and not (told := counts.any(axis=1)).all():
+            rows, labels, counts = rows[told], labels[told], counts[told]
+            slots = None if slots is None else slots[told]
         if self.own is not None and slots is not None:
             self.own.written(slots)
         done = 0
         while done < labels.size and self._next is not None:
             many = min(labels.size - done, self._next - self.seen, self._history.room())
-            part = slice(done, done + many)
-            self._keep(rows[part], labels[part], many, NOBODY if slots is None else slots[part])
+            at = slice(done, done + many)
+            some = None if counts is None else counts[at]
+            self._keep(rows[at], labels[at], many, NOBODY if slots is None else slots[at], some)
             done += many
-        self._filter(rows, labels, _UNKEPT, done, labels.size, slots)
+        self._filter(read_only(rows), labels, _UNKEPT, done, labels.size, slots, counts)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
@@ -163,6 +181,7 @@ class FabCost:
             tolerance=self.tolerance,
             max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
             owned=self._written(0, self._history.count),
+            counts=self._history.counts_between(0, self._history.count),
         )
         self.last_refresh = swept
         self.skipped += swept.skipped
@@ -186,8 +205,8 @@ class FabCost:
             fresh = Gaussian.isotropic(max(count, 1), variance=variance)
         if count == 0:
             return
-        self.prior = _joined(self.prior, fresh)
-        self._belief = Carried.of(_joined(self._belief.gaussian(), fresh))
+        self.prior = joined(self.prior, fresh)
+        self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
@@ -229,15 +248,19 @@ class FabCost:
         if self.own is not None:
             self._history.drop(self.own.forget(items))
 
-    def _keep(self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int) -> None:
+    def _keep(
+        self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
+    ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
         past.room()
-        start, stop = past.append(X, y, many, items)
+        start, stop = past.append(X, y, many, items, counts)
         if past.is_compact:
-            self._filter(past.X, past.y, past.sites, start, stop, past.items)
+            self._filter(past.readable, past.y, past.sites, start, stop, past.items, past.counts)
         else:
-            self._filter(*past.between(start, stop), 0, many, past.items_between(start, stop))
+            X, y, sites = past.between(start, stop)
+            rest = past.items_between(start, stop), past.counts_between(start, stop)
+            self._filter(read_only(X), y, sites, 0, many, *rest)
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
@@ -250,13 +273,7 @@ class FabCost:
         before = self.unconverged
         swept = self.refresh()
         if self.unconverged > before and self.refresh_schedule.kind != "geometric":
-            warnings.warn(
-                f"EP at impression {self.seen} still moves after {swept.sweeps} sweeps, of which "
-                f"{swept.skipped} visits were skipped: allow it more by max_sweeps of the "
-                "schedule, or a larger tolerance",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_that_it_moves(self.seen, swept.sweeps, swept.skipped)
 
     def _filter(
         self,
@@ -266,12 +283,16 @@ class FabCost:
         start: int,
         stop: int,
         items: Slots | None,
+        counts: Paired = None,
     ) -> None:
-        given = (*self._belief, read_only(X), y, *sites, start, stop, self._exact)
+        given = (*self._belief, X, y, *sites, start, stop)
+        how = self._exact if counts is None else counts
         if self.own is None or items is None:
-            self.skipped += kernels.adf_pass(*given)
+            step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
+            self.skipped += step(*given, how)
         else:
-            self.skipped += kernels.own_adf_pass(*given, items, self.own.table)
+            owned = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
+            self.skipped += owned(*given, how, items, self.own.table)
         self.seen += stop - start
         self._posterior = None
 
@@ -286,14 +307,9 @@ class FabCost:
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""
         settings: dict[str, Any] = {
-            "moments": self.moments,
-            "window": self.window,
-            "tolerance": self.tolerance,
+            **{name: getattr(self, name) for name in ("moments", "window", "tolerance")},
             "refresh": saved.refresh_to_dict(self.refresh_schedule),
-            "seen": self.seen,
-            "refreshes": self.refreshes,
-            "skipped": self.skipped,
-            "unconverged": self.unconverged,
+            **{name: getattr(self, name) for name in saved.COUNTED},
             "next": self._next,
             "slot": self._history.slot,
             "arithmetic": kernels.ARITHMETIC,
@@ -330,12 +346,3 @@ class FabCost:
         learner._history = History.restored(window, counts.slot, kept)
         learner._posterior = None
         return learner
-
-
-def _joined(belief: Gaussian, other: Gaussian) -> Gaussian:
-    """Both side by side, independent of each other."""
-    old, weights = belief.dimension, belief.dimension + other.dimension
-    root = np.zeros((weights, weights))
-    root[:old, :old] = belief.root
-    root[old:, old:] = other.root
-    return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)

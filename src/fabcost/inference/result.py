@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 
 from fabcost.gaussian import Gaussian
@@ -16,6 +17,25 @@ class ConvergenceWarning(UserWarning):
     >>> issubclass(ConvergenceWarning, UserWarning)
     True
     """
+
+
+def warn_that_it_moves(seen: int, sweeps: int, skipped: int) -> None:
+    """Say that a refresh on schedule ended before the belief stood still.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     warn_that_it_moves(100, sweeps=2, skipped=0)
+    >>> told[0].category.__name__
+    'ConvergenceWarning'
+    """
+    warnings.warn(
+        f"EP at impression {seen} still moves after {sweeps} sweeps, of which {skipped} visits "
+        "were skipped: allow it more by max_sweeps of the schedule, or a larger tolerance",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import LANE, Gaussian
-from fabcost.impressions import LARGEST_FEATURE, as_rows
+from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Carried
 from fabcost.inference.own.directory import NOBODY, Slots
@@ -19,6 +19,7 @@ from fabcost.inference.own.exchange import OwnChanges
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53
+COUNTED = ("seen", "refreshes", "skipped", "unconverged")
 _LARGEST_NUMBER = 1e100
 _WIDEST = 8  # bytes
 
@@ -285,7 +286,12 @@ def kept_of(
     for name in ("site_precision", "site_shift"):
         for wrong in checked[name][np.abs(checked[name]) > LARGEST_FEATURE]:
             raise ValueError(f"{name} contains {wrong} but no site can be so large")
-    return checked if own is None else {**checked, "items": _items_of(arrays, kept, own)}
+    if own is not None:
+        checked["items"] = _items_of(arrays, kept, own)
+    if "counts" in arrays:  # of a learner whose rows had weights
+        checked["counts"] = numbers(arrays, "counts", kept, 2)
+        check_weights(checked["counts"], "counts")
+    return checked
 
 
 def _items_of(arrays: Mapping[str, npt.NDArray[Any]], kept: int, own: OwnEffects) -> Slots:

@@ -6,18 +6,21 @@ made of sums, products, quotients and square roots (`functions`), no flag lets t
 change them, and no library is called that might.
 
 A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
-that these match, `choosing` what a decision needs of a belief.
+that these match, `counts` those of a row that stands for many, `choosing` what a decision needs of
+a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.beliefs import (
     absorb,
     adf_pass,
+    counts_adf_pass,
     drawn,
     ep_sweep,
     marginals,
     own_absorb,
     own_adf_pass,
+    own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
     all_within,
@@ -40,6 +43,7 @@ from fabcost.kernels.choosing import (
     own_scores,
     place_of,
 )
+from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
     asinh,
     bounded,
@@ -47,6 +51,7 @@ from fabcost.kernels.functions import (
     normal_quantile,
     sum_of_logs,
 )
+from fabcost.kernels.groups import group_rows
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -71,6 +76,8 @@ __all__ = [
     "count_drawn_wins",
     "count_own_wins",
     "count_wins",
+    "counts_adf_pass",
+    "counts_over_rows",
     "drawn",
     "drawn_scores",
     "drawn_weights",
@@ -81,6 +88,7 @@ __all__ = [
     "folded_law",
     "folded_scores",
     "fresh_normals",
+    "group_rows",
     "inner",
     "largest_score",
     "law",
@@ -92,6 +100,7 @@ __all__ = [
     "normal_quantile",
     "own_absorb",
     "own_adf_pass",
+    "own_counts_adf_pass",
     "own_law",
     "own_scores",
     "place_of",

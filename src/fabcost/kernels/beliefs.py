@@ -31,6 +31,7 @@ import math
 import numpy as np
 from numba import njit
 
+from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
 from fabcost.kernels.lanes import (
     fetch,
@@ -155,22 +156,43 @@ def _add(slots, table, i, x, weights, change, shift_change):
 
 
 @njit(cache=True, nogil=True)
+def _match(labels, counts, i, centre, variance, exact):
+    """`site` of an impression, or of the clicks and misses that a row stands for; slope along η."""
+    if counts is None:
+        log_scale, z, slope, curvature, kept = site(labels[i] * centre, variance, exact)
+        return log_scale, z, labels[i] * slope, curvature, kept
+    return counts_site(counts[i, 0], counts[i, 1], centre, variance)
+
+
+@njit(cache=True, nogil=True)
 def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, None)
+
+
+@njit(cache=True, nogil=True)
+def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
+    """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, None, None, counts)
 
 
 @njit(cache=True, nogil=True)
 def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     """`adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table)
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, None)
 
 
 @njit(cache=True, nogil=True)
-def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
+def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
+    """`counts_adf_pass` where items have effects of their own."""
+    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, slots, table, counts)
+
+
+@njit(cache=True, nogil=True)
+def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts):
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -181,8 +203,7 @@ def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, tab
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
         centre = dot(u, centres, weights) + offset
         variance = _project(roots, u, weights, width, along) + spare
-        _, _, slope, curvature, kept = site(labels[i] * centre, variance, exact)
-        slope *= labels[i]
+        _, _, slope, curvature, kept = _match(labels, counts, i, centre, variance, exact)
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
             shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
@@ -269,7 +290,7 @@ def _numbered(slots, capacity):
 
 
 @njit(cache=True, nogil=True)
-def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None):
+def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
     Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
@@ -300,8 +321,9 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None):
             continue
         cavity_variance = variance / left
         cavity_mean = (centre - shift[i] * variance) / left
-        log_scale, z, slope, curvature, kept = site(labels[i] * cavity_mean, cavity_variance, exact)
-        slope *= labels[i]
+        log_scale, z, slope, curvature, kept = _match(
+            labels, counts, i, cavity_mean, cavity_variance, exact
+        )
         new_precision = curvature / kept
         new_shift = (slope + cavity_mean * curvature) / kept
         change = new_precision - precision[i]

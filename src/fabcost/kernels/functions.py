@@ -11,7 +11,18 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.lanes import choose_at, hold, load, pointer, put, store, times_power, within
+from fabcost.kernels.lanes import (
+    choose_at,
+    hold,
+    load,
+    parted,
+    pointer,
+    put,
+    spread,
+    store,
+    times_power,
+    within,
+)
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693147180369123816490  # 33 bits: its product with any exponent is exact
@@ -69,6 +80,43 @@ def exp(x):
     series = low + r4 * (high + r4 * top)
     power = times_power(1.0 + (r + r2 * series), shifted)
     return choose_at(x, LARGEST_EXPONENT, choose_at(x, SMALLEST_EXPONENT, 0.0, power), math.inf)
+
+
+@njit(cache=True, nogil=True)
+def expm1(x):
+    """eˣ − 1 of lanes between −708 and 708, to two units in the last place.
+
+    It is (2ᵏ − 1) + 2ᵏ (eʳ − 1), of which the first is zero where the second is small.
+    """
+    inside = within(x, SMALLEST_EXPONENT, -SMALLEST_EXPONENT)
+    shifted = inside * LOG2_E + SHIFT
+    whole = shifted - SHIFT
+    r = (inside - whole * LN2_HIGH) - whole * LN2_LOW
+    r2 = r * r
+    r4 = r2 * r2
+    low = (0.5 + r * (1.0 / 6.0)) + r2 * (1.0 / 24.0 + r * (1.0 / 120.0))
+    high = (1.0 / 720.0 + r * (1.0 / 5040.0)) + r2 * (1.0 / 40320.0 + r * (1.0 / 362880.0))
+    top = (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + r2 * (
+        1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
+    )
+    series = low + r4 * (high + r4 * top)
+    scale = times_power(spread(1.0), shifted)
+    return (scale - 1.0) + scale * (r + r2 * series)
+
+
+@njit(cache=True, nogil=True)
+def log_of_lanes(x, lost):
+    """`log` of positive lanes, and ``lost`` more, which is what rounding took from x, over x."""
+    m, k = parted(x)
+    f = m - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    z2 = z * z
+    z4 = z2 * z2
+    low = (2.0 / 3.0 + z * (2.0 / 5.0)) + z2 * (2.0 / 7.0 + z * (2.0 / 9.0))
+    high = (2.0 / 11.0 + z * (2.0 / 13.0)) + z2 * (2.0 / 15.0 + z * (2.0 / 17.0))
+    series = low + z4 * (high + z4 * (2.0 / 19.0 + z * (2.0 / 21.0)))
+    return k * LN2_HIGH + (f - (s * (f - z * series) - (k * LN2_LOW + lost)))
 
 
 @njit(cache=True, nogil=True)

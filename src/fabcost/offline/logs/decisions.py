@@ -16,6 +16,7 @@ from fabcost.features.tables.columns import Arrow, Coded
 from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
+from fabcost.offline.logs.counted import read_counted
 from fabcost.offline.logs.exports import is_export, read_export
 from fabcost.offline.logs.rounds import Log, LoggedItems, Places, column_alarms, missing, schema_of
 
@@ -28,11 +29,12 @@ OF_EXPORT = ("reward", "propensity", "action")
 class Columns:
     """The names of a log's columns."""
 
-    reward: str  # 0 or 1
+    reward: str  # 0 or 1, or how many clicks of the impressions
     propensity: str  # the logged probability of the action
     action: str  # the id of the chosen item
     context: tuple[str, ...] = ()  # what was known of the visitor
     slot: str | None = None  # candidates are only items that the log shows in the same one
+    impressions: str | None = None  # how many equal decisions a row stands for
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -46,12 +48,17 @@ def columns_of(
     named: tuple[str | None, str | None, str | None],
     context: Sequence[str],
     slot: str | None,
+    impressions: str | None = None,
 ) -> tuple[Columns, bool]:
     """The columns of a log, and whether it is the export of a service, which need not be named."""
     fits = all(given in (None, name) for given, name in zip(named, OF_EXPORT, strict=True))
     if fits and is_export(path):
         if slot is not None:
             raise ValueError(f"{path} names the candidates of each row: slot is not for such logs")
+        if impressions is not None:
+            raise ValueError(
+                f"{path} has a row for each decision: impressions is not for such logs"
+            )
         return Columns(*OF_EXPORT, tuple(context)), True
     reward, propensity, action = named
     if reward is None or propensity is None or action is None:
@@ -59,7 +66,7 @@ def columns_of(
             f"{path} is no Parquet log of a service: --reward, --propensity and --action must name "
             "its columns"
         )
-    return Columns(reward, propensity, action, tuple(context), slot), False
+    return Columns(reward, propensity, action, tuple(context), slot, impressions), False
 
 
 def open_log(
@@ -116,7 +123,8 @@ def read_log(
     A bad row is a `BadRowsError` that names its number, or is skipped and counted.  Without
     ``items`` they are those of the log, told apart by a feature each.
     """
-    sheet = read_file(path)
+    given = (columns.reward, columns.impressions)
+    sheet, no_counts = read_counted(path, *given, skip_bad_rows=skip_bad_rows)
     sheet.check_has(columns.named)
     cleaned, wrong = sheet.clean(columns.context)
     read = _Read(
@@ -127,7 +135,8 @@ def read_log(
         cleaned,
     )
     sound, skipped = sheet.sound([*read.wrong(columns, items), *wrong], skip=skip_bad_rows)
-    return replace(read.only(sound).log(items, str(path), crosses), skipped=skipped)
+    found = read.only(sound).log(items, str(path), crosses)
+    return replace(found, skipped=skipped + no_counts)
 
 
 class _Read(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ from sklearn.ensemble import RandomForestClassifier
 from fabcost.features.schema import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.columns import Arrow
-from fabcost.features.tables.files import Sheet, Wrong, read_file
+from fabcost.features.tables.files import Sheet, Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
+from fabcost.offline.logs.counted import read_counted
 from fabcost.offline.logs.rounds import column_alarms, missing, schema_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
 
@@ -63,11 +64,13 @@ def read_log(
     *,
     drop: Iterable[str] = (),
     item: str | None = None,
+    impressions: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
 
-    The column ``item``, if there is one, has ids of items and is no feature.
+    The column ``item``, if there is one, has ids of items and is no feature.  Where the column
+    ``impressions`` says how many a row stands for, ``reward`` counts their clicks, and each is one.
 
     Examples
     --------
@@ -79,7 +82,9 @@ def read_log(
     >>> log.columns, log.y
     (('bias', 'age', 'make=ford', 'make=kia'), array([1., 0.]))
     """
-    return encode(read_file(path), reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
+    sheet, skipped = read_counted(path, reward, impressions, skip_bad_rows=skip_bad_rows)
+    log = encode(sheet, reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
+    return replace(log, skipped=log.skipped + skipped)
 
 
 def encode(

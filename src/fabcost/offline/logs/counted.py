@@ -1,0 +1,69 @@
+"""Logs whose rows stand for many impressions, made into single ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from fabcost.features.tables import cells
+from fabcost.features.tables.cells import BoolArray
+from fabcost.features.tables.files import Sheet, Wrong, read_file
+from fabcost.impressions import FloatArray
+
+MOST_IMPRESSIONS = 2**27
+
+
+def read_counted(
+    path: Path, reward: str, impressions: str | None, *, skip_bad_rows: bool
+) -> tuple[Sheet, Counter[str]]:
+    """The rows of a file, or where a column counts ``impressions``, one for each of these.
+
+    And how many rows were left out because they have no such counts, for each complaint.
+    """
+    sheet = read_file(path)
+    if impressions is None:
+        return sheet, Counter()
+    return one_by_one(sheet, reward, impressions, skip_bad_rows=skip_bad_rows)
+
+
+def one_by_one(
+    sheet: Sheet, clicks: str, impressions: str, *, skip_bad_rows: bool = False
+) -> tuple[Sheet, Counter[str]]:
+    """Every row as often as it has impressions, with outcomes in place of the clicks.
+
+    Clicks come before the others of their row.
+
+    Examples
+    --------
+    >>> sheet = Sheet.of(pa.table({"age": [1, 3], "clicks": [1, 0], "shown": [3, 1]}))
+    >>> one_by_one(sheet, "clicks", "shown")[0].table.to_pydict()
+    {'age': [1, 1, 1, 3], 'clicks': [1, 0, 0, 0]}
+    """
+    sheet.check_has((clicks, impressions))
+    clicked, shown = (cells.numbers(name, sheet.table[name]) for name in (clicks, impressions))
+    wrong = [
+        Wrong(impressions, ~_is_count(shown), "be a whole number"),
+        Wrong(clicks, ~_is_count(clicked), "be a whole number"),
+        Wrong(clicks, clicked > shown, f"be at most {impressions!r}"),
+    ]
+    sound, skipped = sheet.sound(wrong, skip=skip_bad_rows)
+    each = np.where(sound, shown, 0.0)
+    if each.sum() > MOST_IMPRESSIONS:
+        raise ValueError(
+            f"{sheet.name} has {each.sum():,.0f} impressions but at most {MOST_IMPRESSIONS:,} fit"
+        )
+    places = np.repeat(np.arange(len(sheet)), each.astype(np.intp))
+    first = np.repeat(np.cumsum(each) - each, each.astype(np.intp))
+    outcomes = np.arange(places.size) - first < clicked[places]
+    table = sheet.table.drop_columns([impressions]).take(pa.array(places))
+    at = table.column_names.index(clicks)
+    table = table.set_column(at, clicks, pa.array(outcomes.astype(np.int64)))
+    return replace(sheet, table=table, numbers=sheet.numbers[places], faults=()), skipped
+
+
+def _is_count(numbers: FloatArray) -> BoolArray:
+    return np.asarray((numbers >= 0.0) & (numbers == np.floor(numbers)))
