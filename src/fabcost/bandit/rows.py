@@ -11,9 +11,8 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray, as_rows, read_only
-from fabcost.inference.own.directory import Key
+from fabcost.inference.own.directory import Key, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnLaw
 
 WIDE = 128  # weights from which on the spread of all scores is more work than their draws
 Positions = npt.NDArray[np.intp]

@@ -1,4 +1,4 @@
-"""The impressions that a refresh can still refine, each with its site; and sites times a prior."""
+"""The impressions that a refresh can still refine, each with its site, and equal rows made one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray, Outcomes, read_only
 from fabcost.inference.own.directory import NOBODY, Slots
 
 #: Clicks and misses of each row, or None where all are single impressions.
@@ -281,3 +281,23 @@ def _weighted_gram(prior: Gaussian, X: FloatArray, sites: Sites) -> tuple[FloatA
         gram += (rows * precision[:, None]).T @ rows
         shift += rows.T @ (sites.shift[chunk] - precision * (rows @ prior.mean))
     return gram, shift
+
+
+def grouped(
+    X: FloatArray, outcomes: Outcomes, slots: Slots | None = None
+) -> tuple[FloatArray, Outcomes, Slots | None]:
+    """The distinct rows, in the order in which they come first, with their counts and items.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [1.0]])
+    >>> rows, outcomes, _ = grouped(X, Outcomes(np.array([1.0, -1.0, -1.0])))
+    >>> rows.ravel(), outcomes.counts
+    (array([1., 2.]), array([[1., 1.],
+           [0., 1.]]))
+    """
+    keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
+    rows = read_only(np.ascontiguousarray(X))
+    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
+    labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
+    return rows, Outcomes(labels, counts), None if slots is None else slots[first]

@@ -14,9 +14,8 @@ from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, 
 from fabcost.inference import saved
 from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, sweep
 from fabcost.inference.history import Carried, History, Paired, Sites, joined
-from fabcost.inference.own.directory import NOBODY, Key, Slots
+from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Key, Owned, Slots
 from fabcost.inference.own.effects import effects_of
-from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.tilted import Moments, check_moments, is_exact
 

@@ -13,9 +13,8 @@ from fabcost.gaussian import LANE, Gaussian
 from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Carried
-from fabcost.inference.own.directory import NOBODY, Slots
+from fabcost.inference.own.directory import NOBODY, OwnChanges, Slots
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnChanges
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53

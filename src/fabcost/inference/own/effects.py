@@ -13,8 +13,18 @@ import numpy as np
 from fabcost import kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marginal
 from fabcost.impressions import FloatArray
-from fabcost.inference.own.directory import KINDS, NOBODY, Directory, Key, Slots, check_keys
-from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
+from fabcost.inference.own.directory import (
+    KINDS,
+    NOBODY,
+    Directory,
+    FoundItems,
+    Key,
+    OwnChanges,
+    Owned,
+    OwnLaw,
+    Slots,
+    check_keys,
+)
 
 NO_ITEM = -2
 _FIRST_CAPACITY = 64

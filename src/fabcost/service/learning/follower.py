@@ -24,8 +24,8 @@ from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray
 from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.own.directory import OwnChanges, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnChanges, OwnLaw
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
 from fabcost.service.store.rows import Impression
