@@ -126,9 +126,9 @@ def _beside(what: str, without: Act, effects: Act, calls: int) -> Claim:
     return Claim(what, median(rounds[:, 1] / rounds[:, 0]), "at most", 1.5, detail)
 
 
-def _recommender(items: float, seed: int = 0) -> Recommender:
+def _recommender(items: float, seed: int = 0, half_life: float | None = None) -> Recommender:
     schema = Schema([Numeric(f"x{j}") for j in range(FEATURES)])
-    return Recommender(schema, prior=Prior(items=items), seed=seed)
+    return Recommender(schema, prior=Prior(items=items), seed=seed, half_life=half_life)
 
 
 def _records(rng: np.random.Generator, many: int) -> dict[str, dict[str, float]]:
@@ -158,9 +158,11 @@ class Newcomer:
     Its features are those of an average item, its effect is what they do not say.
     """
 
-    def __init__(self, effect: float, seed: int, *, items: float = 1.0) -> None:
+    def __init__(
+        self, effect: float, seed: int, *, items: float = 1.0, half_life: float | None = None
+    ) -> None:
         self.rng = np.random.default_rng(seed)
-        self.rec = _recommender(items, seed)
+        self.rec = _recommender(items, seed, half_life)
         records = _records(self.rng, CATALOGUE)
         weights = SPREAD / np.sqrt(FEATURES) * self.rng.standard_normal(FEATURES)
         features = np.array([list(record.values()) for record in records.values()])

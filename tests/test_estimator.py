@@ -157,12 +157,12 @@ def test_without_intercept_the_design_is_x_itself(
 
 
 def test_settings_reach_the_learner(X: FloatArray, y: Any) -> None:
-    model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", window=60)
+    model = BayesianLogisticRegression(refresh=Refresh.at(50, 140), moments="mackay", most_kept=60)
     learner = FabCost(
         Prior().belief(["numbers", "numbers", "numbers", "constant"]),
         refresh=Refresh.at(50, 140),
         moments="mackay",
-        window=60,
+        most_kept=60,
     )
     learner.observe_many(with_ones(X), y)
     assert model.fit(X, y).posterior_ == learner.posterior
@@ -291,7 +291,7 @@ def test_parameters_set_later_wait_for_the_next_fit(
         ({"moments": "rough"}, "moments is 'rough' but must be 'exact' or 'mackay'"),
         ({"tolerance": 0.0}, "tolerance is 0.0"),
         ({"max_sweeps": 0}, "max_sweeps is 0"),
-        ({"window": 0}, "window is 0"),
+        ({"most_kept": 0}, "most_kept is 0"),
     ],
 )
 def test_wrong_parameters_are_named(
@@ -441,3 +441,24 @@ def _losses(data: tuple[FloatArray, FloatArray], size: int, seed: int) -> list[f
     found = [each.fit(X, y[train]).predict_proba(held_out) for each in models]
     share = np.full(rest.size, y[train].mean())
     return [log_loss(y[rest], each) for each in (*found, share)]
+
+
+@pytest.mark.parametrize("inference", ["fab-cost", "adf"])
+def test_a_half_life_follows_what_is_new(inference: Inference) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 1))
+    y = rng.random(4_000) < expit(np.where(np.arange(4_000) < 3_000, 2.0, -2.0) * X[:, 0])
+    kept, faded = (
+        BayesianLogisticRegression(inference=inference, half_life=half_life)
+        for half_life in (None, 100)
+    )
+    for model in (kept, faded):
+        for start in range(0, 4_000, 500):
+            part = slice(start, start + 500)
+            model.partial_fit(X[part], y[part], classes=[False, True])
+    assert faded.coef_.item() < -1.0 < 0.0 < kept.coef_.item()
+
+
+def test_the_old_name_of_most_kept() -> None:
+    with pytest.warns(DeprecationWarning, match="most_kept"):
+        BayesianLogisticRegression(window=3).fit([[1.0], [2.0], [3.0]], [0, 1, 0])

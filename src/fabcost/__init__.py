@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fabcost.impressions import Tally
     from fabcost.inference.ep import Refresh
     from fabcost.inference.file import load, save
+    from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
@@ -34,6 +35,7 @@ __all__ = [
     "FabCost",
     "Gaussian",
     "Greedy",
+    "HalfLife",
     "Numeric",
     "Prior",
     "Recommender",
@@ -58,6 +60,7 @@ _HOMES = {
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
     "inference.file": ("load", "save"),
+    "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),
     "prior": ("Prior",),

@@ -198,6 +198,10 @@ def replay(
         typer.Option(file_okay=False, help="Where replay.json, clicks.csv and replay.png go."),
     ] = None,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
+    half_life: Annotated[
+        float | None,
+        typer.Option(min=1, help="Impressions after which fabcost, adf and ep count one half."),
+    ] = None,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
@@ -207,8 +211,9 @@ def replay(
     from fabcost.offline.replay.runs import ReplaySettings
 
     try:
+        prior = _prior(prior_variance, own_effects)
         settings = ReplaySettings(
-            tuple(policy), against, seeds, seed, rounds, _prior(prior_variance, own_effects)
+            tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
         )
         read = read_log(
             log,

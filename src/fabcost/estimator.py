@@ -59,8 +59,10 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     refresh
         When "fab-cost" refines, a `fabcost.Refresh` or a function of the number of rows; None
         for `fabcost.Refresh.geometric`.  Pickling needs a function that can be pickled.
-    window
+    most_kept
         How many of the last rows "fab-cost" keeps to refine; None for all.
+    half_life
+        Rows after which "fab-cost" and "adf" count what a row says half; None for never.
     tolerance
         "ep" and "fab-cost" refine until what is still to come is below this many posterior sds.
     max_sweeps
@@ -68,6 +70,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     class_weight
         Weights of the classes, by label, or "balanced" for shares of equal weight (in `fit` only);
         None for one each.  They multiply those of the rows.
+    window
+        The old name of ``most_kept``; see `fabcost.FabCost`.
 
     Attributes
     ----------
@@ -121,10 +125,12 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         intercept_prior_variance: float | None = _PRIOR.constant,
         moments: Moments = "exact",
         refresh: Refresh | Callable[[int], bool] | None = None,
-        window: int | None = None,
+        most_kept: int | None = None,
+        half_life: float | None = None,
         tolerance: float = TOLERANCE,
         max_sweeps: int = MAX_SWEEPS,
         class_weight: ClassWeight = None,
+        window: int | None = None,
     ) -> None:
         self.inference = inference
         self.prior_variance = prior_variance
@@ -132,10 +138,12 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.intercept_prior_variance = intercept_prior_variance
         self.moments = moments
         self.refresh = refresh
-        self.window = window
+        self.most_kept = most_kept
+        self.half_life = half_life
         self.tolerance = tolerance
         self.max_sweeps = max_sweeps
         self.class_weight = class_weight
+        self.window = window
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -269,7 +277,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _begin(self, classes: npt.NDArray[Any], rows: FloatArray) -> None:
         """Back to the prior, with the parameters as they are now."""
         prior = self._prior()
-        training.check_inference(self.inference, refresh=self.refresh, window=self.window)
+        fab_cost = ("refresh", "most_kept", "half_life", "window")
+        training.check_inference(self.inference, **{name: getattr(self, name) for name in fab_cost})
         is_exact(self.moments)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         for complaint in training.complaints(rows, names, self.prior_variance):
@@ -334,14 +343,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return np.column_stack([rows, np.ones(rows.shape[0])])
 
     def _new_learner(self, prior: Gaussian) -> FabCost:
-        fixed = {
-            "adf": Refresh.never(),
-            "ep": Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=self.max_sweeps),
-        }
-        return FabCost(
-            prior,
-            refresh=fixed.get(self.inference, self.refresh),
-            moments=self.moments,
-            window=self.window,
-            tolerance=self.tolerance,
-        )
+        all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=self.max_sweeps)
+        refresh = {"adf": Refresh.never(), "ep": all_rows}.get(self.inference, self.refresh)
+        settings = ("moments", "tolerance", "most_kept", "half_life", "window")
+        return FabCost(prior, refresh=refresh, **{name: getattr(self, name) for name in settings})

@@ -146,10 +146,11 @@ def check_inference(inference: str, **of_fab_cost: object) -> None:
         options = ", ".join(repr(name) for name in get_args(Inference))
         raise ValueError(f"inference is {inference!r} but must be one of {options}")
     for name, value in of_fab_cost.items():
-        if value is not None and inference != "fab-cost":
+        owners = ("fab-cost", "adf") if name == "half_life" else ("fab-cost",)
+        if value is not None and inference not in owners:
             raise ValueError(
                 f"{name} is {value} but must be None with inference={inference!r}: "
-                "it belongs to 'fab-cost'"
+                f"it belongs to {' and '.join(map(repr, owners))}"
             )
 
 

@@ -60,6 +60,14 @@ def _learn(rows: FloatArray) -> None:
         _learn_effects(rows, moments)
     for precision in (1.0, 1e12):  # by a Gram matrix, and by one row after the other
         product(_PRIOR, rows, Sites(np.full(4, precision), _LABELS))
+    _forget(rows)
+
+
+def _forget(rows: FloatArray) -> None:
+    for variance in (0.0, 1.0):
+        for refresh in (Refresh.at(2, 4, 9), Refresh.never()):
+            learner = FabCost(_PRIOR, refresh=refresh, half_life=4.0, own_variance=variance)
+            learner.observe_many(rows, _LABELS, _ITEMS)
 
 
 def _learn_effects(rows: FloatArray, moments: Moments) -> None:

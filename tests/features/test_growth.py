@@ -38,8 +38,8 @@ def test_growing_equals_having_had_the_weights(
 ) -> None:
     sizes = np.cumsum([3, *steps]).tolist()
     X, y = stream(sizes)
-    learner = FabCost(prior_of(3, 3), refresh=schedule, window=window)
-    wide = FabCost(prior_of(3, sizes[-1]), refresh=schedule, window=window)
+    learner = FabCost(prior_of(3, 3), refresh=schedule, most_kept=window)
+    wide = FabCost(prior_of(3, sizes[-1]), refresh=schedule, most_kept=window)
     for stage, size in enumerate(sizes):
         learner.grow(4.0, size - learner.prior.dimension)
         if through_file:
@@ -57,7 +57,7 @@ def test_growing_equals_having_had_the_weights(
 
 def test_growth_between_two_saves_keeps_the_bits() -> None:
     X, y = stream([3, 5, 6])
-    unbroken, broken = (FabCost(prior_of(3, 3), window=25) for _ in range(2))
+    unbroken, broken = (FabCost(prior_of(3, 3), most_kept=25) for _ in range(2))
     for stage, size in enumerate((3, 5, 6)):
         for learner in (unbroken, broken):
             learner.grow(4.0, size - learner.prior.dimension)

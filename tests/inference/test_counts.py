@@ -50,7 +50,7 @@ def test_counts_of_single_impressions_have_the_bits_of_labels() -> None:
     prior, single = correlated_prior(5), Tally(y > 0, np.ones(120))
     assert ep.fit(prior, X, y).posterior == ep.fit(prior, X, single).posterior
     assert adf.fit(prior, X, y).posterior == adf.fit(prior, X, single).posterior
-    plain, counted = FabCost(prior, window=50), FabCost(prior, window=50)
+    plain, counted = FabCost(prior, most_kept=50), FabCost(prior, most_kept=50)
     plain.observe_many(X, y)
     counted.observe_many(X, single)
     assert plain.posterior == counted.posterior
@@ -145,7 +145,7 @@ def test_batches_single_rows_and_files_have_the_same_bits(own_variance: float) -
     items = [f"ad-{k % 7}" for k in range(90)] if own_variance else [None] * 90
 
     def learner() -> FabCost:
-        return FabCost(Gaussian.isotropic(3), window=40, own_variance=own_variance)
+        return FabCost(Gaussian.isotropic(3), most_kept=40, own_variance=own_variance)
 
     def given(part: slice) -> tuple[Any, Tally, Any]:
         return X[part], Tally(counts[part, 0], counts[part].sum(axis=1)), items[part]

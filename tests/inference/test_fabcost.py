@@ -67,7 +67,7 @@ def test_one_by_one_and_in_batches_give_the_same_bits(
     schedule: Refresh, window: int | None
 ) -> None:
     X, y = cold_start(150)
-    learners = [FabCost(correlated_prior(), refresh=schedule, window=window) for _ in range(3)]
+    learners = [FabCost(correlated_prior(), refresh=schedule, most_kept=window) for _ in range(3)]
     for row, label in zip(X, y, strict=True):
         learners[0].observe(row, label)
     learners[1].observe_many(X, y)
@@ -102,7 +102,7 @@ def test_carried_belief_does_not_drift() -> None:
 def test_window_freezes_older_sites(window: int) -> None:
     """With every refresh to convergence over a window, the rest is a fixed Gaussian factor."""
     X, y = cold_start(60)
-    learner = FabCost(correlated_prior(), refresh=Refresh.at(50, 60), window=window)
+    learner = FabCost(correlated_prior(), refresh=Refresh.at(50, 60), most_kept=window)
     learner.observe_many(X[:50], y[:50])
     learner.observe_many(X[50:59], y[50:59])
     at_59 = learner.posterior
@@ -126,7 +126,7 @@ def product_without(
     belief: Gaussian, X: npt.NDArray[np.float64], learner: FabCost, keep: slice
 ) -> Gaussian:
     """The belief with the sites of impressions ``keep`` divided out."""
-    slots = learner_order(59, learner.window or 59)
+    slots = learner_order(59, learner.most_kept or 59)
     chosen = np.isin(slots, np.arange(keep.start, keep.stop))
     precision, shift = learner.sites
     lambda_ = belief.precision - (X[chosen].T * precision[chosen]) @ X[chosen]
@@ -136,7 +136,7 @@ def product_without(
 
 def test_window_bounds_the_memory() -> None:
     X, y = cold_start(20_000, 8)
-    learner = FabCost(Gaussian.isotropic(8), refresh=Refresh.geometric(2.0), window=100)
+    learner = FabCost(Gaussian.isotropic(8), refresh=Refresh.geometric(2.0), most_kept=100)
     learner.observe_many(X[:200], y[:200])
     tracemalloc.start()
     learner.observe_many(X, y)
@@ -205,7 +205,7 @@ def test_a_bad_impression_leaves_the_learner_unchanged(
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: FabCost(correlated_prior(), window=0), "window is 0"),
+        (lambda: FabCost(correlated_prior(), most_kept=0), "most_kept is 0"),
         (lambda: FabCost(correlated_prior(), tolerance=-1.0), "tolerance is -1.0"),
         (lambda: FabCost(correlated_prior(), moments="x"), "moments is 'x'"),  # type: ignore[arg-type]
         (lambda: FabCost(correlated_prior(), refresh=3), "predicate is 3"),  # type: ignore[arg-type]

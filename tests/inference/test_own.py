@@ -119,9 +119,9 @@ def test_adf_is_that_of_one_hot_ids(moments: Moments) -> None:
 @pytest.mark.parametrize("schedule", [Refresh.geometric(1.3), Refresh.at(150, 390)])
 def test_online_is_that_of_one_hot_ids(schedule: Refresh, window: int | None) -> None:
     given = shown(400)
-    own = learner(schedule, window=window)
+    own = learner(schedule, most_kept=window)
     own.observe_many(*given)
-    wide = FabCost(dense_prior(correlated_prior(9)), refresh=schedule, window=window)
+    wide = FabCost(dense_prior(correlated_prior(9)), refresh=schedule, most_kept=window)
     wide.observe_many(one_hot(given), given.y)
     assert own.refreshes == wide.refreshes
     assert_joint(own.posterior, own.own, wide.posterior)
@@ -180,7 +180,7 @@ def test_one_by_one_in_batches_and_saved_between_give_the_same_bits(
     schedule: Refresh, window: int | None
 ) -> None:
     X, y, items = shown(150)
-    single, batch, parts = (learner(schedule, window=window) for _ in range(3))
+    single, batch, parts = (learner(schedule, most_kept=window) for _ in range(3))
     for row, label, item in zip(X, y, items, strict=True):
         single.observe(row, label, item)
     batch.observe_many(X, y, items)
@@ -212,8 +212,8 @@ def test_growth_is_zeros_before(block: bool, window: int | None) -> None:
     covariance[:5, :5], covariance[5:, 5:] = small.covariance, fresh.covariance
     prior = Gaussian(np.append(small.mean, fresh.mean), covariance)
     schedule = Refresh.geometric(1.2)
-    grown = FabCost(small, refresh=schedule, own_variance=1.0, window=window)
-    wide = FabCost(prior, refresh=schedule, own_variance=1.0, window=window)
+    grown = FabCost(small, refresh=schedule, own_variance=1.0, most_kept=window)
+    wide = FabCost(prior, refresh=schedule, own_variance=1.0, most_kept=window)
     before = X[:100].copy()
     before[:, 5:] = 0.0
     grown.observe_many(X[:100, :5], y[:100], items[:100])
@@ -236,7 +236,7 @@ def test_growth_is_zeros_before(block: bool, window: int | None) -> None:
 def test_forgetting_integrates_items_out(window: int | None) -> None:
     """θ and the others keep their law; afterwards it is as if a fixed factor had been there."""
     given = shown(200, 9, 6)
-    forgetful = learner(Refresh.at(200, 260), window=window)
+    forgetful = learner(Refresh.at(200, 260), most_kept=window)
     forgetful.observe_many(*given)
     before, own = forgetful.posterior, forgetful.own
     assert own is not None
@@ -283,7 +283,7 @@ def test_after_forgetting_a_refresh_is_ep_around_what_was_forgotten() -> None:
 @pytest.mark.parametrize("window", [None, 30])
 def test_a_forgetful_learner_goes_on_after_loading(window: int | None) -> None:
     first, second = shown(100, 9, 6), shown(100, 9, 8, seed=2)
-    unbroken = learner(Refresh.geometric(1.2), window=window)
+    unbroken = learner(Refresh.geometric(1.2), most_kept=window)
     unbroken.observe_many(*first)
     unbroken.forget(["ad-1", "ad-5"])
     broken = learner_file.from_bytes(learner_file.to_bytes(unbroken))
@@ -319,7 +319,7 @@ def test_another_prior_is_a_fresh_fit(own_variance: float) -> None:
 @pytest.mark.parametrize("case", ["window", "never", "forgotten"])
 def test_another_prior_needs_all_impressions(case: str) -> None:
     schedule = Refresh.never() if case == "never" else Refresh.geometric()
-    kept = learner(schedule, window=50 if case == "window" else None)
+    kept = learner(schedule, most_kept=50 if case == "window" else None)
     kept.observe_many(*shown(100))
     if case == "forgotten":
         kept.forget(["ad-3"])

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::fabcost.inference.result.Conver
 
 def learnt(refresh: Refresh, moments: Moments = "exact", window: int | None = None) -> Method:
     def fit(prior: Gaussian, X: FloatArray, y: FloatArray) -> Gaussian:
-        learner = FabCost(prior, refresh=refresh, moments=moments, window=window)
+        learner = FabCost(prior, refresh=refresh, moments=moments, most_kept=window)
         learner.observe_many(X, y)
         return learner.posterior
 
@@ -125,7 +125,7 @@ def test_a_hundred_thousand_steps(moments: Moments, scale: float) -> None:
     X, y = cold_start(100_000, 6)
     for schedule in (Refresh.never(), Refresh.geometric(1.5)):
         learner = FabCost(
-            Gaussian.isotropic(6, variance=100.0), refresh=schedule, moments=moments, window=5000
+            Gaussian.isotropic(6, variance=100.0), refresh=schedule, moments=moments, most_kept=5000
         )
         learner.observe_many(scale * X, y)
         assert_sound(learner.posterior)

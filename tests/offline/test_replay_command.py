@@ -164,3 +164,21 @@ def test_interrupt_ends_workers_and_writes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("fabcost-*"))
     assert not (out / "replay.json").exists()
     assert_ends(running.pid)
+
+
+def test_a_half_life_is_that_of_the_learners_that_have_one(tmp_path: Path) -> None:
+    log = written(tmp_path / "log.csv", *simulated())
+    options = ("--reward", "click", "--seeds", "2", "--rounds", "200", "--jobs", "1")
+    players = ("--policy", "adf", "--policy", "laplace")
+    summaries = []
+    for more in ((), ("--half-life", "5")):
+        out = tmp_path / f"out-{len(more)}"
+        result = command(log, *options, *players, *more, "--out", out)
+        assert result.exit_code == 0, result.output
+        summaries.append(found(out))
+    without, forgetful = summaries
+    assert (without["half_life"], forgetful["half_life"]) == (None, 5.0)
+    clicks = [each["policies"] for each in summaries]
+    assert clicks[0]["laplace"] == clicks[1]["laplace"]
+    assert clicks[0]["adf"]["clicks"] != clicks[1]["adf"]["clicks"]
+    assert command(log, *options, "--half-life", "0.5").exit_code == 2

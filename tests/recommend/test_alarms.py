@@ -12,6 +12,7 @@ from scipy.special import expit
 from fabcost import Categorical, Numeric, Recommender, Schema, Text
 from fabcost.recommend.alarms import KINDS, Alarm, Kind, Watch
 from fabcost.recommend.ledger import ExpiredDecisionError
+from fabcost.recommend.surprise import Surprise
 
 SCHEMA = Schema([Numeric("age"), Text("make", limit=30, buckets=2)])
 
@@ -81,6 +82,16 @@ def extreme(watch: Watch) -> None:
     watch.learnt(np.array([1.0, 0.0]), clicked=False, centre=-92_986.0, variance=0.0)
 
 
+def drifted(watch: Watch) -> None:
+    """Of two kinds of items each is then clicked as often as the other was."""
+    rng = np.random.default_rng(3)
+    for k in range(800):
+        good = (k % 2 == 0) == (k < 600)
+        clicked = bool(rng.random() < (0.9 if good else 0.1))
+        odds = 2.2 if k % 2 == 0 else -2.2
+        watch.learnt(np.array([1.0, k % 2]), clicked=clicked, centre=odds, variance=0.0)
+
+
 @pytest.mark.parametrize(
     ("cause", "kind"),
     [
@@ -93,6 +104,7 @@ def extreme(watch: Watch) -> None:
         (late, "feedback too late"),
         (off, "click rate off"),
         (extreme, "extreme scores"),
+        (drifted, "drift"),
     ],
 )
 def test_a_cause_raises_its_alarm_alone(cause: Callable[[Watch], None], kind: Kind) -> None:
@@ -131,6 +143,7 @@ def test_a_late_column_was_zero_before() -> None:
 
 def test_a_watch_goes_on_from_its_state() -> None:
     watch = healthy(150)
+    assert "surprise" in watch.state()
     restored = Watch.restored(json.loads(json.dumps(watch.state())))
     for each in (watch, restored):
         extreme(each)
@@ -141,7 +154,8 @@ def test_a_watch_goes_on_from_its_state() -> None:
 
 def test_every_kind_has_a_cause_here() -> None:
     told = {"exploding category", "dates as categories"}
-    for cause in (constant, out_of_scale, alike, unanswered, never_clicked, late, off, extreme):
+    causes = (constant, out_of_scale, alike, unanswered, never_clicked, late, off, extreme, drifted)
+    for cause in causes:
         watch = Watch()
         cause(watch)
         told |= set(kinds(watch))
@@ -222,3 +236,27 @@ def test_outcomes_that_were_not_foretold_say_nothing_of_the_rate() -> None:
     assert kinds(watch) == []
     watch.foretold(np.full(10, -5.0), np.zeros(10), clicks=9)
     assert kinds(watch) == ["click rate off"]
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.05, 0.5])
+def test_chance_is_no_drift(rate: float) -> None:
+    """Looked at forty times, each of which is off with a probability of e^-12.5 at most."""
+    rng = np.random.default_rng(5)
+    late = Surprise()
+    for _ in range(40):
+        for _ in range(1000):
+            p = float(expit(np.log(rate / (1 - rate)) + rng.normal(scale=0.7)))
+            late.outcomes(np.array([p]), [rng.random() < p])
+        assert not late.is_improbable
+
+
+@pytest.mark.parametrize(("half_life", "alarms"), [(None, ["drift"]), (100, [])])
+def test_what_is_liked_no_longer_is_told(half_life: float | None, alarms: list[Kind]) -> None:
+    """And one that forgets has followed, after a while, and says nothing any more."""
+    rec = Recommender(Schema.open(), seed=2, half_life=half_life)
+    rng, items = np.random.default_rng(2), rec.catalogue({k: {"kind": k} for k in "ab"})
+    for visit in range(1800 if half_life is None else 3000):
+        decision = rec.recommend({}, items)
+        rate = 0.4 if visit >= 1500 else 0.9 if decision.item == "a" else 0.05
+        rec.feedback(decision.id, rng.random() < rate)
+    assert [alarm.kind for alarm in rec.alarms] == alarms

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabcost import Categorical, FabCost, Gaussian, Numeric, Recommender, Refresh, Schema, Text
+from fabcost import (
+    Categorical,
+    FabCost,
+    Gaussian,
+    HalfLife,
+    Numeric,
+    Recommender,
+    Refresh,
+    Schema,
+    Text,
+)
 from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.recommend.ledger import Decision, ExpiredDecisionError, Feedback, UnknownDecisionError
@@ -275,13 +285,13 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_learner_of_ones_own_keeps_its_settings(tmp_path: Path) -> None:
-    learner = FabCost(Gaussian.isotropic(1), refresh=Refresh.at(5), window=7)
+    learner = FabCost(Gaussian.isotropic(1), refresh=Refresh.at(5), most_kept=7)
     rec = Recommender(Schema.open(), learner=learner)
     some_days(rec, range(20))
     rec.save(tmp_path / "recommender")
     loaded = Recommender.load(tmp_path / "recommender").learner
     assert isinstance(loaded, FabCost)
-    assert (loaded.window, loaded.refresh_schedule) == (7, Refresh.at(5))
+    assert (loaded.most_kept, loaded.refresh_schedule) == (7, Refresh.at(5))
 
 
 def test_it_learns_what_each_context_likes() -> None:
@@ -297,3 +307,37 @@ def test_it_learns_what_each_context_likes() -> None:
         clicks += clicked if i >= 200 else 0
     # Uniform choices would click at most 0.37 × 200 = 74 times on average, sd 7.
     assert clicks > 120
+
+
+@pytest.mark.parametrize("half_life", [20, HalfLife(200.0, "seconds")])
+def test_a_forgetful_recommender_goes_on_after_loading(half_life: HalfLife | float) -> None:
+    unbroken, broken = (Recommender(Schema.open(), seed=1, half_life=half_life) for _ in range(2))
+    items = {f"ad-{k}": {"make": f"m{k % 3}"} for k in range(6)}
+    for visit in range(150):
+        now = 10.0 * visit
+        for rec in (unbroken, broken):
+            decision = rec.recommend({}, items, now=now)
+            rec.feedback(decision.id, decision.item == "ad-1", now=now + 3.0)
+        if visit % 40 == 20:
+            broken = Recommender.from_bytes(broken.to_bytes())
+    assert broken.to_bytes() == unbroken.to_bytes()
+    learner = unbroken.learner
+    assert isinstance(learner, FabCost)
+    assert learner.kept < 150
+    assert isinstance(broken.learner, FabCost)
+    assert broken.learner.half_life == learner.half_life
+
+
+def test_a_half_life_in_seconds_needs_times() -> None:
+    rec = Recommender(Schema.open(), half_life=HalfLife(60.0, "seconds"))
+    decision = rec.recommend({}, {"a": {}, "b": {}})
+    before = rec.to_bytes()
+    with pytest.raises(ValueError, match="needs the time"):
+        rec.feedback(decision.id, clicked=True)
+    assert rec.to_bytes() == before
+    assert rec.feedback(decision.id, clicked=True, now=5.0).value == "applied"
+
+
+def test_a_learner_has_its_own_half_life() -> None:
+    with pytest.raises(ValueError, match="half_life is 9 but must be None beside a learner"):
+        Recommender(Schema.open(), learner=FabCost(Gaussian.isotropic(1)), half_life=9)

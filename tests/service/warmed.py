@@ -24,6 +24,7 @@ from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import (
     EpsilonGreedySettings,
     GreedySettings,
+    HalfLifeSettings,
     ModelSettings,
     ThompsonSettings,
     UCBSettings,
@@ -33,6 +34,7 @@ from tests.service.core.running import ITEMS, serving
 
 MODELS = {
     "thompson": ModelSettings(window=8),
+    "forgetful": ModelSettings(most_kept=8, half_life=HalfLifeSettings(5.0)),
     "narrow": ModelSettings(policy=ThompsonSettings(scale=0.5), moments="mackay", floor=0.1),
     "greedy": ModelSettings(policy=GreedySettings(), holdback=0.5),
     "epsilon-greedy": ModelSettings(policy=EpsilonGreedySettings(), propensities="exact"),
@@ -84,7 +86,7 @@ def use_the_library(folder: Path) -> None:
         y = labels[: len(X)]
         for fit in (adf.fit, ep.fit, laplace.fit):
             fit(prior, X, y)
-        learner = fabcost.FabCost(prior, window=20)
+        learner = fabcost.FabCost(prior, most_kept=20)
         learner.observe_many(X, y)
         learner.observe(X[0], True)
         learner.posterior.predict(X)

@@ -29,7 +29,7 @@ def test_going_on_after_loading_gives_the_same_bits(
 ) -> None:
     X, y = cold_start(120)
     unbroken, broken = (
-        FabCost(correlated_prior(), refresh=schedule, window=window) for _ in range(2)
+        FabCost(correlated_prior(), refresh=schedule, most_kept=window) for _ in range(2)
     )
     unbroken.observe_many(X, y)
     broken.observe_many(X[:stop], y[:stop])
@@ -44,10 +44,10 @@ def test_going_on_after_loading_gives_the_same_bits(
 
 
 def test_settings_survive(tmp_path: Path) -> None:
-    learner = FabCost(correlated_prior(), moments="mackay", window=9, tolerance=1e-5)
+    learner = FabCost(correlated_prior(), moments="mackay", most_kept=9, tolerance=1e-5)
     fabcost.save(learner, tmp_path / "learner")
     loaded = fabcost.load(tmp_path / "learner")
-    assert (loaded.moments, loaded.window, loaded.tolerance) == ("mackay", 9, 1e-5)
+    assert (loaded.moments, loaded.most_kept, loaded.tolerance) == ("mackay", 9, 1e-5)
     assert loaded.refresh_schedule == learner.refresh_schedule
 
 
@@ -72,8 +72,8 @@ def test_any_truncation_is_noticed(length: int) -> None:
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "learner"
-    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 3 ", 1))
-    with pytest.raises(ValueError, match=r"version 3 but this fabcost reads up to 2: upgrade"):
+    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 4 ", 1))
+    with pytest.raises(ValueError, match=r"version 4 but this fabcost reads up to 3: upgrade"):
         fabcost.load(path)
 
 

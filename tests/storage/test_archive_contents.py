@@ -28,7 +28,7 @@ CASES = [
 
 
 def taught(schedule: Refresh | None = None, window: int | None = None) -> FabCost:
-    learner = FabCost(correlated_prior(), refresh=schedule, window=window)
+    learner = FabCost(correlated_prior(), refresh=schedule, most_kept=window)
     learner.observe_many(*cold_start(20))
     return learner
 

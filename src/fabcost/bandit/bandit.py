@@ -133,10 +133,12 @@ class Bandit:
         _check_mixing(draws, floor)
         return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
-    def learn(self, x: npt.ArrayLike, clicked: Any, item: Key | None = None) -> None:
-        """Learn what became of the row that was shown, and of its item."""
+    def learn(
+        self, x: npt.ArrayLike, clicked: Any, item: Key | None = None, *, at: float | None = None
+    ) -> None:
+        """Learn what became of the row that was shown, and of its item; ``at`` is when it was."""
         if isinstance(self.learner, FabCost):
-            self.learner.observe(x, clicked, item)
+            self.learner.observe(x, clicked, item, at=at)
         else:
             self.learner.observe(x, clicked)
 

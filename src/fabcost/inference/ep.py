@@ -23,6 +23,7 @@ TOLERANCE = 1e-10
 MAX_SWEEPS = 100
 Kind = Literal["geometric", "at", "never", "always", "when"]
 _SWEEPS_OF_A_GROWING_STREAM = 1
+_TIMES_BEFORE_LEAVING = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,14 +303,18 @@ class Refresh:
             raise ValueError(f"predicate is {predicate!r} but must be a function of a count")
         return cls("when", predicate=predicate, max_sweeps=_checked(max_sweeps))
 
-    def next_after(self, seen: int) -> int | None:
-        """The iteration to look at next, after ``seen`` impressions; None if there is none."""
+    def next_after(self, seen: int, kept: int | None = None) -> int | None:
+        """The iteration to look at next, after ``seen`` impressions; None if there is none.
+
+        Where no more than ``kept`` impressions are, `geometric` comes ten times before one leaves.
+        """
         if self.kind == "never":
             return None
         if self.kind == "at":
             return next((point for point in self.points if point > seen), None)
         if self.kind == "geometric":
-            return max(seen + 1, math.ceil(seen * self.growth))
+            due = max(seen + 1, math.ceil(seen * self.growth))
+            return due if kept is None else min(due, seen + max(1, kept // _TIMES_BEFORE_LEAVING))
         return seen + 1
 
     def is_due(self, seen: int) -> bool:

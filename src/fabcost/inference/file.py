@@ -8,7 +8,8 @@ from pathlib import Path
 from fabcost import archive
 from fabcost.inference.online import FabCost
 
-LEARNER = archive.Format("fabcost-learner", 2, "learner")
+LEARNER = archive.Format("fabcost-learner", 3, "learner")
+_WITHOUT_FORGETTING = LEARNER._replace(version=2)
 _WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)
 
 
@@ -62,7 +63,10 @@ def format_of(learner: FabCost) -> archive.Format:
     >>> format_of(FabCost(Gaussian.isotropic(2))).version
     1
     """
-    return _WITHOUT_OWN_EFFECTS if learner.own is None else LEARNER
+    visits_all = learner.visits_all and learner.most_kept is not None
+    if learner.half_life is not None or visits_all:
+        return LEARNER
+    return _WITHOUT_OWN_EFFECTS if learner.own is None else _WITHOUT_FORGETTING
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:

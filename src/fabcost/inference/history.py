@@ -1,4 +1,4 @@
-"""The impressions that a refresh can still refine, each with its site, and equal rows made one."""
+"""The impressions that a refresh can still refine, each with its site; and sites times a prior."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
-from fabcost.impressions import FloatArray, Outcomes, read_only
-from fabcost.inference.own.directory import NOBODY, Slots
+from fabcost.impressions import FloatArray, read_only
+from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
+from fabcost.inference.own.effects import OwnEffects
 
 #: Clicks and misses of each row, or None where all are single impressions.
 Paired = FloatArray | None
@@ -53,13 +54,26 @@ class Carried(NamedTuple):
         return Gaussian.from_kernel(self.mean, self.root[:, : self.mean.size], keep=keep)
 
 
+class Pass(NamedTuple):
+    """What an ADF pass goes over: some of these rows, with their sites, items and counts."""
+
+    X: FloatArray
+    y: FloatArray
+    sites: Sites
+    start: int
+    stop: int
+    items: Slots | None = None
+    counts: FloatArray | None = None
+
+
 class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
     in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
     of their own, `items` has the slot of each impression's item among these.  From the first row
-    on that stands for other than one impression, `counts` has clicks and misses of each.
+    on that stands for other than one impression, or has faded, `counts` has clicks and misses of
+    each.
 
     Examples
     --------
@@ -121,10 +135,13 @@ class History:
         """Rows, labels and sites in their slots: views, but for the rows after `widen`."""
         return self.between(0, self.count)
 
-    @property
-    def is_compact(self) -> bool:
-        """Whether `X` has no spare columns."""
-        return bool(self.weights == self.X.shape[1])
+    def over(self, start: int, stop: int) -> Pass:
+        """A pass over some slots, without copying unless there are spare columns."""
+        if self.weights == self.X.shape[1]:
+            return Pass(self.readable, self.y, self.sites, start, stop, self.items, self.counts)
+        X, y, sites = self.between(start, stop)
+        rest = self.items_between(start, stop), self.counts_between(start, stop)
+        return Pass(read_only(X), y, sites, 0, stop - start, *rest)
 
     def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
@@ -139,19 +156,54 @@ class History:
         """Clicks and misses of these rows; None if all that were kept are single impressions."""
         return None if self.counts is None else self.counts[start:stop]
 
+    def written(self, own: OwnEffects | None) -> Owned | tuple[()]:
+        """The effects that a pass over all that is kept changes."""
+        items = self.items_between(0, self.count)
+        return NOT_OWNED if own is None or items is None else own.written(items)
+
+    def rebuilt(self, prior: Gaussian, own: OwnEffects | None) -> Carried | None:
+        """The belief that its sites make of a prior, and the effects; None if they make none."""
+        belief, rows = Carried.of(prior), None if own is None else own.rows.copy()
+        if own is not None:
+            own.clear()
+        X, _, sites = self.kept()
+        given, owned = (*belief, read_only(X), *sites, 0, self.count), self.written(own)
+        if not (kernels.own_absorb(*given, *owned) if owned else kernels.absorb(*given)):
+            return belief
+        # MacKay's sites may have negative precisions, which not every prior can bear.
+        if own is not None:
+            own.rows[:] = rows
+        return None
+
     def drop(self, items: Slots) -> None:
         """Take out the impressions of some items; the others close up, the oldest first."""
         if self.items is None:
             return
+        self._close_up(~np.isin(self.items[: self.count], items))
+
+    def fade(self, kept: float, least: float) -> None:
+        """Let a share of every impression remain, and drop those of which less than ``least`` does.
+
+        Its site is then that of so much of it.
+        """
+        if self.count == 0:
+            return
+        if self.counts is None:
+            self.counts = _single(self.y)
+        for array in (self.counts, *self.sites):
+            array[: self.count] *= kept
+        self._close_up(self.counts[: self.count].sum(axis=1) >= least)
+
+    def _close_up(self, stays: npt.NDArray[np.bool_]) -> None:
+        if stays.all():
+            return
         wrapped = self.slot if self.count == self.window else 0
         order = np.roll(np.arange(self.count), -wrapped)
-        left = order[~np.isin(self.items[order], items)]
-        if left.size == self.count:
-            return
-        for array in (self.X, self.y, self.items, *self.sites, self.counts):
+        order = order[stays[order]]
+        for array in (self.X, self.y, *self.sites, self.items, self.counts):
             if array is not None:
-                array[: left.size] = array[left]
-        self.count = self.slot = left.size
+                array[: order.size] = array[order]
+        self.count = self.slot = order.size
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
@@ -281,23 +333,3 @@ def _weighted_gram(prior: Gaussian, X: FloatArray, sites: Sites) -> tuple[FloatA
         gram += (rows * precision[:, None]).T @ rows
         shift += rows.T @ (sites.shift[chunk] - precision * (rows @ prior.mean))
     return gram, shift
-
-
-def grouped(
-    X: FloatArray, outcomes: Outcomes, slots: Slots | None = None
-) -> tuple[FloatArray, Outcomes, Slots | None]:
-    """The distinct rows, in the order in which they come first, with their counts and items.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0], [1.0]])
-    >>> rows, outcomes, _ = grouped(X, Outcomes(np.array([1.0, -1.0, -1.0])))
-    >>> rows.ravel(), outcomes.counts
-    (array([1., 2.]), array([[1., 1.],
-           [0., 1.]]))
-    """
-    keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
-    rows = read_only(np.ascontiguousarray(X))
-    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
-    labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
-    return rows, Outcomes(labels, counts), None if slots is None else slots[first]

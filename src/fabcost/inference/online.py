@@ -11,12 +11,15 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
-from fabcost.inference import saved
-from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, sweep
-from fabcost.inference.history import Carried, History, Paired, Sites, joined
-from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Key, Owned, Slots
+from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, check_stopping, sweep
+from fabcost.inference.forgetting.ageing import age
+from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
+from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
+from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
+from fabcost.inference.portion import Portion, independent, limit_of
 from fabcost.inference.result import warn_that_it_moves
+from fabcost.inference.saved import checks, state
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -37,13 +40,19 @@ class FabCost:
         `Refresh.never`, `Refresh.always`, or a function of the number of impressions.
     moments
         "exact" or the paper's "mackay".
-    window
-        Refine only the last ``window`` impressions; older sites stay as they are and their
-        rows are dropped.  None keeps all.
+    most_kept
+        Keep only so many of the last impressions to refine, and refine them at least ten times
+        while they are kept; older sites stay as they are.  It bounds memory and forgets nothing.
+        None keeps all.
+    half_life
+        After which what an impression says counts half; a `fabcost.HalfLife`, or a number of
+        impressions.  None for never.  Of impressions that count less the rows are dropped.
     tolerance
         A refresh stops when what is still to come is below this many posterior sds.
     own_variance
         τ², of the effect that each item has beside its features; 0 for none.
+    window
+        The old name of ``most_kept``, without more refreshes than the schedule has.
 
     Attributes
     ----------
@@ -78,18 +87,18 @@ class FabCost:
         *,
         refresh: Refresh | Callable[[int], bool] | None = None,
         moments: Moments = "exact",
-        window: int | None = None,
+        most_kept: int | None = None,
+        half_life: HalfLife | float | None = None,
         tolerance: float = TOLERANCE,
         own_variance: float = 0.0,
+        window: int | None = None,
     ) -> None:
-        if window is not None and window < 1:
-            raise ValueError(f"window is {window} but must be at least 1, or None for all")
-        if not tolerance > 0:
-            raise ValueError(f"tolerance is {tolerance} but must be above zero")
+        check_stopping(tolerance, max_sweeps=1)
         self.prior = prior
         self.refresh_schedule = Refresh.geometric() if refresh is None else as_refresh(refresh)
         self.moments = moments
-        self.window = window
+        self.most_kept = limit_of(most_kept, window)
+        self.half_life = as_half_life(half_life)
         self.tolerance = tolerance
         self.seen = 0
         self.refreshes = 0
@@ -99,6 +108,8 @@ class FabCost:
         self.own = effects_of(prior.dimension, own_variance)
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
+        self._ageing = Ageing.of(self.half_life, prior.dimension, moments)
+        self.visits_all = window is None
         self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
         self._posterior: Gaussian | None = prior
@@ -117,22 +128,33 @@ class FabCost:
 
     @property
     def sites(self) -> Sites:
-        """The sites of the impressions that a refresh can still refine, as a copy."""
+        """The sites of the impressions that are kept, as a copy."""
         return Sites(*(each.copy() for each in self._history.kept()[2]))
 
+    @property
+    def kept(self) -> int:
+        """How many impressions are kept for refreshes."""
+        return self._history.count
+
     def observe(
-        self, x: npt.ArrayLike, y: Any, item: Key | None = None, *, weight: float = 1.0
+        self,
+        x: npt.ArrayLike,
+        y: Any,
+        item: Key | None = None,
+        *,
+        weight: float = 1.0,
+        at: float | None = None,
     ) -> None:
-        """Learn from one impression, or a `fabcost.Tally`: its row, the outcome, what was shown."""
+        """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
         row = as_row(x, self.prior.dimension)
-        if weight != 1.0 or type(y) is Tally:
+        if weight != 1.0 or type(y) is Tally or self._ageing is not None:
             outcome = y if type(y) is Tally else [as_label(y)]
-            return self.observe_many(row[None, :], outcome, [item], weight=weight)
+            return self.observe_many(row[None, :], outcome, [item], weight=weight, at=at)
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
-            self._filter(rows, np.array([label]), _UNKEPT, 0, 1, slots)
+            self._filter(Pass(rows, np.array([label]), _UNKEPT, 0, 1, slots))
         else:
             self._keep(row, label, 1, slot, None)
         return None
@@ -144,27 +166,47 @@ class FabCost:
         items: Iterable[Any] | None = None,
         *,
         weight: npt.ArrayLike | None = None,
+        at: npt.ArrayLike | None = None,
     ) -> None:
         """Learn from a batch as if its impressions came one after another.
 
         Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
+        ``at`` has their times, or one for all, if the half-life is in seconds.
         """
         rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
-        check_moments(self.moments, counts)
-        slots = None if self.own is None else self.own.enter(as_keys(items, labels.size))
-        if counts is not None and not (told := counts.any(axis=1)).all():
-            rows, labels, counts = rows[told], labels[told], counts[told]
-            slots = None if slots is None else slots[told]
-        if self.own is not None and slots is not None:
-            self.own.written(slots)
-        done = 0
-        while done < labels.size and self._next is not None:
-            many = min(labels.size - done, self._next - self.seen, self._history.room())
-            at = slice(done, done + many)
-            some = None if counts is None else counts[at]
-            self._keep(rows[at], labels[at], many, NOBODY if slots is None else slots[at], some)
-            done += many
-        self._filter(read_only(rows), labels, _UNKEPT, done, labels.size, slots, counts)
+        if counts is not None:
+            check_moments(self.moments, counts)
+        keys = None if self.own is None else as_keys(items, labels.size)
+        batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
+        for part in self._parts(batch.told()):
+            slots = None
+            if self.own is not None and part.keys is not None:
+                slots = self.own.written(self.own.enter(part.keys)).slots
+            done = 0
+            while done < part.size and self._next is not None:
+                many = min(part.size - done, self._next - self.seen, self._history.room())
+                some = slice(done, done + many)
+                counts = None if part.counts is None else part.counts[some]
+                shown = NOBODY if slots is None else slots[some]
+                self._keep(part.rows[some], part.labels[some], many, shown, counts)
+                done += many
+            rest = (done, part.size, slots, part.counts)
+            self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
+
+    def _parts(self, batch: Portion) -> Iterable[Portion]:
+        """Parts of a batch, between which the belief ages."""
+        if self._ageing is None:
+            return (batch,)
+        if self.own is not None and batch.keys is not None:
+            self.own.find(batch.keys)  # a ValueError if one can be no item
+        spans = self._ageing.parts(self.seen, batch.size, batch.at, self._age)
+        return map(batch.part, spans)
+
+    def _age(self, halvings: float) -> int:
+        """Forget, for so many half-lives; a number of visits that cost more than that."""
+        age(self._belief, self.prior, self._history, self.own, halvings)
+        self._posterior = None
+        return self.prior.dimension // 2 + (0 if self.own is None else len(self.own) // 8)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says."""
@@ -179,7 +221,7 @@ class FabCost:
             exact=self._exact,
             tolerance=self.tolerance,
             max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
-            owned=self._written(0, self._history.count),
+            owned=self._history.written(self.own),
             counts=self._history.counts_between(0, self._history.count),
         )
         self.last_refresh = swept
@@ -196,12 +238,7 @@ class FabCost:
         did not have their features: from here on the learner is the one that had these weights
         from the start and saw zeros for them.
         """
-        if count < 0:
-            raise ValueError(f"count is {count} but must be at least 0")
-        if isinstance(variance, Gaussian):
-            fresh = variance
-        else:
-            fresh = Gaussian.isotropic(max(count, 1), variance=variance)
+        fresh = independent(variance, count)
         if count == 0:
             return
         self.prior = joined(self.prior, fresh)
@@ -223,20 +260,10 @@ class FabCost:
             )
         if self._history.count != self.seen:
             return False
-        before, rows = self._belief, None if self.own is None else self.own.rows.copy()
-        self._belief = Carried.of(prior)
-        if self.own is not None:
-            self.own.clear()
-        X, _, sites = self._history.kept()
-        given = (*self._belief, read_only(X), *sites, 0, self.seen)
-        owned = self._written(0, self.seen)
-        if kernels.own_absorb(*given, *owned) if owned else kernels.absorb(*given):
-            # MacKay's sites may have negative precisions, which not every prior can bear.
-            self._belief = before
-            if self.own is not None:
-                self.own.rows[:] = rows
+        rebuilt = self._history.rebuilt(prior, self.own)
+        if rebuilt is None:
             return False
-        self.prior, self._posterior = prior, None
+        self.prior, self._belief, self._posterior = prior, rebuilt, None
         return True
 
     def forget(self, items: Iterable[Key]) -> None:
@@ -251,22 +278,21 @@ class FabCost:
         self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
     ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
-        past = self._history
-        past.room()
-        start, stop = past.append(X, y, many, items, counts)
-        if past.is_compact:
-            self._filter(past.readable, past.y, past.sites, start, stop, past.items, past.counts)
-        else:
-            X, y, sites = past.between(start, stop)
-            rest = past.items_between(start, stop), past.counts_between(start, stop)
-            self._filter(read_only(X), y, sites, 0, many, *rest)
+        self._history.room()
+        self._filter(self._history.over(*self._history.append(X, y, many, items, counts)))
         if self.seen != self._next:
             return
         if self.refresh_schedule.is_due(self.seen):
             self._refresh_on_schedule()
-        self._next = self.refresh_schedule.next_after(self.seen)
+        self._next = self._due_after()
         if self._next is None:
             self._history = self._no_history()
+
+    def _due_after(self) -> int | None:
+        bounded = self.most_kept if self.visits_all else None
+        if self._ageing is not None and self._history.count < self.seen:
+            bounded = self._history.count
+        return self.refresh_schedule.next_after(self.seen, bounded)
 
     def _refresh_on_schedule(self) -> None:
         before = self.unconverged
@@ -274,16 +300,8 @@ class FabCost:
         if self.unconverged > before and self.refresh_schedule.kind != "geometric":
             warn_that_it_moves(self.seen, swept.sweeps, swept.skipped)
 
-    def _filter(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        sites: Sites,
-        start: int,
-        stop: int,
-        items: Slots | None,
-        counts: Paired = None,
-    ) -> None:
+    def _filter(self, over: Pass) -> None:
+        X, y, sites, start, stop, items, counts = over
         given = (*self._belief, X, y, *sites, start, stop)
         how = self._exact if counts is None else counts
         if self.own is None or items is None:
@@ -295,53 +313,16 @@ class FabCost:
         self.seen += stop - start
         self._posterior = None
 
-    def _written(self, start: int, stop: int) -> Owned | tuple[()]:
-        """The effects that a pass over these impressions of the history changes."""
-        items = self._history.items_between(start, stop)
-        return NOT_OWNED if self.own is None or items is None else self.own.written(items)
-
     def _no_history(self) -> History:
-        return History(self.prior.dimension, self.window, owned=self.own is not None)
+        return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""
-        settings: dict[str, Any] = {
-            **{name: getattr(self, name) for name in ("moments", "window", "tolerance")},
-            "refresh": saved.refresh_to_dict(self.refresh_schedule),
-            **{name: getattr(self, name) for name in saved.COUNTED},
-            "next": self._next,
-            "slot": self._history.slot,
-            "arithmetic": kernels.ARITHMETIC,
-        }
-        arrays = {
-            "prior_mean": self.prior.mean,
-            "prior_root": self.prior.root,
-            "mean": self._belief.mean,
-            "root": self._belief.root,
-            **self._history.state(),
-        }
-        if self.own is not None:
-            settings["own"] = saved.own_to_dict(self.own)
-            arrays["own"] = self.own.rows
-        return settings, arrays
+        return state.state_of(self)
 
     @classmethod
     def restored(cls, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> FabCost:
         """The learner whose `state` this is; a ValueError if it is that of none."""
-        window, schedule = saved.window_of(settings), saved.refresh_of(settings)
-        prior, counts = saved.prior_of(arrays), saved.counts_of(settings, schedule)
-        learner = cls(
-            prior,
-            refresh=schedule,
-            moments=saved.entry(settings, "moments"),
-            window=window,
-            tolerance=saved.real(settings, "tolerance"),
-        )
-        learner.seen, learner.refreshes, learner.skipped, learner.unconverged = counts[:4]
-        learner._next = counts.next
-        learner._belief = saved.belief_of(arrays, prior.dimension)
-        learner.own = saved.own_of(settings, arrays, prior.dimension)
-        kept = saved.kept_of(arrays, counts, window, prior.dimension, learner.own)
-        learner._history = History.restored(window, counts.slot, kept)
-        learner._posterior = None
+        learner = cls(checks.prior_of(arrays), moments=checks.entry(settings, "moments"))
+        state.restore(learner, settings, arrays)
         return learner

@@ -11,6 +11,7 @@ a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
+from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
     absorb,
     adf_pass,
@@ -68,6 +69,7 @@ __all__ = [
     "SEEDS",
     "absorb",
     "adf_pass",
+    "age",
     "all_within",
     "asinh",
     "bounded",
@@ -89,6 +91,7 @@ __all__ = [
     "folded_scores",
     "fresh_normals",
     "group_rows",
+    "half_power",
     "inner",
     "largest_score",
     "law",
@@ -100,6 +103,7 @@ __all__ = [
     "normal_quantile",
     "own_absorb",
     "own_adf_pass",
+    "own_age",
     "own_counts_adf_pass",
     "own_law",
     "own_scores",

@@ -13,7 +13,8 @@ from fabcost import kernels
 from fabcost.features.kinds import Categorical, Numeric, Text
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
-from fabcost.inference.saved import numbers, real, whole
+from fabcost.inference.saved.checks import numbers, real, whole
+from fabcost.recommend.surprise import FIRST, Surprise
 
 Kind = Literal[
     "constant number",
@@ -26,6 +27,7 @@ Kind = Literal[
     "feedback too late",
     "click rate off",
     "extreme scores",
+    "drift",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -91,6 +93,7 @@ class Watch:
         self.predicted = 0.0
         self.variance = 0.0
         self.furthest = 0.0
+        self.late_losses = Surprise()
         #: Whether what was not clicked has had the time to expire.
         self.settled = True
         # Rows that were seen, and outcomes and clicks that were foretold.
@@ -114,7 +117,9 @@ class Watch:
     ) -> None:
         """An outcome: its row, and mean and variance of the log-odds that were predicted."""
         self.counted(1, int(clicked), expired=int(expired))
-        self.foretold(np.array([centre]), np.array([variance]), int(clicked))
+        p = self.foretold(np.array([centre]), np.array([variance]), int(clicked))
+        if self._foretold > FIRST:
+            self.late_losses.outcomes(p, [clicked])
         self.saw(row, row, 1)
 
     def saw(self, smallest: FloatArray, largest: FloatArray, rows: int) -> None:
@@ -143,24 +148,27 @@ class Watch:
         self.expired += expired
         self.clicks += clicks
 
-    def foretold(self, centres: FloatArray, variances: FloatArray, clicks: int) -> None:
+    def foretold(self, centres: FloatArray, variances: FloatArray, clicks: int) -> FloatArray:
         """Of some of the outcomes mean and variance of the predicted log-odds, and their clicks.
+
+        Returns the predicted probabilities.
 
         Examples
         --------
         >>> watch = Watch()
         >>> watch.counted(400, clicks=100)
-        >>> watch.foretold(np.full(400, -2.2), np.zeros(400), clicks=100)
+        >>> _ = watch.foretold(np.full(400, -2.2), np.zeros(400), clicks=100)
         >>> [alarm.kind for alarm in watch.of_outcomes()]
         ['click rate off']
         """
-        p = kernels.predictions(centres, np.maximum(variances, _LEAST_VARIANCE), True)
+        p: FloatArray = kernels.predictions(centres, np.maximum(variances, _LEAST_VARIANCE), True)
         p = np.minimum(p, 1.0)
         self.predicted += float(p.sum())
         self.variance += float((p * (1.0 - p)).sum())
         self.furthest = max(self.furthest, float(np.abs(centres).max(initial=0.0)))
         self._foretold += p.size
         self._came += clicks
+        return p
 
     def came_late(self) -> None:
         """Feedback for a decision that had expired."""
@@ -179,7 +187,8 @@ class Watch:
         names = ("decisions", "alike", "answers", "clicks", "expired", "late")
         sums = ("predicted", "variance", "furthest")
         bounds = {"smallest": self._smallest.tolist(), "largest": self._largest.tolist()}
-        return {name: getattr(self, name) for name in (*names, *sums)} | bounds
+        state = {name: getattr(self, name) for name in (*names, *sums)} | bounds
+        return state | ({"surprise": self.late_losses.state()} if self.late_losses.jump else {})
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Watch:
@@ -193,6 +202,7 @@ class Watch:
         width = bounds["smallest"].size
         watch._rows = watch._foretold = watch.answers + watch.expired
         watch._came = watch.clicks
+        watch.late_losses = Surprise.restored(state.get("surprise", {}))
         watch._smallest = numbers(bounds, "smallest", width)
         watch._largest = numbers(bounds, "largest", width)
         return watch
@@ -298,6 +308,8 @@ class Watch:
                 f"{self.predicted:,.1f} were predicted: what decides them is not among the "
                 "features, or it changes",
             )
+        elif self.late_losses.is_improbable:
+            yield Alarm("drift", "", str(self.late_losses))
 
 
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:

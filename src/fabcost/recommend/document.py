@@ -10,10 +10,11 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES, Policy
-from fabcost.inference.saved import entry, real
+from fabcost.inference.saved.checks import entry, real
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 2, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 3, "recommender")
+_WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
@@ -26,7 +27,9 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    return FORMAT if "prior" in settings else _WITH_ONE_VARIANCE
+    if {"half_life", "most_kept"} & settings.get("learner", {}).keys():
+        return FORMAT
+    return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 
 
 def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:

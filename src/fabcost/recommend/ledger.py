@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fabcost.impressions import FloatArray, as_keys, as_row
 from fabcost.inference.own.directory import Key, check_keys
-from fabcost.inference.saved import entry, numbers, real, whole
+from fabcost.inference.saved.checks import entry, numbers, real, whole
 
 Array = npt.NDArray[Any]
 _EXPIRED_REMEMBERED = 100_000

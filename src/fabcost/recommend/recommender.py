@@ -18,6 +18,7 @@ from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray, as_label
+from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
@@ -64,6 +65,10 @@ class Recommender:
         The same seed and the same calls give the same bits.
     wait
         How long after its decision feedback may come; None for ever.
+    half_life
+        After which what an outcome says counts half: a number of outcomes, or a
+        `fabcost.HalfLife`, of which the seconds are those of ``now``, at the decision.  None for
+        never; a learner that is given has its own.
 
     Examples
     --------
@@ -85,12 +90,15 @@ class Recommender:
         most_weights: int | None = MOST_WEIGHTS,
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
+        half_life: HalfLife | float | None = None,
     ) -> None:
         self.schema = schema.copy()
         given = 0 if learner is None else self.schema.width
         variances = _one_of(prior, prior_variance)
         self.weights = Weights(self.schema, variances, most_weights, given)
-        first = self.weights.first_learner() if learner is None else learner
+        if learner is not None and half_life is not None:
+            raise ValueError(f"half_life is {half_life} but must be None beside a learner")
+        first = self.weights.first_learner(half_life) if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         self._watch = Watch()
@@ -181,7 +189,8 @@ class Recommender:
         self._expire_before(checked_time(now))
         if not self._is_open(decision):
             return Feedback.DUPLICATE
-        self._learn(self._ledger.pending.pop(decision), label)
+        self._learn(self._ledger.pending[decision], label, now)
+        del self._ledger.pending[decision]
         return Feedback.APPLIED
 
     def expire(self, now: float) -> tuple[int, ...]:
@@ -189,7 +198,7 @@ class Recommender:
         checked_time(now)
         expired = []
         for decision, pending in self._ledger.due(now):
-            self._learn(pending, -1.0, expired=True)
+            self._learn(pending, -1.0, now, expired=True)
             expired.append(decision)
         return tuple(expired)
 
@@ -246,14 +255,17 @@ class Recommender:
             self._watch.came_late()
             raise
 
-    def _learn(self, pending: Pending, label: float, *, expired: bool = False) -> None:
+    def _learn(
+        self, pending: Pending, label: float, now: float | None, *, expired: bool = False
+    ) -> None:
         row = np.zeros(self.schema.width)
         row[pending.columns] = pending.numbers
         centre, variance = self._predicted(row, pending.item)
+        made = now if pending.time is None else pending.time
+        self.bandit.learn(row, label, pending.item, at=made)
         self._watch.learnt(
             row, clicked=label > 0, centre=centre, variance=variance, expired=expired
         )
-        self.bandit.learn(row, label, pending.item)
 
     def _predicted(self, row: FloatArray, item: Key | None) -> tuple[float, float]:
         """Mean and variance of the log-odds of a click."""

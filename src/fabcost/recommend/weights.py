@@ -9,8 +9,9 @@ from fabcost.bandit.bandit import Learner
 from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
-from fabcost.inference.saved import whole
+from fabcost.inference.saved.checks import whole
 from fabcost.prior import Prior
 
 _SHARED = (
@@ -78,11 +79,12 @@ class Weights:
         self._followed = schema.steps
         self._warned: set[str] = set()
 
-    def first_learner(self) -> FabCost:
+    def first_learner(self, half_life: HalfLife | float | None = None) -> FabCost:
         """For the columns of now."""
         if self._schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-        return FabCost(self._schema.prior(self.prior), own_variance=self.prior.items)
+        prior, items = self._schema.prior(self.prior), self.prior.items
+        return FabCost(prior, own_variance=items, half_life=half_life)
 
     def follow(self, learner: Learner) -> None:
         """Give the learner what the schema has grown since the last time, and warn of squeezes."""

@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
+from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -79,6 +80,17 @@ class RefreshSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return Refresh.never() if self.kind == "never" else Refresh.at(*self.points)
 
 
+class HalfLifeSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How soon a model forgets: in impressions, or in seconds by the times of its decisions."""
+
+    length: Annotated[float, Meta(ge=SHORTEST, le=LONGEST)]
+    unit: Unit = "impressions"
+
+    def half_life(self) -> HalfLife:
+        """The half-life itself."""
+        return HalfLife(self.length, self.unit)
+
+
 class PriorSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Variances of the weights by what they belong to, and τ² of the items' own effects.
 
@@ -120,7 +132,8 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     ``schema`` is a document of `fabcost.Schema.from_dict`; without one the schema is open.
     A reward above ``click_threshold`` is a click.  A model has either a ``prior`` or a
     ``prior_variance``, which is one variance for all weights, and no effects of items' own; then
-    the numbers of an open schema do not scale themselves either.
+    the numbers of an open schema do not scale themselves either.  ``window`` is the old name of
+    ``most_kept``; see `fabcost.FabCost`.
 
     Examples
     --------
@@ -140,6 +153,8 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     most_weights: Annotated[int, Meta(ge=1, le=5_000)] = MOST_WEIGHTS
     seed: Annotated[int, Meta(ge=0, le=2**53)] = 0
     prior: PriorSettings | UnsetType = UNSET
+    most_kept: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    half_life: HalfLifeSettings | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.prior_variance is UNSET and self.prior is UNSET:
@@ -147,6 +162,10 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
             msgspec.structs.force_setattr(self, "prior", PriorSettings())
         elif self.prior_variance is not UNSET and self.prior is not UNSET:
             raise ValueError("prior and prior_variance are given but must be only one of them")
+        if self.window is not None and self.most_kept is not UNSET:
+            raise ValueError("most_kept and window are given but must be only one of them")
+        if self.half_life is not UNSET and self.moments != "exact":
+            raise ValueError(f"moments is {self.moments!r} but a half-life needs 'exact'")
 
     def variances(self) -> Prior:
         """Of the weights and of the items' own effects, however they are given."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost import FabCost, Gaussian, Refresh, Tally
+from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Swept
 from fabcost.service.learning import learner as learning_module
@@ -166,16 +166,11 @@ class OutOfMemory(FabCost):
     """A learner for which there is no room at its fifth impression."""
 
     def observe_many(
-        self,
-        X: npt.ArrayLike,
-        y: npt.ArrayLike | Tally,
-        items: Iterable[Any] | None = None,
-        *,
-        weight: npt.ArrayLike | None = None,
+        self, X: npt.ArrayLike, y: Any, items: Iterable[Any] | None = None, **more: Any
     ) -> None:
         if self.seen >= 4:
             raise MemoryError
-        super().observe_many(X, y, items, weight=weight)
+        super().observe_many(X, y, items, **more)
 
 
 def test_learning_that_fails_leaves_the_last_posterior_serving() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from fabcost import FabCost, Prior, Schema
 from fabcost.inference.own.effects import OwnEffects
@@ -19,11 +19,12 @@ from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
-from fabcost.wire.settings import ModelSettings
-from tests.service.core.running import serving
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings
+from tests.service.core.running import Hands, serving
 from tests.service.faults.ledger import rebuilt_digest
 
 PRIOR = Prior(items=0.5)
+SECONDS = HalfLifeSettings(500.0, "seconds")
 MAKES = ("kia", "ford", "audi", "opel")
 
 
@@ -42,14 +43,16 @@ def told(count: int, seed: int) -> tuple[Schema, list[Learnt]]:
     return schema, [learnt[place] for place in order]
 
 
-def first(schema: Schema) -> Follower:
+def first(schema: Schema, half_life: float | None = None) -> Follower:
     start = Schema.open()
-    learner = FabCost(start.prior(PRIOR), own_variance=PRIOR.items)
+    learner = FabCost(start.prior(PRIOR), own_variance=PRIOR.items, half_life=half_life)
     return Follower(learner, BySchema(PRIOR, schema, start))
 
 
-def one_by_one(schema: Schema, impressions: list[Learnt]) -> FabCost:
-    follower = first(schema)
+def one_by_one(
+    schema: Schema, impressions: list[Learnt], half_life: float | None = None
+) -> FabCost:
+    follower = first(schema, half_life)
     for each in impressions:
         follower.learn([each])
     return follower.learner
@@ -64,20 +67,21 @@ def own_of(learner: FabCost) -> OwnEffects:
     return learner.own
 
 
+@pytest.mark.parametrize("half_life", [None, 8.0])
 @settings(max_examples=10, deadline=None)
-@given(st.lists(st.integers(1, 25), min_size=2, max_size=6), st.integers(0, 99))
+@given(sizes=st.lists(st.integers(1, 25), min_size=2, max_size=6), seed=st.integers(0, 99))
 def test_batches_and_refreshes_in_the_background_end_with_the_same_bits(
-    sizes: list[int], seed: int
+    half_life: float | None, sizes: list[int], seed: int
 ) -> None:
     schema, impressions = told(sum(sizes), seed)
-    learning, start = Learning(first(schema), 0, inline=0), 0
+    learning, start = Learning(first(schema, half_life), 0, inline=0), 0
     for size in sizes:
         learning.apply(impressions[start : start + size])
         start += size
     learning.wait()
     assert learning.failure is None
     assert learning.learner is not None
-    expected = one_by_one(schema, impressions)
+    expected = one_by_one(schema, impressions, half_life)
     assert digest(learning.learner) == digest(expected)
     assert len(own_of(expected)) > 1
 
@@ -145,13 +149,18 @@ async def visits(service: Service, count: int, after: int = 0) -> None:
             waiting.clear()
 
 
-def test_a_restart_and_a_replay_have_the_same_bits(store_address: str) -> None:
+@pytest.mark.parametrize("half_life", [UNSET, HalfLifeSettings(9.0), SECONDS])
+def test_a_restart_and_a_replay_have_the_same_bits(
+    store_address: str, half_life: HalfLifeSettings | UnsetType
+) -> None:
     async def main() -> list[str]:
-        found = []
+        found, hands = [], Hands()
         for k in range(3):
-            async with serving(store_address) as service:
+            async with serving(store_address, hands) as service:
                 if k == 0:
-                    await service.create_model("cars", ModelSettings(propensities="none"))
+                    settings = ModelSettings(propensities="none", half_life=half_life)
+                    await service.create_model("cars", settings)
+                hands.pass_by(1000.0)
                 found.append(service.posterior("cars").digest)
                 await visits(service, 60, after=60 * k)
                 found.append(service.posterior("cars").digest)

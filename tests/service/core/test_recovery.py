@@ -14,7 +14,7 @@ from fabcost.service.store.store import Store
 from fabcost.service.store.threads import store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import StoreAwayError
-from fabcost.wire.settings import ModelSettings, RefreshSettings
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings
 from tests.service.core.learners import from_beginning, from_snapshot, impressions, replay
 from tests.service.core.test_learning import same_bits, stream
 
@@ -24,6 +24,12 @@ SETTINGS = {
     "at": ModelSettings(prior_variance=10.0, refresh=RefreshSettings(kind="at", points=[20, 50])),
     "never": ModelSettings(prior_variance=10.0, refresh=RefreshSettings(kind="never")),
     "mackay": ModelSettings(prior_variance=10.0, moments="mackay"),
+    "most kept": ModelSettings(prior_variance=10.0, most_kept=16),
+    "half-life": ModelSettings(prior_variance=10.0, half_life=HalfLifeSettings(4.0)),
+    "half-life in seconds": ModelSettings(
+        prior_variance=10.0, half_life=HalfLifeSettings(300.0, "seconds")
+    ),
+    "both": ModelSettings(prior_variance=10.0, half_life=HalfLifeSettings(20.0), most_kept=16),
 }
 COUNT = 70
 PLAIN = ModelSettings(prior_variance=10.0)
@@ -38,9 +44,11 @@ def store(tmp_path: Path) -> Store:
         rows, resolutions = [], []
         for k, each in enumerate(stream(COUNT, growing=True, seed=5), start=1):
             features = encoded(each.impression)
-            row = ("cars", f"d{k}", 1.0, 2.0, "bandit", "ad", True, True, features, "{}")
+            made = 60.0 * k
+            row = ("cars", f"d{k}", made, made + 1, "bandit", "ad", True, True, features, "{}")
             rows.append(DecisionRow(*row))
-            resolutions.append(Resolution("cars", f"d{k}", 1.5, "feedback", 1.0, each.label, k))
+            came = (made + 0.5, "feedback", 1.0, each.label, k)
+            resolutions.append(Resolution("cars", f"d{k}", *came))
         store.insert_decisions(rows)
         store.resolve(resolutions)
         store.advance("cars", head=0, to=COUNT)
@@ -62,6 +70,9 @@ def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
         assert same_bits(recovered.posterior, expected.posterior)
         assert recovered.next_refresh == expected.next_refresh
         assert recovered.refreshes == expected.refreshes
+        assert recovered.kept == expected.kept
+    if "half-life" in kind:
+        assert expected.kept < COUNT / 2  # the others have faded
 
 
 def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:

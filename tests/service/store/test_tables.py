@@ -236,7 +236,8 @@ class TestLog:
                 [resolution(f"d-{n}", lsn=lsn, label=n % 2) for lsn, n in enumerate(order, 1)]
             )
             store.resolve([resolution("d-0", model="shop", lsn=1)])
-        whole = [AppliedRow(lsn, str(n), n % 2, f"ad-{n}") for lsn, n in enumerate(order, 1)]
+        made = decision_row("d-0").made
+        whole = [AppliedRow(k, str(n), n % 2, f"ad-{n}", made) for k, n in enumerate(order, 1)]
         assert list(store.log("news", after=0, to=5)) == whole
         assert list(store.log("news", after=1, to=4)) == whole[1:4]
         assert list(store.log("news", after=5, to=5)) == []

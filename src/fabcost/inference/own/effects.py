@@ -301,10 +301,10 @@ class OwnEffects:
             self._recent.extend(slots.tolist())
             self.version += slots.size
         else:
-            self._note_all()
+            self.note_all()
 
-    def _note_all(self) -> None:
-        """No reader can catch up with this one by one."""
+    def note_all(self) -> None:
+        """All rows may have changed: no reader can catch up with this one by one."""
         self.version += _REMEMBERED + 1
 
     def _reserve(self) -> None:

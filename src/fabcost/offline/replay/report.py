@@ -133,6 +133,7 @@ def summary(report: ReplayReport, origin: dict[str, Any]) -> dict[str, Any]:
         "warning": log.warning,
         "alarms": [alarm._asdict() for alarm in log.alarms],
         "own_effects": log.items is not None and settings.prior.items > 0.0,
+        "half_life": settings.half_life,
         "columns": list(report.columns),
         "selection": _selection(report),
         "seeds": list(range(first, first + settings.seeds)),

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
+from fabcost.inference.forgetting.half_life import as_half_life
 from fabcost.offline.logs.rounds import groups_of
 from fabcost.offline.methods import LEARNERS, OWNING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
@@ -44,10 +45,12 @@ class ReplaySettings:
     rounds: int | None = None  # impressions to show; None is all
     # Of the weights, by what their columns stand for.
     prior: Prior = Prior()  # noqa: RUF009 - a frozen value
+    half_life: float | None = None
 
     def __post_init__(self) -> None:
         if not self.policies:
             raise ValueError("there are no policies but must be at least one")
+        as_half_life(self.half_life)
         if not self.seeds >= 1:
             raise ValueError(f"seeds is {self.seeds} but must be at least 1")
         if self.baseline not in contenders(self.policies):
@@ -143,9 +146,8 @@ def measure(
     counted = marks(rounds, at)
     players = contenders(settings.policies)
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
-    tasks = [
-        _Task(each, seed, rounds, settings.prior) for seed in seeds for each in players.values()
-    ]
+    common = (rounds, settings.prior, settings.half_life)
+    tasks = [_Task(each, seed, *common) for seed in seeds for each in players.values()]
     shared = _Shared(X, y, counted, np.empty(0, dtype=np.intp) if items is None else items)
     curves = _play_all(shared, tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
@@ -172,6 +174,7 @@ class _Task(NamedTuple):
     seed: int
     rounds: int
     prior: Prior
+    half_life: float | None
 
 
 def _play_all(
@@ -202,7 +205,10 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         told = rounds
 
     name, belief = task.contender.learner, task.prior.belief(groups_of(shared.X))
-    own = {"own_variance": task.prior.items} if shared.items.size and name in OWNING else {}
+    own: dict[str, float | None] = {}
+    if name in OWNING:
+        variance = task.prior.items if shared.items.size else 0.0
+        own = {"own_variance": variance, "half_life": task.half_life}
     shown = replay(
         shared.X,
         shared.y,

@@ -36,11 +36,12 @@ _MANY = 1000
 
 
 class Learnt(NamedTuple):
-    """An impression and its label, +1 for a click and −1 for none, and what was shown."""
+    """An impression and its label, +1 for a click and −1 for none; what was shown, and when."""
 
     impression: Impression
     label: int
     item: str | None = None
+    made: float = 0.0
 
 
 class OneVariance:
@@ -163,7 +164,7 @@ class Follower:
     def learn(self, impressions: Sequence[Learnt]) -> None:
         """Learn in order, giving the learner new weights just before they are needed."""
         start = 0
-        for i, (impression, _, _) in enumerate(impressions):
+        for i, (impression, *_) in enumerate(impressions):
             if self.growth.is_behind(impression, self.learner.prior.dimension):
                 self._observe(impressions[start:i])
                 self.growth.grow(self.learner, impression)
@@ -174,7 +175,8 @@ class Follower:
         if impressions:
             rows = dense([each.impression for each in impressions], self.learner.prior.dimension)
             labels = [each.label for each in impressions]
-            self.learner.observe_many(rows, labels, [each.item for each in impressions])
+            items, times = zip(*((each.item, each.made) for each in impressions), strict=True)
+            self.learner.observe_many(rows, labels, items, at=times)
 
     def provisional(self) -> Follower:
         """One that goes on filtering from here, and is never refreshed."""

@@ -214,7 +214,7 @@ class Learning:
             filtered = min(self._before_refresh(), len(impressions) - done)
             if filtered:
                 self._learn_some(impressions[done : done + filtered])
-            elif longer or not self._takes_long(self._learner.seen + 1):
+            elif longer or not self._takes_long():
                 self._learn_and_refresh(impressions[done])
             else:
                 break
@@ -245,9 +245,8 @@ class Learning:
             self.saving.learnt(self._follower, self._learnt, seconds=seconds)
         return seconds
 
-    def _takes_long(self, rows: int) -> bool:
-        kept = rows if self._learner.window is None else min(rows, self._learner.window)
-        return kept * self._learner.prior.dimension**2 > self._inline
+    def _takes_long(self) -> bool:
+        return (self._learner.kept + 1) * self._learner.prior.dimension**2 > self._inline
 
     def _filter_meanwhile(self, impressions: Sequence[Learnt]) -> None:
         if self.failure is None:

@@ -143,7 +143,7 @@ class Recovery:
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
         rows = self.store.log(self.model, after=after, to=to)
-        log = (Learnt(impression(row.features), row.label, row.item) for row in rows)
+        log = (Learnt(impression(row.features), row.label, row.item, row.made) for row in rows)
         while chunk := list(islice(log, _AT_ONCE)):
             yield chunk
 
@@ -160,7 +160,7 @@ class Recovery:
     def first(self) -> Follower:
         """The learner before the log."""
         if self._base is None:
-            return self._from_prior(self.settings.refresh.schedule(), self.settings.window)
+            return self._from_prior(self.settings.refresh.schedule())
         learner = learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
         return Follower(learner, self._growth())
 
@@ -170,15 +170,18 @@ class Recovery:
             given = archive.unpack(learner_file.LEARNER, self._base, "the base")[0].get(_GIVEN, 0)
         return growth_of(self.settings, self.schema, given)
 
-    def _from_prior(self, refresh: Refresh, window: int | None = None) -> Follower:
-        variances = self.settings.variances()
+    def _from_prior(self, refresh: Refresh) -> Follower:
+        settings, variances = self.settings, self.settings.variances()
+        limit, half_life = settings.most_kept or settings.window, settings.half_life
         learner = FabCost(
-            schema_of(self.settings).prior(variances),
+            schema_of(settings).prior(variances),
             refresh=refresh,
-            moments=self.settings.moments,
-            window=window,
+            moments=settings.moments,
+            most_kept=limit,
+            half_life=half_life.half_life() if half_life else None,
             own_variance=variances.items,
         )
+        learner.visits_all = settings.window is None
         return Follower(learner, self._growth())
 
     def _restored(self, content: bytes) -> Follower:
@@ -200,17 +203,18 @@ class Recovery:
     def _add_rows(self, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         """The impressions that a learner keeps, from the log."""
         kept, seen = arrays["site_precision"].size, settings["seen"]
-        window = settings["window"] or max(seen, 1)
         arrays["X"] = np.zeros((kept, arrays["mean"].size))
         arrays["y"] = np.zeros(kept)
-        slot = seen - kept
-        for chunk in self.chunks(slot, seen):
-            slots = np.arange(slot, slot + len(chunk)) % window
+        done = 0
+        for chunk in self.chunks(seen - kept, seen):
+            slots = np.arange(done, done + len(chunk))
+            # The oldest is where the next one goes, or the first.
+            slots = (settings["slot"] + slots) % kept
             arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
             arrays["y"][slots] = [each.label for each in chunk]
-            slot += len(chunk)
-        if slot != seen:
-            raise ValueError(f"it has seen {seen} impressions but the log has {slot}")
+            done += len(chunk)
+        if done != kept:
+            raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
 
 
 def to_base(learner: FabCost, given: int) -> bytes:

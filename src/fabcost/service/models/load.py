@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
@@ -186,12 +186,23 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
         **_prior(recommender, learner),
         "refresh": msgspec.to_builtins(_refresh(learner.refresh_schedule)),
         "moments": learner.moments,
-        "window": learner.window,
+        **_limits(learner),
         "most_weights": max(given["most_weights"], recommender.schema.width),
     }
     # What it has of these is the file's.
-    free = {name: value for name, value in given.items() if name not in _PRIORS}
+    of_file = (*_PRIORS, "window", "most_kept", "half_life")
+    free = {name: value for name, value in given.items() if name not in of_file}
     return _checked({**free, **fixed}), to_base(learner, recommender.weights.given)
+
+
+def _limits(learner: FabCost) -> dict[str, Any]:
+    """How many impressions are kept, and how soon they are forgotten."""
+    limits: dict[str, Any] = {}
+    if learner.most_kept is not None:
+        limits["most_kept" if learner.visits_all else "window"] = learner.most_kept
+    if learner.half_life is not None:
+        limits["half_life"] = asdict(learner.half_life)
+    return limits
 
 
 def _prior(recommender: Recommender, learner: FabCost) -> dict[str, Any]:

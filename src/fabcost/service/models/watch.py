@@ -16,6 +16,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import OwnLaw
 from fabcost.recommend.alarms import Watch
+from fabcost.recommend.surprise import FIRST
 from fabcost.service.learning.follower import Learnt, log_odds
 from fabcost.service.store.rows import Impression, impression
 from fabcost.service.store.store import Store
@@ -55,7 +56,10 @@ class Tail(NamedTuple):
         if rows:
             watch.saw(*_bounds(rows, belief.dimension), len(rows))
             odds = log_odds(belief, law, [each.impression for each in self.latest])
-            watch.foretold(*odds, clicks=sum(each.label > 0 for each in self.latest))
+            clicked = np.array([each.label > 0 for each in self.latest])
+            p = watch.foretold(*odds, int(clicked.sum()))
+            if len(self.learnt) > FIRST:
+                watch.late_losses.outcomes(p, clicked)
         return watch
 
 

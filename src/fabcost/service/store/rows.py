@@ -137,6 +137,7 @@ class AppliedRow(NamedTuple):
     features: str
     label: int
     item: str
+    made: float
 
 
 class CountRow(NamedTuple):

@@ -276,7 +276,7 @@ class Transaction:
             self._counts.never_shown(stored)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
-            learnt = Learnt(impression(stored.features), label, stored.item)
+            learnt = Learnt(impression(stored.features), label, stored.item, stored.made)
             self._fresh.setdefault(stored.model, []).append((stored, learnt))
         self._resolved.append(Resolution(*_key(stored), now, outcome, value, label, lsn))
         return stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)

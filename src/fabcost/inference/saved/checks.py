@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fabcost.gaussian import LANE, Gaussian
 from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
 from fabcost.inference.ep import Refresh
+from fabcost.inference.forgetting.half_life import Ageing, HalfLife
 from fabcost.inference.history import Carried
 from fabcost.inference.own.directory import NOBODY, OwnChanges, Slots
 from fabcost.inference.own.effects import OwnEffects
@@ -80,6 +81,20 @@ def real(document: Any, name: str) -> float:
     return float(found)
 
 
+def tolerance_of(settings: Any) -> float:
+    """At which a refresh stops.
+
+    Examples
+    --------
+    >>> tolerance_of({"tolerance": 1e-10})
+    1e-10
+    """
+    tolerance = real(settings, "tolerance")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance is {tolerance} but must be above zero")
+    return tolerance
+
+
 def numbers(
     arrays: Mapping[str, npt.NDArray[Any]], name: str, *shape: int, kind: str = "f"
 ) -> npt.NDArray[Any]:
@@ -102,15 +117,33 @@ def numbers(
     return copied
 
 
-def window_of(settings: Any) -> int | None:
-    """The window, or None for all.
+def limit_of(settings: Any) -> int | None:
+    """How many impressions are kept, by the new name or the old; None for all.
 
     Examples
     --------
-    >>> window_of({"window": 9})
-    9
+    >>> limit_of({"window": 9}), limit_of({"window": None, "most_kept": 8})
+    (9, 8)
     """
-    return None if entry(settings, "window") is None else whole(settings, "window", least=1)
+    name = "most_kept" if "most_kept" in settings else "window"
+    return None if entry(settings, name) is None else whole(settings, name, least=1)
+
+
+def ageing_of(settings: Any) -> Ageing | None:
+    """How the learner forgets; None in a file without.
+
+    Examples
+    --------
+    >>> ageing_of({}) is None
+    True
+    """
+    if "half_life" not in settings:
+        return None
+    given = settings["half_life"]
+    ageing = Ageing(HalfLife(real(given, "length"), entry(given, "unit")), whole(given, "few"))
+    ageing.since = whole(given, "since")
+    ageing.reached = None if entry(given, "reached") is None else real(given, "reached")
+    return ageing
 
 
 def refresh_to_dict(schedule: Refresh) -> dict[str, Any]:
@@ -259,9 +292,11 @@ def own_of(
 def kept_of(
     arrays: Mapping[str, npt.NDArray[Any]],
     counts: SavedCounts,
-    window: int | None,
+    limit: int | None,
     weights: int,
     own: OwnEffects | None = None,
+    *,
+    fades: bool = False,
 ) -> dict[str, npt.NDArray[Any]]:
     """The impressions that are kept, with their sites, for `fabcost.inference.history`.
 
@@ -271,10 +306,10 @@ def kept_of(
     Traceback (most recent call last):
     ValueError: slot is 2 but 3 impressions are kept
     """
-    kept = 0 if counts.next is None else min(counts.seen, window or counts.seen)
-    if own is not None:  # some may have been forgotten
-        kept = min(kept, entry(arrays, "items").size)
-    if counts.slot != kept and not (kept == window and counts.slot < kept):
+    kept = 0 if counts.next is None else min(counts.seen, limit or counts.seen)
+    if own is not None or fades:  # some may have been forgotten
+        kept = min(kept, entry(arrays, "y").size)
+    if counts.slot != kept and not (kept == limit and counts.slot < kept):
         raise ValueError(f"slot is {counts.slot} but {kept} impressions are kept")
     checked = {
         "X": as_rows(numbers(arrays, "X", kept, weights), weights),
@@ -290,6 +325,8 @@ def kept_of(
     if "counts" in arrays:  # of a learner whose rows had weights
         checked["counts"] = numbers(arrays, "counts", kept, 2)
         check_weights(checked["counts"], "counts")
+        if not checked["counts"].any(axis=1).all():
+            raise ValueError("counts has a row of no impressions but each must have some")
     return checked
 
 

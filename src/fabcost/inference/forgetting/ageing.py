@@ -1,0 +1,64 @@
+"""A belief, its sites and the effects of items, as they are some half-lives later."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fabcost import kernels
+from fabcost.gaussian import Gaussian
+from fabcost.inference.history import Carried, History
+from fabcost.inference.own.directory import Key
+from fabcost.inference.own.effects import OwnEffects
+
+#: Beyond so many half-lives nothing is left: the belief is the prior.
+ALL_OF_IT = 30.0
+#: What remains of an impression, or is known of an item, that is no longer kept by itself.  EP of
+#: older ones too would be nearer to the posterior, and slower to follow a world that has changed.
+LEAST_KEPT = 3 / 4
+LEAST_KNOWN = 1e-3
+
+
+def age(
+    belief: Carried, prior: Gaussian, history: History, own: OwnEffects | None, halvings: float
+) -> None:
+    """Let a belief, its sites and the items' effects age by so many half-lives, in place.
+
+    Impressions of which little is left are no longer kept; what is left of them ages on with the
+    belief.  Items of which nothing else is kept, and little is known, are integrated out.
+
+    Examples
+    --------
+    >>> prior = Gaussian.isotropic(1, variance=4.0)
+    >>> belief = Carried.of(Gaussian([3.0], [[1.0]]))
+    >>> age(belief, prior, History(1, None), None, halvings=1.0)
+    >>> belief.mean.round(6), round(1.0 / belief.root[0, 0] ** 2, 6)
+    (array([2.4]), np.float64(0.625))
+    """
+    kept = 0.0 if halvings > ALL_OF_IT else float(kernels.half_power(halvings))
+    history.fade(kept, LEAST_KEPT)
+    if kept == 0.0:
+        _begin_again(belief, prior, own)
+    elif own is None:
+        kernels.age(*belief, prior.mean, prior.triangle, kept)
+    else:
+        items = (own.table, len(own.keys), 1.0 / own.variance)
+        kernels.own_age(*belief, prior.mean, prior.triangle, kept, *items)
+        own.note_all()
+    if own is not None:
+        own.forget(_hardly_known(own, history))
+
+
+def _begin_again(belief: Carried, prior: Gaussian, own: OwnEffects | None) -> None:
+    belief.mean[:] = prior.mean
+    belief.root[:, : prior.dimension] = prior.root
+    if own is not None:
+        own.clear()
+
+
+def _hardly_known(own: OwnEffects, history: History) -> list[Key]:
+    known = np.abs(own.rows[:, 0] * own.variance - 1.0) > LEAST_KNOWN
+    slots = history.items_between(0, history.count)
+    if slots is not None:
+        known[slots[slots >= 0]] = True
+    pairs = zip(own.keys, known.tolist(), strict=True)
+    return [key for key, is_known in pairs if key is not None and not is_known]
