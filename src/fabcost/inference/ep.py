@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, read_only
-from fabcost.inference.history import Carried, Sites, grouped
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, grouped, read_only
+from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.result import Fit
