@@ -178,19 +178,19 @@ class FabCost:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        for part in self._parts(batch.told()):
-            slots = None
+        for part in self._parts(batch if counts is None else batch.told()):
+            slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots
             done = 0
-            while done < part.size and self._next is not None:
-                many = min(part.size - done, self._next - self.seen, self._history.room())
+            while done < size and self._next is not None:
+                many = min(size - done, self._next - self.seen, self._history.room())
                 some = slice(done, done + many)
                 counts = None if part.counts is None else part.counts[some]
                 shown = NOBODY if slots is None else slots[some]
                 self._keep(part.rows[some], part.labels[some], many, shown, counts)
                 done += many
-            rest = (done, part.size, slots, part.counts)
+            rest = (done, size, slots, part.counts)
             self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
 
     def _parts(self, batch: Portion) -> Iterable[Portion]:
