@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
+    from fabcost.inference.ep import Refresh
     from fabcost.inference.file import load, save
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
-    from fabcost.inference.schedule import Refresh
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
 
@@ -62,7 +62,7 @@ _HOMES = {
     "inference.file": ("load", "save"),
     "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
-    "inference.schedule": ("Refresh",),
+    "inference.ep": ("Refresh",),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

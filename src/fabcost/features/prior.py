@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.features.feature import Feature
-from fabcost.features.kinds import Numeric
+from fabcost.features.growth import Constants
+from fabcost.features.kinds import Feature, Numeric
 from fabcost.features.layout import Block, Cross, Layout, Places
-from fabcost.features.scales import Constants
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior

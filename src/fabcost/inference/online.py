@@ -10,18 +10,17 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_label, as_row, read_only
-from fabcost.inference.ep import TOLERANCE, Swept, check_stopping, sweep
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
+from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, check_stopping, sweep
 from fabcost.inference.forgetting.ageing import age
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below
-from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
+from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.portion import Portion, independent, limit_of
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.saved import checks, state
-from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -178,22 +177,23 @@ class FabCost:
         ``at`` has their times, or one for all, if the half-life is in seconds.
         """
         rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
-        check_moments(self.moments, counts)
+        if counts is not None:
+            check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        for part in self._parts(batch.told()):
-            slots = None
+        for part in self._parts(batch if counts is None else batch.told()):
+            slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots
             done = 0
-            while done < part.size and self._next is not None:
-                many = min(part.size - done, self._next - self.seen, self._history.room())
+            while done < size and self._next is not None:
+                many = min(size - done, self._next - self.seen, self._history.room())
                 some = slice(done, done + many)
                 counts = None if part.counts is None else part.counts[some]
                 shown = NOBODY if slots is None else slots[some]
                 self._keep(part.rows[some], part.labels[some], many, shown, counts)
                 done += many
-            rest = (done, part.size, slots, part.counts)
+            rest = (done, size, slots, part.counts)
             self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
 
     def _parts(self, batch: Portion) -> Iterable[Portion]:

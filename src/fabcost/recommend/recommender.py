@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fabcost import archive
-from fabcost.bandit.bandit import Bandit, Choice
-from fabcost.bandit.learner import Learner
+from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.rules import Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems

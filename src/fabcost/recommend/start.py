@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.bandit.learner import Learner
+from fabcost.bandit.bandit import Learner
 from fabcost.features.document import as_step
 from fabcost.features.kinds import Text
 from fabcost.features.layout import Step

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol, runtime_checkable
 
-from fabcost.bandit.learner import Learner
-from fabcost.features.scales import is_revision
+from fabcost.bandit.bandit import Learner
+from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.forgetting.half_life import HalfLife

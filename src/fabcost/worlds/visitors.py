@@ -14,9 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from fabcost.bandit.environments import Round
-from fabcost.features.feature import Feature
 from fabcost.features.items import EncodedItems
-from fabcost.features.kinds import Categorical, Numeric
+from fabcost.features.kinds import Categorical, Feature, Numeric
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.worlds.adverts import Adverts, load, synthetic

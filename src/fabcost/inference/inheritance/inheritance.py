@@ -11,9 +11,8 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference.ep import log_mass, sweep
 from fabcost.inference.history import Carried, History, Sites, joined
 from fabcost.inference.inheritance.information import Information
-from fabcost.inference.own.directory import NOBODY
+from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.inference.own.exchange import NOT_OWNED, Owned
 
 #: Among which the evidence chooses.
 DISCOUNTS = (0.0, 0.01, 0.1, 1.0)

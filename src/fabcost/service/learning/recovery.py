@@ -14,9 +14,9 @@ from fabcost import archive, kernels
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
+from fabcost.inference.ep import Refresh
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,

@@ -14,9 +14,8 @@ from fabcost import archive
 from fabcost.bandit.rules import RULES
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
-from fabcost.inference.ep import MAX_SWEEPS
+from fabcost.inference.ep import MAX_SWEEPS, Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
 from fabcost.recommend.start import Start

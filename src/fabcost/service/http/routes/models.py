@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from fabcost.service.http.exchange import NOTHING, HttpAnswer, answer
-from fabcost.service.http.routing import MODEL, ApiCall, Operation, narrowed, record_type
+from fabcost.service.http.openapi import MODEL, Operation, narrowed, record_type
+from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from fabcost.service import transfer
 from fabcost.service.http.exchange import HttpAnswer, answer
-from fabcost.service.http.routing import MODEL, ApiCall, Bytes, Operation
+from fabcost.service.http.openapi import MODEL, Bytes, Operation
+from fabcost.service.http.routing import ApiCall
 from fabcost.wire.checks import check_model_name
 from fabcost.wire.messages import MEDIA_TYPES, LogFormat, ModelAnswer
 from fabcost.wire.settings import Discount, ModelSettings
