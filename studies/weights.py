@@ -13,9 +13,8 @@ import numpy as np
 from rich.console import Console
 
 from fabcost import FabCost, Gaussian, Refresh, Tally
-from fabcost.impressions import FloatArray, Outcomes
+from fabcost.impressions import FloatArray, Outcomes, grouped
 from fabcost.inference import ep, laplace, nuts
-from fabcost.inference.groups import grouped
 from fabcost.paper import designs
 from studies import claims
 from studies.claims import Claim

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
+    from fabcost.inference.ep import Refresh
     from fabcost.inference.file import load, save
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
-    from fabcost.inference.schedule import Refresh
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import WideFabCost
     from fabcost.prior import Prior
@@ -66,7 +66,7 @@ _HOMES = {
     "inference.file": ("load", "save"),
     "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
-    "inference.schedule": ("Refresh",),
+    "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("WideFabCost",),
     "prior": ("Prior",),

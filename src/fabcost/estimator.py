@@ -19,9 +19,8 @@ from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Swept
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 from fabcost.training import ClassWeight, Inference, Weights

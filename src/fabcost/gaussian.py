@@ -131,7 +131,7 @@ class Gaussian:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Gaussian is a value: {name} cannot be set")
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """D, the number of weights."""
         return self.mean.size

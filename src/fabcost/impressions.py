@@ -6,6 +6,7 @@ or less than one impression has two exponents beside its label: it is σ(η)ᵃ 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -226,6 +227,22 @@ def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
         raise ValueError(f"{name} must contain numbers only: {error}") from error
 
 
+def as_keys(items: Iterable[Any] | None, rows: int) -> list[Any]:
+    """An item for each row, or None for each if there are none; a ValueError if they do not fit.
+
+    Examples
+    --------
+    >>> as_keys(np.array([3, 4]), 2), as_keys(None, 1)
+    ([3, 4], [None])
+    """
+    if items is None:
+        return [None] * rows
+    keys = items.tolist() if isinstance(items, np.ndarray) else list(items)
+    if len(keys) != rows:
+        raise ValueError(f"there are {len(keys)} items but {rows} rows")
+    return keys
+
+
 def read_only(array: FloatArray) -> FloatArray:
     """A view that cannot be written: a kernel is compiled for one kind of array, not for both.
 
@@ -248,3 +265,23 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
         f"{name}[{where}] is {values[tuple(position)]} but every feature must be a finite "
         f"number of magnitude at most {LARGEST_FEATURE:g}"
     )
+
+
+def grouped(
+    X: FloatArray, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
+) -> tuple[FloatArray, Outcomes, npt.NDArray[np.int64] | None]:
+    """The distinct rows, in the order in which they come first, with their counts and items.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [1.0]])
+    >>> rows, outcomes, _ = grouped(X, Outcomes(np.array([1.0, -1.0, -1.0])))
+    >>> rows.ravel(), outcomes.counts
+    (array([1., 2.]), array([[1., 1.],
+           [0., 1.]]))
+    """
+    keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
+    rows = read_only(np.ascontiguousarray(X))
+    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
+    labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
+    return rows, Outcomes(labels, counts), None if slots is None else slots[first]

@@ -16,9 +16,9 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
+from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender

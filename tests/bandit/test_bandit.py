@@ -5,14 +5,13 @@ import pytest
 from scipy import stats
 
 from fabcost import FabCost, Gaussian, Refresh
-from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.bandit import Bandit, Learner
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import (
     BayesianUCB,
     EpsilonGreedy,

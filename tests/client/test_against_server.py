@@ -133,6 +133,25 @@ def test_the_loop(client: Client, model: str) -> None:
     assert 0.0 < why.click_probability < 1.0
 
 
+def test_a_model_starts_from_another(client: Client, model: str) -> None:
+    for i in range(20):
+        decision = client.decide(model, candidates=ADVERTS)
+        client.feedback(model, decision.decision_id, float(i % 3 == 0))
+    known = {each.name: each.mean for each in client.posterior(model).weights}
+    client.create_model("started", start=model, discount=1.0)
+    file = client.export_model(model)
+    client.import_model("of-file", file, start=True, discount=1.0)
+    for name in ("started", "of-file"):
+        assert client.model(name).impressions == 0
+        found = {each.name: each.mean for each in client.posterior(name).weights}
+        assert found == pytest.approx(known, abs=1e-8)
+        client.delete_model(name)
+    with pytest.raises(ClientError, match="no model 'nobody'"):
+        client.create_model("started", start="nobody")
+    with pytest.raises(ClientError, match="discount"):
+        client.create_model("started", start=model, discount=1.5)
+
+
 def test_a_model_moves(client: Client, model: str, tmp_path: Any) -> None:
     for i in range(20):
         decision = client.decide(model, candidates=ADVERTS)

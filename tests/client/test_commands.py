@@ -57,6 +57,25 @@ def test_a_log_goes_to_a_file_and_into_another_model(
         assert client.posterior(f"from-{form}").impressions == 20
 
 
+def test_a_model_is_made_from_what_another_or_a_file_has_learnt(
+    server: Running, tmp_path: Path
+) -> None:
+    with Client(server.address) as client:
+        (tmp_path / "news.fabcost").write_bytes(client.export_model("news"))
+        weights = client.model("news").weights
+    for name, more in (
+        ("of-model", ["--start", "news", "--discount", "0.5"]),
+        ("of-file", ["--file", str(tmp_path / "news.fabcost")]),
+    ):
+        done = run(server, "create-model", name, *more)
+        assert done.exit_code == 0, done.output
+        assert f"{name}: {weights} weights" in done.output
+    done = run(server, "create-model", "plain")
+    assert "plain: 1 weights" in done.output
+    done = run(server, "create-model", "both", "--start", "news", "--file", __file__)
+    assert done.exit_code != 0
+
+
 def test_the_format_can_be_said(server: Running, tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     done = run(server, "export-log", "news", "--format", "dsjson", "--out", str(path))

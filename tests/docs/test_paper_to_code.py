@@ -87,7 +87,7 @@ RECORDS = {
     "fabcost.recommend.ledger.Pending",
     "fabcost.features.document.Written",
     "fabcost.inference.saved.checks.SavedCounts",
-    "fabcost.features.feature.Term",
+    "fabcost.features.kinds.Term",
     "fabcost.features.tables.cells.Cells",
     "fabcost.features.tables.files.Fault",
     "fabcost.features.tables.files.Wrong",

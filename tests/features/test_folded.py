@@ -23,8 +23,8 @@ from fabcost import (
 )
 from fabcost.bandit.rows import law
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
-from fabcost.features.feature import Feature, Missing, Role
 from fabcost.features.folding import PATTERN_BYTES, PATTERNS, FoldedRows
+from fabcost.features.kinds import Feature, Missing, Role
 from fabcost.impressions import FloatArray
 
 Record = dict[str, Any]

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Prior, Schema
+from fabcost.features.growth import ENOUGH, Constants, Scales
 from fabcost.features.prior import SHARED_BY
-from fabcost.features.scales import ENOUGH, Constants, Scales, anchors
+from fabcost.features.reader import anchors
 from fabcost.impressions import FloatArray
 
 Record = dict[str, Any]

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
-from fabcost.impressions import FloatArray, Outcomes, as_outcomes
+from fabcost.impressions import FloatArray, Outcomes, as_outcomes, grouped
 from fabcost.inference import adf, ep, file
-from fabcost.inference.groups import grouped
 from fabcost.inference.history import Carried, Sites
 from tests.inference import twins
 from tests.reference import grid_posterior

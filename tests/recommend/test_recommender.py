@@ -339,5 +339,5 @@ def test_a_half_life_in_seconds_needs_times() -> None:
 
 
 def test_a_learner_has_its_own_half_life() -> None:
-    with pytest.raises(ValueError, match="half_life is 9 but must be None beside a learner"):
+    with pytest.raises(ValueError, match="must be None beside a learner"):
         Recommender(Schema.open(), learner=FabCost(Gaussian.isotropic(1)), half_life=9)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.learner import Learner
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Belief, Policy, Thompson
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
@@ -21,6 +21,17 @@ from fabcost.inference.wide.learner import WideFabCost
 from fabcost.inference.wide.rows import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
+
+
+class Learner(Protocol):
+    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
+
+    @property
+    def posterior(self) -> Gaussian:
+        """The belief after all impressions so far."""
+
+    def observe(self, x: npt.ArrayLike, y: Any) -> None:
+        """Learn from one impression."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

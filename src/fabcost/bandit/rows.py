@@ -11,9 +11,8 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray, as_rows, read_only
-from fabcost.inference.own.directory import Key
+from fabcost.inference.own.directory import Key, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnLaw
 
 WIDE = 128  # weights from which on the spread of all scores is more work than their draws
 Positions = npt.NDArray[np.intp]
@@ -196,7 +195,9 @@ class OwnRows:
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
         law = self.law_of_items
-        centre, spread = kernels.law(read_only(self._tilted(law)), mean, root)
+        tilted = self._tilted(law)
+        tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
+        centre, spread = kernels.law(tilted, mean, root)
         centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 

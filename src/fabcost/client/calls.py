@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import httpx
@@ -73,14 +74,31 @@ class Calls(Link[Transport, Http]):
         return await self._get(answer(ModelAnswer), name)
 
     @Method
-    async def create_model(self, name: str, settings: ModelSettings | None = None) -> ModelAnswer:
-        """A new model; a repeated attempt that finds one with these settings has found its own."""
+    async def create_model(
+        self,
+        name: str,
+        settings: ModelSettings | None = None,
+        *,
+        start: str | None = None,
+        discount: float | None = None,
+    ) -> ModelAnswer:
+        """A new model; a repeated attempt that finds one with these settings has found its own.
+
+        With ``start`` its prior is what another model has learnt, at a discount that is given, or
+        else decided by the outcomes; that is not repeated if it is unknown whether it worked.
+        """
         settings = settings or ModelSettings()
-        lookup = ClientCall("GET", _at(name), _same(settings))
-        content = encoded({"name": name, "settings": settings})
-        return await self.ask(
-            ClientCall("POST", _at(), answer(ModelAnswer), content=content, lookup=lookup)
+        lookup = ClientCall("GET", _at(name), _same(settings)) if start is None else None
+        origin = {} if start is None else {"start": {"model": start, "discount": discount}}
+        call = ClientCall(
+            "POST",
+            _at(),
+            answer(ModelAnswer),
+            content=encoded({"name": name, "settings": settings, **origin}),
+            lookup=lookup,
+            repeatable=start is None,
         )
+        return await self.ask(call if start is None else replace(call, seconds=_LONG))
 
     @Method
     async def change_model(self, /, name: str, **changes: Any) -> ModelAnswer:
@@ -224,13 +242,19 @@ class Calls(Link[Transport, Http]):
         return await self.ask(ClientCall("GET", where, lambda r: r.content, seconds=_LONG))
 
     @Method
-    async def import_model(self, model: str, file: bytes) -> ModelAnswer:
-        """A new model from such a file; not repeated if it is unknown whether an attempt worked."""
+    async def import_model(
+        self, model: str, file: bytes, *, start: bool = False, discount: float | None = None
+    ) -> ModelAnswer:
+        """A new model from such a file; not repeated if it is unknown whether an attempt worked.
+
+        It goes on as the file would, or with ``start`` only begins with what that has learnt.
+        """
         return await self.ask(
             ClientCall(
                 "PUT",
                 _at(model, "file"),
                 answer(ModelAnswer),
+                query=_given(start="true" if start else None, discount=discount),
                 content=file,
                 media=_BYTES,
                 repeatable=False,
@@ -280,7 +304,7 @@ def _at(*parts: str) -> str:
     return path("v1", "models", *parts)
 
 
-def _given(**query: str | int | None) -> dict[str, str | int]:
+def _given(**query: str | float | None) -> dict[str, str | float]:
     return {name: value for name, value in query.items() if value is not None}
 
 

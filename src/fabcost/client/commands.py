@@ -1,4 +1,4 @@
-"""The commands `export-log` and `import-log`, which talk to a running server.
+"""The commands `create-model`, `export-log` and `import-log`, which talk to a running server.
 
 Each imports the client only when it runs: the command line works without the extra.
 """
@@ -28,6 +28,35 @@ Key = Annotated[str | None, typer.Option(help="An API key.", envvar="FABCOST_KEY
 Form = Annotated[
     str | None, typer.Option("--format", help="jsonl, parquet or dsjson; else by the file's name.")
 ]
+
+
+def create_model(
+    model: Model,
+    start: Annotated[
+        str | None, typer.Option(help="A model whose posterior is the prior of the new one.")
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Or the file of a recommender or model."),
+    ] = None,
+    discount: Annotated[
+        float | None, typer.Option(help="Above 0, at most 1; else the outcomes decide.")
+    ] = None,
+    url: Url = HERE,
+    key: Key = None,
+) -> None:
+    """Make a model of default settings, from nothing or from what another has learnt."""
+    with explained():
+        from fabcost.client.clients import Client  # noqa: PLC0415
+
+        if start is not None and file is not None:
+            raise ValueError("--start and --file are given but must be only one of them")
+        with Client(url, key) as client:
+            if file is None:
+                made = client.create_model(model, start=start, discount=discount)
+            else:
+                made = client.import_model(model, file.read_bytes(), start=True, discount=discount)
+    typer.echo(f"{made.name}: {made.weights} weights")
 
 
 def export_log(
@@ -79,8 +108,9 @@ def mount(application: typer.Typer) -> None:
     >>> application = typer.Typer()
     >>> mount(application)
     >>> [each.name for each in application.registered_commands]
-    ['export-log', 'import-log']
+    ['create-model', 'export-log', 'import-log']
     """
+    application.command("create-model")(create_model)
     application.command("export-log")(export_log)
     application.command("import-log")(import_log)
 

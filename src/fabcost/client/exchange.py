@@ -80,7 +80,7 @@ class ClientCall(Generic[T]):
     method: str
     path: str
     read: Callable[[httpx.Response], T]
-    query: Mapping[str, str | int] = field(default_factory=dict)
+    query: Mapping[str, str | float] = field(default_factory=dict)
     content: bytes | None = None
     media: str = JSON
     repeatable: bool = True

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fabcost.features.feature import Feature
-from fabcost.features.kinds import KINDS
+from fabcost.features.kinds import KINDS, Feature
 from fabcost.features.layout import Step
 from fabcost.features.reader import Openness
-from fabcost.features.scales import is_revision
 
 _KEYS = ("features", "crosses", "bias", "open", "grown", "seen")
 #: Options that came later: documents without them are written as they were.
 _LATER = {"bound": None, "scaled": False}
+#: The key of a step of growth that revises a number's constants: its name.
+REVISED = "constants of"
 
 
 class Written(NamedTuple):
@@ -222,3 +222,14 @@ def _typed(given: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
     if value is not None and (not isinstance(value, kind) or isinstance(value, str)):
         raise ValueError(f"{key} of the schema is {value!r} but must be a {kind.__name__.lower()}")
     return default if value is None else value
+
+
+def is_revision(step: object) -> bool:
+    """Whether a step of a schema's growth is one of constants.
+
+    Examples
+    --------
+    >>> is_revision({"constants of": "age", "mean": 2.0, "scale": 1.5, "count": 4})
+    True
+    """
+    return isinstance(step, Mapping) and isinstance(step.get(REVISED), str)

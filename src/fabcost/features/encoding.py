@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.features import dates
-from fabcost.features.feature import LARGEST_NUMBER, Feature, Role, is_missing
 from fabcost.features.items import Placed
-from fabcost.features.kinds import Numeric
+from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
 from fabcost.features.tables.columns import Column, Values

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.features.feature import Role
 from fabcost.features.items import Placed, write
+from fabcost.features.kinds import Role
 from fabcost.features.layout import Block, Layout, Places
 from fabcost.impressions import FloatArray
 

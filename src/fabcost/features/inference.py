@@ -13,9 +13,18 @@ import numpy as np
 
 from fabcost.features import dates
 from fabcost.features.encoding import missing_rows, part_columns, terms_of
-from fabcost.features.feature import Feature, Missing, Role, is_missing
-from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
-from fabcost.features.scales import BOUND, anchors
+from fabcost.features.kinds import (
+    Boolean,
+    Categorical,
+    Date,
+    Feature,
+    Missing,
+    Numeric,
+    Role,
+    Text,
+    is_missing,
+)
+from fabcost.features.reader import BOUND, anchors
 from fabcost.features.tables.columns import Column
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray

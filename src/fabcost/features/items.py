@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.feature import NOTHING, Term
+from fabcost.features.kinds import NOTHING, Term
 from fabcost.features.layout import Layout, Places
 from fabcost.impressions import FloatArray
 
@@ -210,6 +210,10 @@ def place(
     placed = {}
     for name, terms in zip(names, zip_longest(*records, fillvalue=NOTHING), strict=False):
         block = layout.blocks[name]
-        slots = np.array([layout.slot(block, term.label) for term in terms], dtype=np.intp)
+        found = []
+        for label, _ in terms:
+            known = block.slots.get(label)
+            found.append(layout.slot(block, label) if known is None else known)
+        slots = np.array(found, dtype=np.intp)
         placed[name] = Placed.known(slots, np.array([term.number for term in terms]))
     return placed

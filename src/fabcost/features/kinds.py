@@ -1,23 +1,110 @@
-"""The kinds of features: what each accepts, and which weight a value touches."""
+"""Features and their kinds: what each accepts, and which weight a value touches."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fabcost import kernels
-from fabcost.features.dates import is_date
-from fabcost.features.feature import LARGEST_NUMBER, NOTHING, Feature, Size, Term
+from fabcost.features.dates import is_date, is_no_time
+
+Role = Literal["context", "item"]
+Missing = Literal["error", "weight", "zero"]
+
+#: The product of two such numbers is still a feature that a learner accepts.
+LARGEST_NUMBER = 1e37
 
 # Made once: every value of every record is compared with them.
+_FLOAT = (float, np.floating)
+_PLAIN = (str, int, np.integer, np.bool_)
 _BOOLEAN = (bool, np.bool_)
 _NUMBER = (int, float, np.integer, np.floating)
 _LEVEL = (str, int, np.integer)
+
+
+class Term(NamedTuple):
+    """What a value contributes: the label of the one weight it touches, times a number."""
+
+    label: str
+    number: float
+
+
+NOTHING = Term("", 0.0)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What every kind has in common; use `Numeric`, `Boolean`, `Categorical`, `Text`, `Date`.
+
+    Parameters
+    ----------
+    name
+        The key in the records, and the beginning of its columns' names.
+    role
+        Whether it describes the "context" or the "item".
+    missing
+        What None, NaN or an absent key means: "error", the default, "weight" (a column of its
+        own, 1 where the value is missing) or "zero" (contributes nothing).
+
+    Examples
+    --------
+    >>> from fabcost import Numeric
+    >>> Numeric("age", missing="weight").term(None)
+    Term(label='age missing', number=1.0)
+    """
+
+    name: str
+    role: Role = "item"
+    missing: Missing = "error"
+
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        name: Any = self.name
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a feature's name is {name!r} but must be a string, not empty")
+        self._check_choice("role", self.role, get_args(Role))
+        self._check_choice("missing", self.missing, get_args(Missing))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns that are there from the start."""
+        missing = (f"{self.name} missing",) if self.missing == "weight" else ()
+        return self._declared() + missing
+
+    def term(self, value: Any) -> Term:
+        """What ``value`` contributes, or a ValueError that says what was expected."""
+        if not is_missing(value):
+            return self._present(value)
+        if self.missing == "error":
+            raise self._refusal(value, f"{self._expected()}; missing values were not declared")
+        return NOTHING if self.missing == "zero" else Term(f"{self.name} missing", 1.0)
+
+    def _declared(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def _expected(self) -> str:
+        raise NotImplementedError
+
+    def _present(self, value: Any) -> Term:
+        raise NotImplementedError
+
+    def _refusal(self, value: Any, expected: str) -> ValueError:
+        given = f"the date {value!s}" if is_date(value) else repr(value)
+        return ValueError(f"{self.role} feature {self.name!r} is {given} but must be {expected}")
+
+    def _check_choice(self, option: str, given: object, choices: tuple[str, ...]) -> None:
+        if given not in choices:
+            raise ValueError(
+                f"{option} of feature {self.name!r} is {given!r} but must be one of "
+                + ", ".join(map(repr, choices))
+            )
 
 
 @dataclass(frozen=True)
@@ -123,15 +210,6 @@ class Categorical(Feature):
     @cached_property
     def _terms(self) -> dict[str, Term]:
         return {level: Term(f"{self.name}={level}", 1.0) for level in self.levels}
-
-    @property
-    def size(self) -> Size:
-        """That of `labels`, which are not made for it: a long name is in every one of them."""
-        name, levels = len(self.name), len(self.levels)
-        size = Size(levels, levels * (name + 1) + sum(map(len, self.levels)))
-        if self.other:
-            size = size.plus(Size(1, name + len(" other")))
-        return size.plus(Size(1, name + len(" missing"))) if self.missing == "weight" else size
 
     def _declared(self) -> tuple[str, ...]:
         other = (f"{self.name} other",) if self.other else ()
@@ -247,3 +325,16 @@ def is_number(value: Any) -> bool:
 
 def _is_level(value: Any) -> bool:
     return isinstance(value, _LEVEL) and not isinstance(value, bool)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or a date that is none.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing("")
+    (True, False)
+    """
+    if value is None or isinstance(value, _FLOAT):
+        return value is None or math.isnan(value)
+    return not isinstance(value, _PLAIN) and is_no_time(value)

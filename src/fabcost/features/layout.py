@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.features.feature import Feature, Role, Size
-from fabcost.features.kinds import Text
+from fabcost.features.kinds import Categorical, Feature, Role, Text
 
 Places = npt.NDArray[np.intp]
 
@@ -25,6 +24,29 @@ MOST_WEIGHTS = 1_000
 FAIR_SHARE = 0.4
 #: Characters that the names of its columns may have together.
 MOST_CHARACTERS = 50_000_000
+
+
+class Size(NamedTuple):
+    """How many columns there would be, and how long their names are together.
+
+    Examples
+    --------
+    >>> Size(2, 12).plus(Size(1, 3)), Size(2, 12).crossed(Size(1, 3))
+    (Size(columns=3, characters=15), Size(columns=2, characters=24))
+    """
+
+    columns: int
+    characters: int
+
+    def plus(self, other: Size) -> Size:
+        """Of both together."""
+        return Size(self.columns + other.columns, self.characters + other.characters)
+
+    def crossed(self, other: Size) -> Size:
+        """Of a column for each pair, whose name has both names and three characters between."""
+        pairs = self.columns * other.columns
+        names = self.columns * other.characters + other.columns * self.characters
+        return Size(pairs, names + 3 * pairs)
 
 
 class Block:
@@ -151,7 +173,7 @@ class Layout:
 
     def size_of(self, feature: Feature, *, crossed: bool) -> Size:
         """What `meet` would add."""
-        return _with_crosses(feature.size, self._others(feature) if crossed else [])
+        return _with_crosses(_declared_size(feature), self._others(feature) if crossed else [])
 
     def size_of_label(self, block: Block, label: str) -> Size:
         """What `append` would add."""
@@ -272,3 +294,14 @@ def _with_crosses(size: Size, partners: Iterable[Block]) -> Size:
     for other in partners:
         total = total.plus(size.crossed(other.size))
     return total
+
+
+def _declared_size(feature: Feature) -> Size:
+    """That of its labels; those of levels are not made for it: a long name is in all of them."""
+    if not isinstance(feature, Categorical):
+        return Size(len(feature.labels), sum(map(len, feature.labels)))
+    name, levels = len(feature.name), len(feature.levels)
+    size = Size(levels, levels * (name + 1) + sum(map(len, feature.levels)))
+    if feature.other:
+        size = size.plus(Size(1, name + len(" other")))
+    return size.plus(Size(1, name + len(" missing"))) if feature.missing == "weight" else size

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.features.kinds import Numeric
+from fabcost.features.growth import Constants
+from fabcost.features.kinds import Feature, Numeric
 from fabcost.features.layout import Block, Cross, Layout, Places
-from fabcost.features.scales import Constants
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior
@@ -126,3 +126,28 @@ def _factors(block: Block, constants: Constants | None, start: int) -> _Factors:
     if constants is not None and slot is not None:
         own[slot], rest[slot] = 1.0 / constants.scale, -constants.mean / constants.scale
     return _Factors(own, rest)
+
+
+def translation(layout: Layout, features: Mapping[str, Feature]) -> FloatArray:
+    r"""By what to multiply rows from the right, for numbers with the means and scales of others.
+
+    A number :math:`z = (v - m)/s` is :math:`(v - m')/s'` there, that is
+    :math:`(z - \bar m)/\bar s` with :math:`\bar m = (m' - m)/s` and :math:`\bar s = s'/s`, as if
+    these were its constants.  It is exact as far as numbers are not bounded; columns keep their
+    names and order.
+
+    Examples
+    --------
+    >>> layout = Layout(bias=True)
+    >>> block = layout.add(Numeric("age", mean=3.0, scale=2.0))
+    >>> translation(layout, {"age": Numeric("age", mean=5.0, scale=4.0)})
+    array([[ 1. , -0.5],
+           [ 0. ,  0.5]])
+    """
+    constants = {}
+    for name, block in layout.blocks.items():
+        ours, theirs = block.feature, features.get(name)
+        if isinstance(ours, Numeric) and isinstance(theirs, Numeric):
+            mean, scale = (theirs.mean - ours.mean) / ours.scale, theirs.scale / ours.scale
+            constants[name] = Constants(mean, scale)
+    return prior_of(layout, constants, Prior.same(1.0)).root

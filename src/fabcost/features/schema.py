@@ -8,11 +8,10 @@ from typing import Any
 
 from fabcost.features import document, inference
 from fabcost.features.encoding import place_terms, read_table
-from fabcost.features.feature import Feature, Term
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import ColumnGrowth
 from fabcost.features.items import EncodedItems, Placed, assemble, place
-from fabcost.features.kinds import Text
+from fabcost.features.kinds import Feature, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.prior import prior_of
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
@@ -300,10 +299,12 @@ class Schema:
     def drawn(self, terms: list[Term], items: EncodedItems) -> FoldedRows:
         """`folded` for a context that has been read, after `grow_to`."""
         layout = self._layout
-        pairs = zip(layout.by_role["context"], terms, strict=True)
-        slots = tuple([layout.slot(block, term.label) for block, term in pairs])
+        slots = []
+        for block, (label, _) in zip(layout.by_role["context"], terms, strict=True):
+            known = block.slots.get(label)
+            slots.append(layout.slot(block, label) if known is None else known)
         self._growth.see_context(terms)
-        return self._fold().rows(items.parts, slots, [term.number for term in terms])
+        return self._fold().rows(items.parts, tuple(slots), [term.number for term in terms])
 
     def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
         """One row for each record or table row that has the keys of context and item together.

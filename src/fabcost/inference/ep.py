@@ -1,28 +1,29 @@
-"""Expectation propagation: sweeps of moment projections until the sites stand still."""
+"""Expectation propagation: sweeps of moment projections until the sites stand still; and when."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, read_only
-from fabcost.inference.groups import grouped
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, grouped, read_only
 from fabcost.inference.history import Carried, Sites
-from fabcost.inference.own.directory import as_keys
+from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.inference.own.exchange import NOT_OWNED, Owned
 from fabcost.inference.result import Fit
 from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10
 MAX_SWEEPS = 100
+Kind = Literal["geometric", "at", "never", "always", "when"]
+_SWEEPS_OF_A_GROWING_STREAM = 1
+_TIMES_BEFORE_LEAVING = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ def fit(
         counts=outcomes.counts,
     )
     posterior = belief.gaussian(keep=True)
-    evidence = swept.log_factors + _log_mass(prior, posterior, rows, sites, own, owned)
+    evidence = swept.log_factors + log_mass(prior, posterior, rows, sites, own, owned)
     how = (swept.converged, swept.sweeps, evidence, swept.skipped)
     return EPResult(posterior, *how, sites=sites, own=own)
 
@@ -202,7 +203,7 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
         raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
 
 
-def _log_mass(
+def log_mass(
     prior: Gaussian,
     posterior: Gaussian,
     X: FloatArray,
@@ -213,10 +214,126 @@ def _log_mass(
     """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean."""
     eta = kernels.times(X, posterior.mean)
     if own is not None and owned:
-        effects = np.append(own.means(posterior.mean), 0.0)  # the last is that of slot −1
+        effects = np.append(_own_means(own, posterior.mean), 0.0)  # the last is that of slot −1
         eta += effects[owned.slots]
     at_mean = kernels.inner(sites.shift - 0.5 * sites.precision * eta, eta)
     away = kernels.solve_lower(prior.triangle, posterior.mean - prior.mean)
     volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
     mass = float(at_mean + volume - 0.5 * kernels.inner(away, away))
-    return mass if own is None else mass + own.log_mass(posterior.mean)
+    return mass if own is None else mass + _log_mass_of_own(own, posterior.mean)
+
+
+def _own_means(own: OwnEffects, mean: FloatArray) -> FloatArray:
+    """Mean of the effect in each slot: (hᵢ − cᵢᵀμ)/dᵢ."""
+    precision, shift, cross = own.rows[:, 0], own.rows[:, 1], own.rows[:, 2:]
+    return np.asarray((shift - kernels.times(np.ascontiguousarray(cross), mean)) / precision)
+
+
+def _log_mass_of_own(own: OwnEffects, mean: FloatArray) -> float:
+    """What they add to log ∫ prior × sites at the joint mean: −½ Σᵢ (log dᵢτ² + b̂ᵢ²/τ²)."""
+    effects = _own_means(own, mean)
+    volume = kernels.sum_of_logs(own.rows[:, 0] * own.variance)
+    return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / own.variance)
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A schedule of EP refreshes; make one with the class methods.
+
+    Attributes
+    ----------
+    kind
+        Which schedule.
+    points
+        The iterations of `at`.
+    growth
+        The factor of `geometric`.
+    predicate
+        The user's function of `when`.
+    max_sweeps
+        How many passes one refresh may take.
+
+    Examples
+    --------
+    >>> Refresh.geometric(1.5).next_after(10), Refresh.at(100, 10_000).next_after(100)
+    (15, 10000)
+    """
+
+    kind: Kind
+    points: tuple[int, ...] = ()
+    growth: float = math.inf
+    predicate: Callable[[int], bool] | None = None
+    max_sweeps: int = MAX_SWEEPS
+
+    @classmethod
+    def geometric(
+        cls, growth: float = 1.1, *, max_sweeps: int = _SWEEPS_OF_A_GROWING_STREAM
+    ) -> Refresh:
+        """Whenever the data have grown by ``growth``: a constant number of passes in all.
+
+        Σ n / growthᵏ = n · growth/(growth − 1) visits for each sweep, whatever the length n.
+        Each refresh starts from the sites of the one before: with one sweep the belief stays
+        as close to converged EP as the impressions since then, filtered only, allow.
+        """
+        if not growth > 1:
+            raise ValueError(f"growth is {growth} but must be above 1")
+        return cls("geometric", growth=growth, max_sweeps=_checked(max_sweeps))
+
+    @classmethod
+    def at(cls, *points: int, max_sweeps: int = MAX_SWEEPS) -> Refresh:
+        """At these iterations only; the paper uses 100 and 10,000."""
+        if not points or any(point < 1 for point in points):
+            raise ValueError(f"points are {points} but must be iterations, counted from 1")
+        return cls("at", points=tuple(sorted(set(points))), max_sweeps=_checked(max_sweeps))
+
+    @classmethod
+    def never(cls) -> Refresh:
+        """Pure ADF; nothing of the stream is kept."""
+        return cls("never")
+
+    @classmethod
+    def always(cls, *, max_sweeps: int = MAX_SWEEPS) -> Refresh:
+        """Pure EP: to convergence after every impression."""
+        return cls("always", max_sweeps=_checked(max_sweeps))
+
+    @classmethod
+    def when(cls, predicate: Callable[[int], bool], *, max_sweeps: int = MAX_SWEEPS) -> Refresh:
+        """Whenever ``predicate(seen)`` is true, asked after every impression."""
+        if not callable(predicate):
+            raise ValueError(f"predicate is {predicate!r} but must be a function of a count")
+        return cls("when", predicate=predicate, max_sweeps=_checked(max_sweeps))
+
+    def next_after(self, seen: int, kept: int | None = None) -> int | None:
+        """The iteration to look at next, after ``seen`` impressions; None if there is none.
+
+        Where no more than ``kept`` impressions are, `geometric` comes ten times before one leaves.
+        """
+        if self.kind == "never":
+            return None
+        if self.kind == "at":
+            return next((point for point in self.points if point > seen), None)
+        if self.kind == "geometric":
+            due = max(seen + 1, math.ceil(seen * self.growth))
+            return due if kept is None else min(due, seen + max(1, kept // _TIMES_BEFORE_LEAVING))
+        return seen + 1
+
+    def is_due(self, seen: int) -> bool:
+        """Whether to refresh now, at an iteration that `next_after` named."""
+        return self.predicate is None or bool(self.predicate(seen))
+
+
+def as_refresh(schedule: Refresh | Callable[[int], bool]) -> Refresh:
+    """A `Refresh` as it is, or a bare function of the count as `Refresh.when`.
+
+    Examples
+    --------
+    >>> as_refresh(lambda seen: seen % 500 == 0).kind
+    'when'
+    """
+    return schedule if isinstance(schedule, Refresh) else Refresh.when(schedule)
+
+
+def _checked(max_sweeps: int) -> int:
+    if max_sweeps < 1:
+        raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
+    return max_sweeps

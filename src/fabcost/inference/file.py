@@ -64,7 +64,7 @@ def format_of(learner: FabCost) -> archive.Format:
     1
     """
     visits_all = learner.visits_all and learner.most_kept is not None
-    if learner.half_life is not None or visits_all:
+    if learner.half_life is not None or visits_all or learner.inheritance is not None:
         return LEARNER
     return _WITHOUT_OWN_EFFECTS if learner.own is None else _WITHOUT_FORGETTING
 

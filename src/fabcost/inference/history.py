@@ -11,9 +11,8 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, read_only
-from fabcost.inference.own.directory import NOBODY, Slots
+from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import NOT_OWNED, Owned
 
 #: Clicks and misses of each row, or None where all are single impressions.
 Paired = FloatArray | None

@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_label, as_row, read_only
-from fabcost.inference.ep import TOLERANCE, Swept, check_stopping, sweep
+from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
+from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, check_stopping, sweep
 from fabcost.inference.forgetting.ageing import age
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
-from fabcost.inference.own.directory import NOBODY, Key, Slots, as_keys
+from fabcost.inference.inheritance.inheritance import Inheritance, put_below
+from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.portion import Portion, independent, limit_of
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.saved import checks, state
-from fabcost.inference.schedule import Refresh, as_refresh
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -35,7 +35,8 @@ class FabCost:
     Parameters
     ----------
     prior
-        The belief before the first impression.
+        The belief before the first impression; or one with what another learner found out, see
+        `fabcost.inference.inheritance.inheritance.Inheritance`.
     refresh
         When EP refines the sites: `Refresh.geometric`, the default, `Refresh.at`,
         `Refresh.never`, `Refresh.always`, or a function of the number of impressions.
@@ -84,7 +85,7 @@ class FabCost:
 
     def __init__(
         self,
-        prior: Gaussian,
+        prior: Gaussian | Inheritance,
         *,
         refresh: Refresh | Callable[[int], bool] | None = None,
         moments: Moments = "exact",
@@ -95,6 +96,7 @@ class FabCost:
         window: int | None = None,
     ) -> None:
         check_stopping(tolerance, max_sweeps=1)
+        self.inheritance, prior = put_below(None, prior)
         self.prior = prior
         self.refresh_schedule = Refresh.geometric() if refresh is None else as_refresh(refresh)
         self.moments = moments
@@ -175,22 +177,23 @@ class FabCost:
         ``at`` has their times, or one for all, if the half-life is in seconds.
         """
         rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
-        check_moments(self.moments, counts)
+        if counts is not None:
+            check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        for part in self._parts(batch.told()):
-            slots = None
+        for part in self._parts(batch if counts is None else batch.told()):
+            slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots
             done = 0
-            while done < part.size and self._next is not None:
-                many = min(part.size - done, self._next - self.seen, self._history.room())
+            while done < size and self._next is not None:
+                many = min(size - done, self._next - self.seen, self._history.room())
                 some = slice(done, done + many)
                 counts = None if part.counts is None else part.counts[some]
                 shown = NOBODY if slots is None else slots[some]
                 self._keep(part.rows[some], part.labels[some], many, shown, counts)
                 done += many
-            rest = (done, part.size, slots, part.counts)
+            rest = (done, size, slots, part.counts)
             self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
 
     def _parts(self, batch: Portion) -> Iterable[Portion]:
@@ -242,14 +245,16 @@ class FabCost:
         if count == 0:
             return
         self.prior = joined(self.prior, fresh)
+        if self.inheritance is not None:
+            self.inheritance = self.inheritance.widened(fresh)
         self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
         self._posterior = None
 
-    def replace_prior(self, prior: Gaussian) -> bool:
-        """Put another prior below the same sites; whether that was done.
+    def replace_prior(self, prior: Gaussian | Inheritance) -> bool:
+        """Put another prior below the same sites, and what is inherited; whether that was done.
 
         It needs all impressions: if some are no longer kept, nothing changes.  The sites are those
         of the old prior until the next refresh.
@@ -260,10 +265,12 @@ class FabCost:
             )
         if self._history.count != self.seen:
             return False
-        rebuilt = self._history.rebuilt(prior, self.own)
+        inheritance, first = put_below(self.inheritance, prior)
+        rebuilt = self._history.rebuilt(first, self.own)
         if rebuilt is None:
             return False
-        self.prior, self._belief, self._posterior = prior, rebuilt, None
+        self.prior, self._belief, self._posterior = first, rebuilt, None
+        self.inheritance = inheritance
         return True
 
     def forget(self, items: Iterable[Key]) -> None:
@@ -295,6 +302,12 @@ class FabCost:
         return self.refresh_schedule.next_after(self.seen, bounded)
 
     def _refresh_on_schedule(self) -> None:
+        if self.inheritance is not None:
+            weighed = self.inheritance.weighed(self.seen, self._history, self.own)
+            if weighed.discount != self.inheritance.discount:
+                self.replace_prior(weighed)
+            else:
+                self.inheritance = weighed
         before = self.unconverged
         swept = self.refresh()
         if self.unconverged > before and self.refresh_schedule.kind != "geometric":

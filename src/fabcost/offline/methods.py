@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from fabcost.bandit.bandit import Learner
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.learner import Learner
 from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
+from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 
 MakeLearner = Callable[..., Learner]
 

@@ -27,7 +27,7 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if {"half_life", "most_kept"} & settings.get("learner", {}).keys():
+    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
         return FORMAT
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 

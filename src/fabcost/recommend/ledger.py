@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.impressions import FloatArray, as_row
-from fabcost.inference.own.directory import Directory, Key, as_keys
+from fabcost.impressions import FloatArray, as_keys, as_row
+from fabcost.inference.own.directory import Key, check_keys
 from fabcost.inference.saved.checks import entry, numbers, real, whole
 
 Array = npt.NDArray[Any]
@@ -232,7 +232,7 @@ def check_ledger(settings: Any, arrays: Mapping[str, Array], width: int) -> None
         raise ValueError("pending has a decision twice")
     if "items" in settings:
         as_keys(_listed(settings, "items"), len(waiting))
-        Directory().look_up(settings["items"])
+        check_keys(settings["items"])
     _check_rows(arrays, len(waiting), width)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fabcost import archive
-from fabcost.bandit.bandit import Bandit, Choice
-from fabcost.bandit.learner import Learner
+from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.rules import Policy
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
@@ -35,6 +34,8 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
+from fabcost.recommend.options import check_options, one_prior, positions
+from fabcost.recommend.start import Start
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
 
 
@@ -70,6 +71,12 @@ class Recommender:
         After which what an outcome says counts half: a number of outcomes, or a
         `fabcost.HalfLife`, of which the seconds are those of ``now``, at the decision.  None for
         never; a learner that is given has its own.
+    start
+        Another recommender, or the file of one, whose posterior is the prior of columns of the
+        same name; an open schema begins with its columns.
+    discount
+        How much of an impression there one here is, above 0 and at most 1; None for what the
+        outcomes speak for, see `fabcost.inference.inheritance.inheritance.Inheritance`.
 
     Examples
     --------
@@ -92,14 +99,19 @@ class Recommender:
         seed: int | np.random.Generator = 7,
         wait: float | None = None,
         half_life: HalfLife | float | None = None,
+        start: Recommender | str | os.PathLike[str] | None = None,
+        discount: float | None = None,
     ) -> None:
         self.schema = schema.copy()
+        origin = None if start is None else self._origin(start, discount)
+        if origin is not None:
+            origin.grow(self.schema)
         given = 0 if learner is None else self.schema.width
-        variances = _one_of(prior, prior_variance)
+        variances = one_prior(prior, prior_variance)
         self.weights = Weights(self.schema, variances, most_weights, given)
-        if learner is not None and half_life is not None:
-            raise ValueError(f"half_life is {half_life} but must be None beside a learner")
-        first = self.weights.first_learner(half_life) if learner is None else learner
+        if learner is not None and (half_life is not None or start is not None):
+            raise ValueError("half_life and start must be None beside a learner, which has its own")
+        first = self.weights.first_learner(half_life, origin) if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)
         self._watch = Watch()
@@ -159,12 +171,12 @@ class Recommender:
         decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
         """
         now = checked_time(now)
-        _check_settings(top_k, draws, floor)
+        check_options(top_k, draws, floor)
         reader = self.schema.reader()
         terms = reader.read(context, "context")
         read = self._read(reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = _positions(names, exclude)
+        excluded = positions(names, exclude)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
@@ -223,6 +235,11 @@ class Recommender:
         settings, arrays = archive.unpack(document.FORMAT, content, source)
         with archive.told_of(source, document.FORMAT):
             return cls._restored(settings, arrays)
+
+    @classmethod
+    def _origin(cls, start: Recommender | str | os.PathLike[str], discount: float | None) -> Start:
+        other = start if isinstance(start, Recommender) else cls.load(start)
+        return Start(other.schema, other.learner, discount)
 
     def _expire_before(self, now: float | None) -> None:
         if now is not None:
@@ -318,31 +335,3 @@ class Recommender:
         if "watch" in settings:
             recommender._watch = Watch.restored(settings["watch"])
         return recommender
-
-
-def _one_of(prior: Prior | None, variance: float | None) -> Prior:
-    if variance is None:
-        return Prior() if prior is None else prior
-    if prior is not None:
-        raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
-    return Prior.same(float(variance))
-
-
-def _check_settings(top_k: int, draws: int | None, floor: float) -> None:
-    """Before anything changes: what the bandit would refuse later."""
-    if top_k < 1:
-        raise ValueError(f"top_k is {top_k} but must be at least 1")
-    if draws is not None and draws < 1:
-        raise ValueError(f"draws is {draws} but must be at least 1")
-    if not 0.0 <= floor <= 1.0:
-        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
-
-
-def _positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
-    if not exclude:
-        return []
-    unwanted = set(exclude)
-    positions = [index for index, name in enumerate(names) if name in unwanted]
-    if len(positions) == len(names):
-        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
-    return positions

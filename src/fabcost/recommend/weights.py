@@ -5,14 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol, runtime_checkable
 
-from fabcost.bandit.learner import Learner
-from fabcost.features.scales import is_revision
+from fabcost.bandit.bandit import Learner
+from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import whole
 from fabcost.prior import Prior
+from fabcost.recommend.start import Start
 
 _SHARED = (
     "feature {name!r} has so many values that new ones share weights: leave it out, put in its "
@@ -79,11 +80,14 @@ class Weights:
         self._followed = schema.steps
         self._warned: set[str] = set()
 
-    def first_learner(self, half_life: HalfLife | float | None = None) -> FabCost:
-        """For the columns of now."""
+    def first_learner(
+        self, half_life: HalfLife | float | None = None, start: Start | None = None
+    ) -> FabCost:
+        """For the columns of now, with what is known of them from elsewhere."""
         if self._schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-        prior, items = self._schema.prior(self.prior), self.prior.items
+        base, items = self._schema.prior(self.prior), self.prior.items
+        prior = base if start is None else start.on(base, self._schema)
         return FabCost(prior, own_variance=items, half_life=half_life)
 
     def follow(self, learner: Learner) -> None:

@@ -150,8 +150,8 @@ def _store(
     database: str | None, config: Path | None, *, write: bool, make: bool = False
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
-    from fabcost.service.settings import file_at, load  # noqa: PLC0415
-    from fabcost.service.store.threads import store_at  # noqa: PLC0415
+    from fabcost.service.settings import load  # noqa: PLC0415
+    from fabcost.service.store.threads import file_at, store_at  # noqa: PLC0415
 
     settings = load(_given({"database": database}), os.environ, config).settings
     store = store_at(settings.database)

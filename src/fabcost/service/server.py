@@ -24,8 +24,8 @@ from fabcost.service.http.app import Application, Startup
 from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
-from fabcost.service.settings import Settings, is_open_to_others, without_password
-from fabcost.service.store.threads import run_apart, store_at
+from fabcost.service.settings import Settings, without_password
+from fabcost.service.store.threads import is_open_to_others, run_apart, store_at
 from fabcost.service.telemetry import forward
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings

@@ -94,6 +94,7 @@ class Service:
         self.import_log = transfers.import_log
         self.export_model = transfers.export_model
         self.import_model = transfers.import_model
+        self.start_model = transfers.start_model
 
         self._upkeep = Upkeep(
             decisions,

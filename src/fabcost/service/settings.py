@@ -1,13 +1,8 @@
-"""Settings of a server: from flags, else the environment, else a file, else defaults.
-
-And what the address of a database means.
-"""
+"""Settings of a server: from flags, else the environment, else a file, else defaults."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +10,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
-
-from fabcost.wire.errors import DatabaseUnusableError
 
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
@@ -29,14 +22,11 @@ _SHOWN = (
     "application_name|channel_binding|client_encoding|connect_timeout|dbname|host|hostaddr|options|"
     "passfile|port|service|sslcert|sslkey|sslmode|sslrootcert|target_session_attrs|user"
 )
-_KEYWORDS = re.compile(rf"\s*(?:{_SHOWN})\s*=|\s*(?:\w+\s*=.*\s)?(?:ssl)?password\s*=", re.DOTALL)
+#: How the address of a database begins that is written as libpq's keywords and values.
+KEYWORDS = re.compile(
+    rf"(?![\w+.-]+://)(?:\s*(?:{_SHOWN})\s*=|\s*(?:\w+\s*=.*\s)?(?:ssl)?password\s*=)", re.DOTALL
+)
 _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTALL)
-
-_SERVERS = ("postgresql://", "postgres://")
-_FILE = "sqlite:///"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# Two characters and more: one is the letter of a drive.
-_USER_AND_PASSWORD = re.compile(r"[^:/\\\s]{2,}:[^@]+@[^@]+")
 
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0.0, le=86_400.0)]
@@ -129,48 +119,9 @@ def without_password(database: str) -> str:
     >>> without_password("sqlite:///fabcost.db")
     'sqlite:///fabcost.db'
     """
-    if _has_keywords(database):
+    if KEYWORDS.match(database) is not None:
         return " ".join(f"{name}={_shown(name, value)}" for name, value in _PAIR.findall(database))
     return _PARAMETER.sub(r"\1***", _USER.sub(r"\1***@", database))
-
-
-def file_at(address: str) -> str | None:
-    """The path of an SQLite file, or None if PostgreSQL is meant.
-
-    Examples
-    --------
-    >>> file_at("news.db"), file_at("sqlite:////var/news.db"), file_at("host=db dbname=news")
-    ('news.db', '/var/news.db', None)
-    """
-    if address.startswith(_SERVERS) or _has_keywords(address):
-        return None
-    if address.startswith(_FILE) and address != _FILE:
-        return address.removeprefix(_FILE)
-    if scheme := _SCHEME.match(address):
-        raise DatabaseUnusableError(
-            f"the address of the database begins with {scheme[0]!r} "
-            "but must be a path, sqlite:///path or postgresql://…"
-        )
-    if _USER_AND_PASSWORD.fullmatch(address) and not os.path.exists(address):
-        raise DatabaseUnusableError(
-            "the address of the database has a user and a password but no postgresql:// before "
-            "them; a file of that name is sqlite:///…"
-        )
-    return address
-
-
-def is_open_to_others(address: str) -> bool:
-    """Whether a database is a file that every user of this machine can read or write."""
-    path = file_at(address)
-    if path is None or os.name != "posix" or not os.path.exists(path):
-        return False
-    folder = os.stat(os.path.dirname(os.path.realpath(path))).st_mode
-    return bool(folder & stat.S_IXOTH and os.stat(path).st_mode & (stat.S_IROTH | stat.S_IWOTH))
-
-
-def _has_keywords(database: str) -> bool:
-    """Whether the address of a database is written as libpq's keywords and values."""
-    return _KEYWORDS.match(database) is not None and re.match(r"[\w+.-]+://", database) is None
 
 
 def _shown(name: str, value: str) -> str:

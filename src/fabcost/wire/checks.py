@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from fabcost.features.feature import LARGEST_NUMBER
+from fabcost.features.kinds import LARGEST_NUMBER
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import LONGEST_ID, ModelName, Record, Scalar
 

@@ -10,11 +10,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
+from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
-from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Discount = Annotated[float, Meta(gt=0.0, le=1.0)]
 Variance = Annotated[float, Meta(gt=0.0, le=1e9)]
 Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]

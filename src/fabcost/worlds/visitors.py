@@ -14,9 +14,8 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from fabcost.bandit.environments import Round
-from fabcost.features.feature import Feature
 from fabcost.features.items import EncodedItems
-from fabcost.features.kinds import Categorical, Numeric
+from fabcost.features.kinds import Categorical, Feature, Numeric
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.worlds.adverts import Adverts, load, synthetic
@@ -109,12 +108,20 @@ def draw_weights(
     for column, weight in TASTES.items():
         theta[rows_of.columns.index(column)] = weight
     theta[0] = 0.0
-    theta[0] = _intercept(rows_of, theta, items, click_rate)
+    theta[0] = intercept(rows_of, theta, items, click_rate)
     return theta
 
 
-def _intercept(rows_of: Schema, theta: FloatArray, items: Items, click_rate: float) -> float:
-    """The weight of the bias, by the mean over all contexts and an even choice of the items."""
+def intercept(rows_of: Schema, theta: FloatArray, items: Items, click_rate: float) -> float:
+    """The weight of the bias, by the mean over all contexts and an even choice of the items.
+
+    Examples
+    --------
+    >>> cars = synthetic(9, rng=np.random.default_rng(0))
+    >>> items = {f"ad-{k}": car.features() for k, car in enumerate(cars.rows)}
+    >>> round(intercept(schema(cars), np.zeros(schema(cars).width), items, 0.5), 6) + 0.0
+    0.0
+    """
     step = -(-len(items) // _ITEMS_TO_CALIBRATE)
     encoded = rows_of.encode_items({name: items[name] for name in [*items][::step]})
     contexts = [dict(zip(CONTEXT, each, strict=True)) for each in product(*CONTEXT.values())]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabcost.service.http.routing import Templates
+from fabcost.service.http.fastpath import Templates
 
 SEGMENTS = st.text("ab{}:%.ü ", min_size=0, max_size=4)
 

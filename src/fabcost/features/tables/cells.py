@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fabcost.features.feature import LARGEST_NUMBER
+from fabcost.features.kinds import LARGEST_NUMBER
 from fabcost.impressions import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]

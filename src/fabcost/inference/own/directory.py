@@ -1,20 +1,22 @@
-"""Which item has which slot of a table."""
+"""Which item has which slot of a table, and what is handed out by slots."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from itertools import repeat
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from fabcost.impressions import FloatArray
 
 Key = str | int
 Slots = npt.NDArray[np.int64]
 
 NOBODY = -1  # the slot of a row without an item, and of an item that is not known
-_KINDS: frozenset[type] = frozenset((str, int, type(None)))
+NOT_OWNED: tuple[()] = ()
+KINDS: frozenset[type] = frozenset((str, int, type(None)))
 
 
 class Directory:
@@ -24,54 +26,49 @@ class Directory:
     ----------
     keys : list
         Whose each slot is, None if it is free.
+    slots : dict
+        That of each item.
 
     Examples
     --------
     >>> items = Directory()
     >>> items.add(["ad-1", "ad-2"])
     array([0, 1])
-    >>> items.release(["ad-1"]), items.add([7]), items.look_up([7, "ad-1", None])
-    (array([0]), array([0]), [0, -1, -1])
+    >>> items.release(["ad-1"]), items.add([7]), items.slots
+    (array([0]), array([0]), {'ad-2': 1, 7: 0})
     """
 
     def __init__(self, keys: Iterable[Key | None] = ()) -> None:
         self.keys: list[Key | None] = []
-        self._slots: dict[Key, int] = {}
+        self.slots: dict[Key, int] = {}
         self._free: list[int] = []
         for slot, key in enumerate(keys):
             self.assign(slot, key)
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self.slots)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._slots
-
-    def look_up(self, keys: Sequence[Key | None]) -> list[int]:
-        """The slot of each item, or `NOBODY`; a ValueError if one can be no item."""
-        if not _KINDS.issuperset(map(type, keys)):
-            _check(keys)
-        get: Any = self._slots.get
-        return list(map(get, keys, repeat(NOBODY)))
+        return key in self.slots
 
     def slot_of(self, key: Key | None) -> int | None:
-        """`look_up` for one item, in less time; None if it is not known."""
-        if type(key) not in _KINDS:
-            _check((key,))
-        return self._slots.get(key)  # type: ignore[arg-type]
+        """The slot of an item; None if it is not known, a ValueError if it can be no item."""
+        if type(key) not in KINDS:
+            check_keys((key,))
+        return self.slots.get(key)  # type: ignore[arg-type]
 
     def add(self, keys: Iterable[Key | None]) -> Slots:
         """Slots for those items that have none yet."""
         slots = []
         for key in keys:
-            if key is not None and key not in self._slots:
+            if key is not None and key not in self.slots:
                 slots.append(self._free_slot())
                 self.assign(slots[-1], key)
         return np.array(slots, dtype=np.int64)
 
     def release(self, keys: Iterable[Key]) -> Slots:
         """Free the slots of those items that are known; which these were."""
-        gone = [self._slots[key] for key in dict.fromkeys(keys) if key in self._slots]
+        gone = [self.slots[key] for key in dict.fromkeys(keys) if key in self.slots]
         for slot in gone:
             self.assign(slot, None)
         return np.array(gone, dtype=np.int64)
@@ -81,13 +78,13 @@ class Directory:
         if slot == len(self.keys):
             self.keys.append(None)
         before = self.keys[slot]
-        if before is not None and self._slots.get(before) == slot:
-            del self._slots[before]
+        if before is not None and self.slots.get(before) == slot:
+            del self.slots[before]
         self.keys[slot] = key
         if key is None:
             heapq.heappush(self._free, slot)
         else:
-            self._slots[key] = slot
+            self.slots[key] = slot
 
     def reassign(self, slots: Iterable[int], keys: Iterable[Key | None]) -> bool:
         """Let these slots be those of these items, or of none; whether one was another's."""
@@ -107,23 +104,88 @@ class Directory:
         return len(self.keys)
 
 
-def _check(keys: Sequence[object]) -> None:
-    for key in keys:
-        if not isinstance(key, tuple(_KINDS)) or isinstance(key, bool):
-            raise ValueError(f"an item is {key!r:.80} but must be a string or an integer")
-
-
-def as_keys(items: Iterable[Any] | None, rows: int) -> list[Key | None]:
-    """An item for each row, or None for each if there are none; a ValueError if they do not fit.
+def check_keys(keys: Iterable[object]) -> None:
+    """A ValueError if one can be no item.
 
     Examples
     --------
-    >>> as_keys(np.array([3, 4]), 2), as_keys(None, 1)
-    ([3, 4], [None])
+    >>> check_keys(["ad-1", 7, None])
+    >>> check_keys([1.5])
+    Traceback (most recent call last):
+    ValueError: an item is 1.5 but must be a string or an integer
     """
-    if items is None:
-        return [None] * rows
-    keys = items.tolist() if isinstance(items, np.ndarray) else list(items)
-    if len(keys) != rows:
-        raise ValueError(f"there are {len(keys)} items but {rows} rows")
-    return keys
+    for key in keys:
+        if not isinstance(key, tuple(KINDS)) or isinstance(key, bool):
+            raise ValueError(f"an item is {key!r:.80} but must be a string or an integer")
+
+
+class OwnLaw(NamedTuple):
+    """What is known of some items' effects given θ: b = offset − tiltᵀθ + noise · z.
+
+    Those of the same place are one item: they have one z.  Tilts that are zero are not ``tilted``.
+
+    Examples
+    --------
+    >>> from fabcost.inference.own.effects import OwnEffects
+    >>> OwnEffects(1, 4.0).law(["twice", "other", "twice"]).places
+    array([0, 1, 0])
+    """
+
+    tilt: FloatArray
+    offset: FloatArray
+    noise: FloatArray
+    tilted: npt.NDArray[np.bool_]
+    places: Slots
+
+
+class OwnChanges(NamedTuple):
+    """What a reader needs to catch up: the slots that changed, whose they are, and their rows.
+
+    ``slots`` is None where all did.
+
+    Examples
+    --------
+    >>> from fabcost.inference.own.effects import OwnEffects
+    >>> own = OwnEffects(1, 4.0)
+    >>> _ = own.enter(["ad-1", "ad-2"])
+    >>> own.changes(since=0).keys
+    ('ad-1', 'ad-2')
+    """
+
+    slots: Slots | None
+    keys: tuple[Key | None, ...]
+    rows: FloatArray
+    version: int
+
+
+class Owned(NamedTuple):
+    """Whose effect each row has, and the table of effects, as the kernels take them.
+
+    Examples
+    --------
+    >>> from fabcost.inference.own.effects import OwnEffects
+    >>> own = OwnEffects(1, 4.0)
+    >>> own.written(own.enter(["ad-1", None])).slots
+    array([ 0, -1])
+    """
+
+    slots: Slots
+    table: FloatArray
+
+
+class FoundItems(NamedTuple):
+    """Items that were looked up: their slots, and where each is first named among ``many``.
+
+    A slot is −1 for an item that is not known, and −2 where there is none.
+
+    Examples
+    --------
+    >>> from fabcost.inference.own.effects import OwnEffects
+    >>> OwnEffects(1, 4.0).find(["new", None]).slots
+    array([-1, -2])
+    """
+
+    keys: Sequence[Key | None]
+    slots: Slots
+    places: Slots
+    many: int

@@ -5,15 +5,26 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, repeat
+from typing import Any
 
 import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE, Gaussian, Marginal
 from fabcost.impressions import FloatArray
-from fabcost.inference.own.directory import NOBODY, Directory, Key, Slots
-from fabcost.inference.own.exchange import FoundItems, OwnChanges, Owned, OwnLaw
+from fabcost.inference.own.directory import (
+    KINDS,
+    NOBODY,
+    Directory,
+    FoundItems,
+    Key,
+    OwnChanges,
+    Owned,
+    OwnLaw,
+    Slots,
+    check_keys,
+)
 
 NO_ITEM = -2
 _FIRST_CAPACITY = 64
@@ -99,10 +110,10 @@ class OwnEffects:
 
         A key that is neither a string nor an integer is a ValueError, and none is entered.
         """
-        found = self._directory.look_up(keys)
+        found = self._slots_of(keys)
         if NOBODY in found:
             self._empty(self._directory.add(keys))
-            found = self._directory.look_up(keys)
+            found = self._slots_of(keys)
         return np.array(found, dtype=np.int64)
 
     def touch(self, key: Key | None) -> int:
@@ -118,7 +129,7 @@ class OwnEffects:
         """The slots of items, which may be unknown; the same tuple is looked up once."""
         if keys is self._found.keys:
             return self._found
-        slots = np.array(self._directory.look_up(keys), dtype=np.int64)
+        slots = np.array(self._slots_of(keys), dtype=np.int64)
         if None in keys:
             slots[[key is None for key in keys]] = NO_ITEM
         places = _places(keys)
@@ -126,6 +137,12 @@ class OwnEffects:
         if type(keys) is tuple:
             self._found, self._law = found, None
         return found
+
+    def _slots_of(self, keys: Sequence[Key | None]) -> list[int]:
+        if not KINDS.issuperset(map(type, keys)):
+            check_keys(keys)
+        get: Any = self._directory.slots.get
+        return list(map(get, keys, repeat(NOBODY)))
 
     def law(self, keys: Sequence[Key | None]) -> OwnLaw:
         r"""For each item :math:`c/d`, :math:`h/d` and :math:`1/\sqrt d`; zeros where there is none.
@@ -195,31 +212,6 @@ class OwnEffects:
         Marginal(mean=array([0.]), variance=array([4.]))
         """
         return self.marginal(belief, np.zeros((len(keys), self.weights)), keys)
-
-    def means(self, mean: FloatArray) -> FloatArray:
-        r"""Mean of the effect in each slot, :math:`(h_i - c_i^\top\mu)/d_i`.
-
-        Examples
-        --------
-        >>> OwnEffects(1, 4.0).means(np.zeros(1))
-        array([], dtype=float64)
-        """
-        precision, shift, cross = self.rows[:, 0], self.rows[:, 1], self.rows[:, 2:]
-        return np.asarray((shift - kernels.times(np.ascontiguousarray(cross), mean)) / precision)
-
-    def log_mass(self, mean: FloatArray) -> float:
-        r"""What the effects add to log ∫ prior × sites, read at the joint posterior mean.
-
-        :math:`-\tfrac12\sum_i (\log d_i\tau^2 + \hat b_i^2/\tau^2)`.
-
-        Examples
-        --------
-        >>> OwnEffects(1, 4.0).log_mass(np.zeros(1))
-        0.0
-        """
-        effects = self.means(mean)
-        volume = kernels.sum_of_logs(self.rows[:, 0] * self.variance)
-        return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / self.variance)
 
     def written(self, slots: Slots) -> Owned:
         """What a kernel needs that writes the rows of ``slots``, which is noted."""

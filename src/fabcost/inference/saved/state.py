@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.inference.history import History
-from fabcost.inference.saved import checks
+from fabcost.inference.saved import checks, inherited
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
@@ -51,7 +51,8 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     if learner.own is not None:
         settings["own"] = checks.own_to_dict(learner.own)
         arrays["own"] = learner.own.rows
-    return settings, arrays
+    more, of_more = inherited.state_of(learner.inheritance)
+    return settings | more, arrays | of_more
 
 
 def restore(
@@ -81,6 +82,7 @@ def restore(
     learner.half_life = None if learner._ageing is None else learner._ageing.half_life
     learner._next = counts.next
     learner._belief = checks.belief_of(arrays, weights)
+    learner.inheritance = inherited.inheritance_of(settings, arrays, weights)
     learner.own = checks.own_of(settings, arrays, weights)
     fades = learner._ageing is not None
     kept = checks.kept_of(arrays, counts, limit, weights, learner.own, fades=fades)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.learner import Learner
+from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rows import OwnRows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform

@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, MutableMapping
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service import dashboard, personalizer
-from fabcost.service.http.auth import check_allowed, check_origin
 from fabcost.service.http.exchange import (
     CLOSE,
+    NO_STORE,
     RETRY_SOON,
+    SECURITY,
+    Header,
     HttpAnswer,
-    HttpRequest,
-    Receive,
     RefusedError,
-    Scope,
-    Send,
     answer,
-    headers_of,
+    too_large,
 )
-from fabcost.service.http.fastpath import FastPath
+from fabcost.service.http.fastpath import FastPath, Templates
 from fabcost.service.http.openapi import document
 from fabcost.service.http.routes import operations
 from fabcost.service.http.routes.server import State
-from fabcost.service.http.routing import Endpoint, Site, Templates, request_id
+from fabcost.service.http.routing import Endpoint, Site, check_allowed, check_origin, request_id
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 
+#: The parts of an ASGI application.
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
 _NOWHERE = "(none)"
+_BODILESS = frozenset({204, 304})
 #: Answered however busy the server is.
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
@@ -42,6 +47,48 @@ _TEXT = b"text/plain; charset=utf-8"
 _CONTRACT = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
 _SECONDS_FOR_A_CHUNK = 60.0
 _LOOK_EVERY_SECONDS = 0.25
+
+
+class HttpRequest:
+    """A request whose body may not have come yet; ``scope`` and ``receive`` are ASGI's."""
+
+    __slots__ = ("headers", "receive", "scope", "waits_for_body")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.waits_for_body = False
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body, or an error as soon as it is known to be longer than ``limit``."""
+        announced = self.headers.get(b"content-length", b"0")
+        if len(announced) > 15 or int(announced) > limit:
+            raise too_large(limit)
+        self.waits_for_body = True
+        message = await self.receive()
+        content: bytes = message.get("body", b"")
+        if message.get("more_body", False):
+            content = await self._rest(bytearray(content), limit)
+        if len(content) > limit:
+            raise too_large(limit)
+        self.waits_for_body = False
+        return content
+
+    async def disconnected(self) -> None:
+        """Until whoever asked has left; only when the body has come, or is not wanted."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def _rest(self, content: bytearray, limit: int) -> bytes:
+        more = True
+        while more and len(content) <= limit:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise RefusedError(400, "disconnected", "the connection ended within the body")
+            content += message.get("body", b"")
+            more = message.get("more_body", False)
+        return bytes(content)
 
 
 class Application:
@@ -125,7 +172,7 @@ class Application:
             check_origin(request.headers)
         check_allowed(principal, place.role(method), place.model)
         body = await request.body(self.site.settings.body_bytes)
-        may_make = principal.may_make(place.model)
+        may_make = "admin" in principal.roles or principal.model == place.model
         asked = personalizer.ContractRequest(method, place, request.headers, body, may_make)
         told = await self._contract.answer(asked)
         return HttpAnswer(told.status, told.body, headers=told.headers)
@@ -172,9 +219,21 @@ class Startup:
         await _deliver(answered, identity, request, send)
 
 
+def _headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
+    """All headers of an answer; one that says nothing of caching is not to be cached."""
+    headers = [*SECURITY, (b"x-request-id", identity), *answer.headers]
+    if not any(name == b"cache-control" for name, _ in answer.headers):
+        headers.append(NO_STORE)
+    if answer.status not in _BODILESS:
+        headers.append((b"content-type", answer.content_type))
+        if isinstance(answer.body, bytes):
+            headers.append((b"content-length", b"%d" % len(answer.body)))
+    return headers
+
+
 async def _deliver(answer: HttpAnswer, identity: bytes, request: HttpRequest, send: Send) -> None:
     body, is_head = answer.body, request.scope["method"] == "HEAD"
-    headers = headers_of(answer, identity)
+    headers = _headers_of(answer, identity)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": b"" if is_head else body})

@@ -1,8 +1,8 @@
-"""A request as it comes in, its answer, and errors as answers."""
+"""What is in a request after the question mark, answers, and errors as answers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -25,25 +25,19 @@ from fabcost.wire.errors import (
 )
 
 Header = tuple[bytes, bytes]
-#: The parts of an ASGI application.
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 
 JSON = b"application/json"
 RETRY_SOON: Header = (b"retry-after", b"1")
 CLOSE: Header = (b"connection", b"close")
-_SECURITY: tuple[Header, ...] = (
+SECURITY: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'self'"),
     (b"x-frame-options", b"DENY"),
 )
-_NO_STORE: Header = (b"cache-control", b"no-store")
+NO_STORE: Header = (b"cache-control", b"no-store")
 #: What every answer in JSON has.
-JSON_HEADERS = (*_SECURITY, _NO_STORE, (b"content-type", JSON))
-_BODILESS = frozenset({204, 304})
+JSON_HEADERS = (*SECURITY, NO_STORE, (b"content-type", JSON))
 
 _MOST_PARAMETERS = 20
 
@@ -57,48 +51,6 @@ _STATUSES = {
 
 #: To JSON.
 encode = msgspec.json.Encoder().encode
-
-
-class HttpRequest:
-    """A request whose body may not have come yet; ``scope`` and ``receive`` are ASGI's."""
-
-    __slots__ = ("headers", "receive", "scope", "waits_for_body")
-
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.waits_for_body = False
-
-    async def body(self, limit: int) -> bytes:
-        """The whole body, or an error as soon as it is known to be longer than ``limit``."""
-        announced = self.headers.get(b"content-length", b"0")
-        if len(announced) > 15 or int(announced) > limit:
-            raise too_large(limit)
-        self.waits_for_body = True
-        message = await self.receive()
-        content: bytes = message.get("body", b"")
-        if message.get("more_body", False):
-            content = await self._rest(bytearray(content), limit)
-        if len(content) > limit:
-            raise too_large(limit)
-        self.waits_for_body = False
-        return content
-
-    async def disconnected(self) -> None:
-        """Until whoever asked has left; only when the body has come, or is not wanted."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
-
-    async def _rest(self, content: bytearray, limit: int) -> bytes:
-        more = True
-        while more and len(content) <= limit:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise RefusedError(400, "disconnected", "the connection ended within the body")
-            content += message.get("body", b"")
-            more = message.get("more_body", False)
-        return bytes(content)
 
 
 def read_query(query: bytes, kind: Any) -> Any:
@@ -138,18 +90,6 @@ NOTHING = HttpAnswer(204, b"")
 def answer(value: Any, status: int = 200) -> HttpAnswer:
     """``value`` as JSON."""
     return HttpAnswer(status, encode(value))
-
-
-def headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
-    """All headers of an answer; one that says nothing of caching is not to be cached."""
-    headers = [*_SECURITY, (b"x-request-id", identity), *answer.headers]
-    if not any(name == b"cache-control" for name, _ in answer.headers):
-        headers.append(_NO_STORE)
-    if answer.status not in _BODILESS:
-        headers.append((b"content-type", answer.content_type))
-        if isinstance(answer.body, bytes):
-            headers.append((b"content-length", b"%d" % len(answer.body)))
-    return headers
 
 
 class Problem(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Decisions without a task and without ASGI messages.
+"""Paths and what is at them; and decisions without a task and without ASGI messages.
 
 A decision would otherwise spend more time on being passed on than on being made; what this path
 earns is told by ``python -m studies.service.fastpath``.  It is for small requests that are all
@@ -12,16 +12,20 @@ bounds uvicorn by its next minor version.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from functools import cache, partial
+import re
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from fabcost.service.http.exchange import CLOSE, JSON_HEADERS, Header, encode
 from fabcost.service.http.protocol import GuardedProtocol
-from fabcost.service.http.routing import Endpoint, Site, Templates, request_id
+from fabcost.service.http.routing import Endpoint, Site, request_id
 
+T = TypeVar("T")
+_MOST_REMEMBERED = 1024
+_LONGEST_REMEMBERED = 256
 _MOST_HELD = 65_536
 _HELD_SECONDS = 1.0
 
@@ -29,6 +33,50 @@ _HELD_SECONDS = 1.0
 SendWhole = Callable[[bytes, bytes, bool], None]
 #: Begins to answer, given headers and body.
 Begin = Callable[[list[Header], bytes, SendWhole], None]
+
+
+class Found(NamedTuple, Generic[T]):
+    """What is at a path by method, and the parameters in the path."""
+
+    values: dict[str, T]
+    parameters: dict[str, str]
+
+
+class Templates(Generic[T]):
+    """Values by method and template of a path; no path may fit two templates.
+
+    ``{name}`` is a segment, ``{name:path}`` all the rest.
+
+    Examples
+    --------
+    >>> known = Templates([("GET", "/items/{item:path}", "an item"), ("GET", "/items", "all")])
+    >>> known.find("/items/cars/ad-1")
+    Found(values={'GET': 'an item'}, parameters={'item': 'cars/ad-1'})
+    >>> known.find("/nothing") is None
+    True
+    """
+
+    def __init__(self, entries: Iterable[tuple[str, str, T]]) -> None:
+        values: dict[str, dict[str, T]] = {}
+        for method, template, value in entries:
+            values.setdefault(template, {})[method] = value
+        self._patterns = [(_pattern(template), each) for template, each in values.items()]
+        self._remembered = lru_cache(maxsize=_MOST_REMEMBERED)(self._find)
+
+    def find(self, path: str) -> Found[T] | None:
+        """What is at a path, if anything is; not to be changed."""
+        return self._remembered(path) if len(path) <= _LONGEST_REMEMBERED else self._find(path)
+
+    def _find(self, path: str) -> Found[T] | None:
+        for pattern, values in self._patterns:
+            if (found := pattern.fullmatch(path)) is not None:
+                return Found(values, found.groupdict())
+        return None
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    rest = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.*)", re.escape(template))
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", rest), re.DOTALL)
 
 
 class FastPath:

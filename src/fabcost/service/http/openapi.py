@@ -1,20 +1,27 @@
-"""The OpenAPI document, made from the very declarations that route requests."""
+"""Operations as they are declared, and the OpenAPI document that is made of them."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
 
 import fabcost
 from fabcost.service.http.auth import Role
-from fabcost.service.http.exchange import ErrorAnswer
-from fabcost.service.http.routing import Bytes, NoQuery, Operation
+from fabcost.service.http.exchange import ErrorAnswer, HttpAnswer
+from fabcost.service.settings import Settings
 from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
 from fabcost.wire.messages import LONGEST_ID, ModelName
+
+if TYPE_CHECKING:
+    from fabcost.service.http.routing import ApiCall
+
+#: Where the routes of one model are.
+MODEL = "/v1/models/{model}"
 
 _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
@@ -42,6 +49,74 @@ _SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
 }
+
+
+class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """For routes that have no parameters after a question mark."""
+
+
+class Bytes(NamedTuple):
+    """Content that is not JSON, by its media types."""
+
+    media_types: tuple[str, ...]
+
+
+Handler = Callable[["ApiCall"], Awaitable[HttpAnswer]]
+Finish = Callable[[Any], object]
+
+
+class Operation(NamedTuple):
+    """A method on a path, what goes in and what comes out.
+
+    ``{model}`` in a path is one segment of it, ``{item:path}`` all the rest.  Types of bodies are
+    those of JSON, or `Bytes`, or None for none.
+    """
+
+    method: str
+    path: str
+    #: Its docstring is the description.
+    handler: Handler
+    #: What a key needs; None if none is asked for.
+    role: Role | None
+    answer: Any
+    #: Of success.
+    status: int = 200
+    #: Its fields are the parameters after the question mark.
+    query: Any = NoQuery
+    body: Any = None
+    #: Statuses of errors that not every route has.
+    errors: tuple[int, ...] = ()
+    #: Whether a key of one model is let in though the path names no model.
+    of_any_model: bool = False
+    #: Whether bodies may be as large, and answers as slow, as those of whole models and logs.
+    transfer: bool = False
+    #: Does what the handler does without waiting: it is given who to tell the value that is to be
+    #: answered with status 200, or an error.
+    begin: Callable[[ApiCall, Finish], None] | None = None
+
+
+def record_type(settings: Settings) -> Any:
+    """The type of a record of features."""
+    text = Annotated[str, Meta(max_length=settings.text_length)]
+    name = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+    return Annotated[
+        dict[name, text | bool | int | float | None],
+        Meta(max_length=settings.features),
+    ]
+
+
+def narrowed(kind: Any, *fields: Any) -> Any:
+    """The same type with some fields of narrower types, which its JSON Schema tells too."""
+    return msgspec.defstruct(
+        kind.__name__,
+        fields,
+        bases=(kind,),
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        namespace={"__doc__": kind.__doc__},
+        module=kind.__module__,
+    )
 
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:

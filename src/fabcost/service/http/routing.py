@@ -1,42 +1,50 @@
-"""Routes: how each is declared, found and answered."""
+"""Routes: who is let in, and how each is answered."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from functools import lru_cache
 from itertools import chain, count
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.http.auth import ANYONE, Access, Principal, Role, check_allowed
+from fabcost.service.http.auth import ANYONE, Keys, Principal, Role
 from fabcost.service.http.exchange import (
     CLOSE,
     RETRY_SOON,
+    Header,
     HttpAnswer,
-    HttpRequest,
     RefusedError,
     read_query,
     refusal,
     too_large,
 )
+from fabcost.service.http.openapi import Bytes, Finish, Operation
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
+from fabcost.service.store.rows import KeyRow
 from fabcost.wire.checks import check_ids
-from fabcost.wire.messages import LONGEST_ID, TRANSFER_SECONDS
+from fabcost.wire.errors import ServiceError
+from fabcost.wire.messages import TRANSFER_SECONDS
 
-T = TypeVar("T")
-#: Where the routes of one model are.
-MODEL = "/v1/models/{model}"
+if TYPE_CHECKING:
+    from fabcost.service.http.app import HttpRequest
+
 _JSON_TYPES = ("application/json",)
-_MOST_REMEMBERED = 1024
-_LONGEST_REMEMBERED = 256
-
+_ASK: Header = (b"www-authenticate", b'Bearer realm="fabcost"')
+_SHOW = "show a key in force: Authorization: Bearer KEY, or X-Api-Key: KEY"
+_NO_KEY = (
+    "no API key is in force, so nobody is let in: make one with `fabcost keys add NAME --role "
+    "admin` where the server runs"
+)
+_REREAD_SECONDS = 2.0
+_LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _THIS_PROCESS = secrets.token_hex(6).encode()
 _NUMBERS = count(1)
@@ -55,6 +63,86 @@ def request_id(given: bytes | None) -> bytes:
     if given is not None and _SANE_ID.fullmatch(given):
         return given
     return b"%b-%d" % (_THIS_PROCESS, next(_NUMBERS))
+
+
+def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
+    """An error if the key does not have the role, or opens another model only."""
+    if principal.roles.isdisjoint((role, "admin")):
+        raise RefusedError(403, "forbidden", f"this key does not have the role {role}")
+    if principal.model is not None and principal.model != model:
+        raise RefusedError(403, "forbidden", "this key opens one model, which is another")
+
+
+def check_origin(headers: Mapping[bytes, bytes]) -> None:
+    """An error if a page of another site asks.
+
+    The contract takes JSON under any content type, so browsers send it without asking first.
+    """
+    origin = headers.get(b"origin")
+    if origin is None:
+        return
+    site = origin.partition(b"://")[2]
+    if not site or site.lower() != headers.get(b"host", b"").lower():
+        raise RefusedError(403, "forbidden", "without keys pages of other sites are not served")
+
+
+class Access:
+    """Lets in whoever shows a key in force; anyone on this machine if none are asked for.
+
+    ``read`` gives all keys, and ``log`` is told when nobody is let in.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[Iterable[KeyRow]]],
+        log: FilteringBoundLogger,
+        *,
+        asks_for_keys: bool,
+    ) -> None:
+        self.asks_for_keys = asks_for_keys
+        self._read = read
+        self._log = log
+        self._keys = Keys([])
+        self._has_read_keys = False
+
+    def admit(self, headers: Mapping[bytes, bytes]) -> Principal:
+        """Who asks, or an error.
+
+        Without keys the host must be a loopback by name: a web page elsewhere whose name was made
+        to point here (DNS rebinding) is kept out.
+        """
+        if not self.asks_for_keys:
+            if not _LOOPBACK.fullmatch(headers.get(b"host", b"")):
+                raise RefusedError(421, "wrong_host", "without keys only loopback hosts are served")
+            return ANYONE
+        text = _key_in(headers)
+        principal = None if text is None else self._keys.find(text)
+        if principal is None:
+            raise RefusedError(401, "not_authenticated", _SHOW if self._keys else _NO_KEY, _ASK)
+        return principal
+
+    async def reread_keys(self) -> None:
+        """Read the keys in force; those of before stay while the database is away."""
+        with contextlib.suppress(ServiceError):
+            before, self._keys = self._keys, Keys(await self._read())
+            if self.asks_for_keys and not self._keys and (before or not self._has_read_keys):
+                self._log.warning(_NO_KEY)
+            self._has_read_keys = True
+
+    async def keep_rereading_keys(self) -> None:
+        """Every two seconds, so that keys added or revoked elsewhere count here."""
+        while True:
+            await self.reread_keys()
+            await asyncio.sleep(_REREAD_SECONDS)
+
+
+def _key_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """The key that was sent, in whichever of the headers that may hold one."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() == b"bearer":
+        return token.strip().decode("latin-1")
+    other = headers.get(b"x-api-key") or headers.get(b"ocp-apim-subscription-key")
+    return None if other is None else other.decode("latin-1")
 
 
 class Site:
@@ -127,74 +215,6 @@ class ApiCall(NamedTuple):
     def model(self) -> str:
         """The model of the path."""
         return self.parameters["model"]
-
-
-class NoQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """For routes that have no parameters after a question mark."""
-
-
-class Bytes(NamedTuple):
-    """Content that is not JSON, by its media types."""
-
-    media_types: tuple[str, ...]
-
-
-Handler = Callable[[ApiCall], Awaitable[HttpAnswer]]
-Finish = Callable[[Any], object]
-
-
-class Operation(NamedTuple):
-    """A method on a path, what goes in and what comes out.
-
-    ``{model}`` in a path is one segment of it, ``{item:path}`` all the rest.  Types of bodies are
-    those of JSON, or `Bytes`, or None for none.
-    """
-
-    method: str
-    path: str
-    #: Its docstring is the description.
-    handler: Handler
-    #: What a key needs; None if none is asked for.
-    role: Role | None
-    answer: Any
-    #: Of success.
-    status: int = 200
-    #: Its fields are the parameters after the question mark.
-    query: Any = NoQuery
-    body: Any = None
-    #: Statuses of errors that not every route has.
-    errors: tuple[int, ...] = ()
-    #: Whether a key of one model is let in though the path names no model.
-    of_any_model: bool = False
-    #: Whether bodies may be as large, and answers as slow, as those of whole models and logs.
-    transfer: bool = False
-    #: Does what the handler does without waiting: it is given who to tell the value that is to be
-    #: answered with status 200, or an error.
-    begin: Callable[[ApiCall, Finish], None] | None = None
-
-
-def record_type(settings: Settings) -> Any:
-    """The type of a record of features."""
-    text = Annotated[str, Meta(max_length=settings.text_length)]
-    name = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
-    return Annotated[
-        dict[name, text | bool | int | float | None],
-        Meta(max_length=settings.features),
-    ]
-
-
-def narrowed(kind: Any, *fields: Any) -> Any:
-    """The same type with some fields of narrower types, which its JSON Schema tells too."""
-    return msgspec.defstruct(
-        kind.__name__,
-        fields,
-        bases=(kind,),
-        frozen=True,
-        kw_only=True,
-        forbid_unknown_fields=True,
-        namespace={"__doc__": kind.__doc__},
-        module=kind.__module__,
-    )
 
 
 class Endpoint:
@@ -277,47 +297,3 @@ def _read(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
     except RecursionError as error:
         raise RefusedError(400, "malformed_json", "the body is nested too deeply") from error
-
-
-class Found(NamedTuple, Generic[T]):
-    """What is at a path by method, and the parameters in the path."""
-
-    values: dict[str, T]
-    parameters: dict[str, str]
-
-
-class Templates(Generic[T]):
-    """Values by method and template of a path; no path may fit two templates.
-
-    ``{name}`` is a segment, ``{name:path}`` all the rest.
-
-    Examples
-    --------
-    >>> known = Templates([("GET", "/items/{item:path}", "an item"), ("GET", "/items", "all")])
-    >>> known.find("/items/cars/ad-1")
-    Found(values={'GET': 'an item'}, parameters={'item': 'cars/ad-1'})
-    >>> known.find("/nothing") is None
-    True
-    """
-
-    def __init__(self, entries: Iterable[tuple[str, str, T]]) -> None:
-        values: dict[str, dict[str, T]] = {}
-        for method, template, value in entries:
-            values.setdefault(template, {})[method] = value
-        self._patterns = [(_pattern(template), each) for template, each in values.items()]
-        self._remembered = lru_cache(maxsize=_MOST_REMEMBERED)(self._find)
-
-    def find(self, path: str) -> Found[T] | None:
-        """What is at a path, if anything is; not to be changed."""
-        return self._remembered(path) if len(path) <= _LONGEST_REMEMBERED else self._find(path)
-
-    def _find(self, path: str) -> Found[T] | None:
-        for pattern, values in self._patterns:
-            if (found := pattern.fullmatch(path)) is not None:
-                return Found(values, found.groupdict())
-        return None
-
-
-def _pattern(template: str) -> re.Pattern[str]:
-    rest = re.sub(r"\\\{(\w+):path\\\}", r"(?P<\1>.*)", re.escape(template))
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", rest), re.DOTALL)

@@ -18,14 +18,14 @@ import numpy as np
 from msgspec import UNSET
 
 from fabcost import kernels
-from fabcost.features.scales import is_revision
+from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray
+from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.own.directory import OwnChanges, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.own.exchange import OwnChanges, OwnLaw
-from fabcost.inference.schedule import Refresh
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
 from fabcost.service.store.rows import Impression

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from fabcost import archive, kernels
 from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
+from fabcost.inference.ep import Refresh
+from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,
@@ -171,18 +173,8 @@ class Recovery:
         return growth_of(self.settings, self.schema, given)
 
     def _from_prior(self, refresh: Refresh) -> Follower:
-        settings, variances = self.settings, self.settings.variances()
-        limit, half_life = settings.most_kept or settings.window, settings.half_life
-        learner = FabCost(
-            schema_of(settings).prior(variances),
-            refresh=refresh,
-            moments=settings.moments,
-            most_kept=limit,
-            half_life=half_life.half_life() if half_life else None,
-            own_variance=variances.items,
-        )
-        learner.visits_all = settings.window is None
-        return Follower(learner, self._growth())
+        prior = schema_of(self.settings).prior(self.settings.variances())
+        return Follower(new_learner(self.settings, prior, refresh), self._growth())
 
     def _restored(self, content: bytes) -> Follower:
         kind = FORMAT if self._base is None else learner_file.LEARNER
@@ -215,6 +207,23 @@ class Recovery:
             done += len(chunk)
         if done != kept:
             raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
+
+
+def new_learner(
+    settings: ModelSettings, prior: Gaussian | Inheritance, refresh: Refresh
+) -> FabCost:
+    """A learner as the settings have it, that has seen nothing."""
+    half_life = settings.half_life
+    learner = FabCost(
+        prior,
+        refresh=refresh,
+        moments=settings.moments,
+        most_kept=settings.most_kept or settings.window,
+        half_life=half_life.half_life() if half_life else None,
+        own_variance=settings.variances().items,
+    )
+    learner.visits_all = settings.window is None
+    return learner
 
 
 def to_base(learner: FabCost, given: int) -> bytes:

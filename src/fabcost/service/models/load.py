@@ -14,13 +14,13 @@ from fabcost import archive
 from fabcost.bandit.rules import RULES
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learner_file
-from fabcost.inference.ep import MAX_SWEEPS
+from fabcost.inference.ep import MAX_SWEEPS, Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.schedule import Refresh
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
+from fabcost.recommend.start import Start
 from fabcost.service.learning.follower import Follower, schema_of
-from fabcost.service.learning.recovery import Keeper, Progress, Recovery, to_base
+from fabcost.service.learning.recovery import Keeper, Progress, Recovery, new_learner, to_base
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
@@ -46,6 +46,13 @@ class LoadedModel(NamedTuple):
 
     model: Model
     keeper: Keeper
+
+
+class MadeOf(NamedTuple):
+    """Settings of a new model, and its learner before the first impression of its log."""
+
+    settings: ModelSettings
+    base: bytes
 
 
 @dataclass
@@ -170,7 +177,7 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], follower: Follower) 
     return archive.pack(format_of(document), saved, arrays)
 
 
-def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSettings, bytes]:
+def from_file(content: bytes, settings: ModelSettings | None) -> MadeOf:
     """The settings of a model that goes on as the file's recommender would, and its learner.
 
     What fixes how it learns comes from the file.  Everything else is that of ``settings``, or of
@@ -193,7 +200,23 @@ def from_file(content: bytes, settings: ModelSettings | None) -> tuple[ModelSett
     # What it has of these is the file's.
     of_file = (*_PRIORS, "window", "most_kept", "half_life")
     free = {name: value for name, value in given.items() if name not in of_file}
-    return _checked({**free, **fixed}), to_base(learner, recommender.weights.given)
+    return MadeOf(_checked({**free, **fixed}), to_base(learner, recommender.weights.given))
+
+
+def from_start(content: bytes, settings: ModelSettings, discount: float | None) -> MadeOf:
+    """The settings of a new model, and a learner that has seen nothing but inherits from a file.
+
+    An open schema begins with the file's columns.
+    """
+    archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
+    source = Recommender.from_bytes(content, source="the file")
+    start, schema = Start(source.schema, source.learner, discount), schema_of(settings)
+    start.grow(schema)
+    prior = start.on(schema.prior(settings.variances()), schema)
+    learner = new_learner(settings, prior, settings.refresh.schedule())
+    most = max(settings.most_weights, schema.width)
+    given = msgspec.to_builtins(settings) | {"schema": schema.to_dict(), "most_weights": most}
+    return MadeOf(_checked(given), to_base(learner, 0))
 
 
 def _limits(learner: FabCost) -> dict[str, Any]:

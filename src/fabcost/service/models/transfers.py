@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.service.models.decisions import Clock
-from fabcost.service.models.load import from_file, to_file
+from fabcost.service.models.load import MadeOf, from_file, from_start, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.views import in_full
@@ -147,8 +148,17 @@ class Transfers:
         self, name: str, content: bytes, settings: ModelSettings | None = None
     ) -> ModelAnswer:
         """A new model from a file of `fabcost.Recommender.save`."""
+        return await self._make(name, partial(from_file, content, settings))
+
+    async def start_model(
+        self, name: str, content: bytes, settings: ModelSettings, discount: float | None
+    ) -> ModelAnswer:
+        """A new model whose prior is what such a file has learnt, at a discount."""
+        return await self._make(name, partial(from_start, content, settings, discount))
+
+    async def _make(self, name: str, read: Callable[[], MadeOf]) -> ModelAnswer:
         try:
-            found, base = await asyncio.to_thread(from_file, content, settings)
+            found, base = await asyncio.to_thread(read)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return await self.registry.create_model(name, found, base)

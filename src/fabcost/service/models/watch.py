@@ -14,7 +14,7 @@ import numpy as np
 
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.own.exchange import OwnLaw
+from fabcost.inference.own.directory import OwnLaw
 from fabcost.recommend.alarms import Watch
 from fabcost.recommend.surprise import FIRST
 from fabcost.service.learning.follower import Learnt, log_odds

@@ -4,19 +4,61 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
+import stat
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
-from fabcost.service.settings import file_at
+from fabcost.service.settings import KEYWORDS
 from fabcost.service.store.postgres import Postgres
 from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 
 T = TypeVar("T")
+_SERVERS = ("postgresql://", "postgres://")
+_FILE = "sqlite:///"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Two characters and more: one is the letter of a drive.
+_USER_AND_PASSWORD = re.compile(r"[^:/\\\s]{2,}:[^@]+@[^@]+")
+
+
+def file_at(address: str) -> str | None:
+    """The path of an SQLite file, or None if PostgreSQL is meant.
+
+    Examples
+    --------
+    >>> file_at("news.db"), file_at("sqlite:////var/news.db"), file_at("host=db dbname=news")
+    ('news.db', '/var/news.db', None)
+    """
+    if address.startswith(_SERVERS) or KEYWORDS.match(address):
+        return None
+    if address.startswith(_FILE) and address != _FILE:
+        return address.removeprefix(_FILE)
+    if scheme := _SCHEME.match(address):
+        raise DatabaseUnusableError(
+            f"the address of the database begins with {scheme[0]!r} "
+            "but must be a path, sqlite:///path or postgresql://…"
+        )
+    if _USER_AND_PASSWORD.fullmatch(address) and not os.path.exists(address):
+        raise DatabaseUnusableError(
+            "the address of the database has a user and a password but no postgresql:// before "
+            "them; a file of that name is sqlite:///…"
+        )
+    return address
+
+
+def is_open_to_others(address: str) -> bool:
+    """Whether a database is a file that every user of this machine can read or write."""
+    path = file_at(address)
+    if path is None or os.name != "posix" or not os.path.exists(path):
+        return False
+    folder = os.stat(os.path.dirname(os.path.realpath(path))).st_mode
+    return bool(folder & stat.S_IXOTH and os.stat(path).st_mode & (stat.S_IROTH | stat.S_IWOTH))
 
 
 def store_at(address: str) -> Store:

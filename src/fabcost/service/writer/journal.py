@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,17 +10,34 @@ from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
+from fabcost import kernels
+from fabcost.impressions import FloatArray
 from fabcost.service.learning.recovery import Keeper
-from fabcost.service.store.rows import Deletion, ItemRow, Key, ModelRow
+from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
+    DecisionRow,
+    Deletion,
+    ItemRow,
+    Key,
+    ModelRow,
+    StoredDecision,
+    TallyRow,
+    record,
+)
 from fabcost.service.store.store import Store
-from fabcost.service.writer.counts import recorded_entropy
 from fabcost.service.writer.requests import MOST_AT_ONCE, Activate, Awaiting, Feed, Request, Write
-from fabcost.service.writer.transaction import Result, Transaction, Uncounted
+from fabcost.service.writer.transaction import Result, Transaction
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 
 #: What all refreshes in the background together may still take when the server stops.
 _REFRESHES_END_SECONDS = 1.0
+#: Decisions that are written but not in the counts yet, with their entropies.
+Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
+_MINUTE = 60.0
+_OUTERMOST_BIN = 12
 
 
 class Relisted(NamedTuple):
@@ -117,8 +135,9 @@ class Journal:
         with self.store.transaction():
             uncounted = self._uncounted
             if uncounted is None:
-                uncounted = [(each, recorded_entropy(each)) for each in self.store.uncounted()]
-            transaction = Transaction(self.store, self.keepers, self._parked, uncounted)
+                uncounted = [(each, _recorded_entropy(each)) for each in self.store.uncounted()]
+            counts = Additions(uncounted)
+            transaction = Transaction(self.store, self.keepers, self._parked, counts)
             result = transaction.run(group, unreadable=self.unreadable)
         self._uncounted = []
         self._parked |= result.parked
@@ -244,3 +263,82 @@ class Backlog:
                 self._tell(f"a decision could not be written: {error}")
             for _ in group:
                 self._kept.popleft()
+
+
+class Additions:
+    """What one transaction adds to the counts for people, by minute and arm, item, prediction.
+
+    All of it goes to the minute in which the decision was made.
+    """
+
+    def __init__(self, uncounted: Uncounted) -> None:
+        self.has_decisions = False
+        self._sums: dict[tuple[str, float, str], list[float]] = {}
+        self._tallies: dict[tuple[str, str], list[int]] = {}
+        self._bins: dict[tuple[str, int], list[float]] = {}
+        for row, entropy in uncounted:
+            self.decision(row, entropy)
+
+    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
+        """A decision was made."""
+        self.has_decisions = True
+        self._add(row, entropy, 1)
+
+    def never_shown(self, row: StoredDecision) -> None:
+        """A decision counts no longer."""
+        self._add(row, _recorded_entropy(row), -1)
+
+    def outcome(self, row: StoredDecision, *, clicked: bool) -> None:
+        """It is known what became of a decision."""
+        sums, tally = self._minute(row), self._tally(row)
+        sums[1] += 1
+        sums[2] += clicked
+        tally[1] += 1
+        tally[2] += clicked
+
+    def predictions(
+        self, decisions: Sequence[StoredDecision], p: FloatArray, clicked: FloatArray
+    ) -> None:
+        """How well what is now learnt had been predicted."""
+        p = np.clip(p, 1e-12, 1.0 - 1e-12)
+        losses = -np.log(np.where(clicked > 0, p, 1.0 - p))
+        odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
+        every = zip(decisions, losses, odds.astype(int), p, clicked, strict=True)
+        for each, loss, place, probability, click in every:
+            self._minute(each)[3] += float(loss)
+            sums = self._bins.setdefault((each.model, int(place)), [0, 0.0, 0])
+            sums[0] += 1
+            sums[1] += float(probability)
+            sums[2] += click > 0
+
+    def write(self, store: Store) -> None:
+        """Add everything to the database."""
+        minutes = [
+            CountRow(*key, int(n), int(seen), int(clicks), loss, entropy)
+            for key, (n, seen, clicks, loss, entropy) in self._sums.items()
+        ]
+        bins = [
+            CalibrationRow(*key, int(n), predicted, int(clicks))
+            for key, (n, predicted, clicks) in self._bins.items()
+        ]
+        tallies = [TallyRow(*key, *sums) for key, sums in self._tallies.items()]
+        store.counts.add(minutes, bins, tallies)
+
+    def _add(self, row: DecisionRow | StoredDecision, entropy: float | None, by: int) -> None:
+        sums = self._minute(row)
+        sums[0] += by
+        sums[4] += by * (entropy or 0.0)
+        self._tally(row)[0] += by
+
+    def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
+        start = math.floor(row.made / _MINUTE) * _MINUTE
+        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0])
+
+    def _tally(self, row: DecisionRow | StoredDecision) -> list[int]:
+        return self._tallies.setdefault((row.model, row.item), [0, 0, 0])
+
+
+def _recorded_entropy(row: StoredDecision) -> float | None:
+    """That of the choice, as it was written down."""
+    shares = None if row.arm == "imported" else record(row.record).all_propensities
+    return None if shares is None else float(kernels.entropy(np.array(shares)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +20,13 @@ from fabcost.service.store.rows import (
     impression,
 )
 from fabcost.service.store.store import KEPT_FEEDBACK, Store
-from fabcost.service.writer.counts import Additions, recorded_entropy
 from fabcost.service.writer.requests import Activate, Answers, Count, Expire, Feed, Request, Write
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
-#: Decisions that are written but not in the counts yet, with their entropies.
-Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
+if TYPE_CHECKING:
+    from fabcost.service.writer.journal import Additions
+
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
 _CHANGED_NOTHING = ("duplicate", "late")
@@ -54,20 +55,17 @@ class Result:
 class Transaction:
     """Works inside one transaction of ``store``; nothing outside it changes.
 
-    ``parked`` are decisions that do not exist yet but have feedback; what is ``uncounted`` is
-    counted with this transaction.
+    ``parked`` are decisions that do not exist yet but have feedback; to ``counts`` is added what
+    becomes of decisions here.
     """
 
     def __init__(
-        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], uncounted: Uncounted
+        self, store: Store, keepers: Mapping[str, Keeper], parked: set[Key], counts: Additions
     ) -> None:
         self._store = store
         self._keepers = keepers
         self._parked = parked
-        self._counts = Additions()
-        for row, entropy in uncounted:
-            self._counts.decision(row, entropy)
-        self._has_decisions = bool(uncounted)
+        self._counts = counts
         self._heads = {name: keeper.head for name, keeper in keepers.items()}
         self._resolved: list[Resolution] = []
         self._fresh: dict[str, list[tuple[StoredDecision, Learnt]]] = {}
@@ -103,7 +101,6 @@ class Transaction:
             first.setdefault(_key(each.row), each)
         new = self._store.insert_decisions([each.row for each in first.values()])
         self._result.written += len(new)
-        self._has_decisions |= bool(new)
         for key in new:
             self._counts.decision(first[key].row, first[key].entropy)
         if len(new) == len(writes):
@@ -276,7 +273,7 @@ class Transaction:
             label = 1 if value > self._settings(stored.model).click_threshold else -1
             self._counts.outcome(stored, clicked=label > 0)
         elif stored.arm != "imported":
-            self._counts.decision(stored, recorded_entropy(stored), by=-1)
+            self._counts.never_shown(stored)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
             learnt = Learnt(impression(stored.features), label, stored.item, stored.made)
@@ -300,7 +297,7 @@ class Transaction:
             self._predict(model, fresh)
             self._result.learnt[model] = [learnt for _, learnt in fresh]
         self._counts.write(self._store)
-        if self._has_decisions:
+        if self._counts.has_decisions:
             self._store.mark_counted()
         return self._result
 

@@ -3,8 +3,8 @@
 A handler's docstring is the description of its operation in the OpenAPI document.
 """
 
+from fabcost.service.http.openapi import Operation
 from fabcost.service.http.routes import decisions, models, server, transfers
-from fabcost.service.http.routing import Operation
 from fabcost.service.settings import Settings
 
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from fabcost.service.http.exchange import HttpAnswer, answer
-from fabcost.service.http.routing import MODEL, ApiCall, Finish, Operation, narrowed, record_type
+from fabcost.service.http.exchange import HttpAnswer, answer, encode
+from fabcost.service.http.openapi import MODEL, Finish, Operation, narrowed, record_type
+from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
@@ -105,7 +106,7 @@ async def give_feedback(call: ApiCall) -> HttpAnswer:
     request: FeedbackRequest = call.body
     call.check_ids((request.decision_id, request.key))
     (given,) = await call.site.service.feedback(call.model, [request])
-    return answer(given)
+    return HttpAnswer(200, encode(given))
 
 
 async def give_bulk_feedback(call: ApiCall) -> HttpAnswer:

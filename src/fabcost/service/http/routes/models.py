@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from fabcost.service.http.exchange import NOTHING, HttpAnswer, answer
-from fabcost.service.http.routing import MODEL, ApiCall, Operation, narrowed, record_type
+from fabcost.service.http.openapi import MODEL, Operation, narrowed, record_type
+from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (
@@ -21,7 +22,17 @@ from fabcost.wire.messages import (
     Record,
     StatsAnswer,
 )
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.settings import Discount, ModelSettings
+
+
+class StartSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another model, whose posterior is the prior of columns of the same name.
+
+    Without a discount the outcomes decide how much of it to believe.
+    """
+
+    model: ModelName
+    discount: Discount | None = None
 
 
 class NewModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +40,7 @@ class NewModel(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: ModelName
     settings: ModelSettings = ModelSettings()
+    start: StartSettings | None = None
 
 
 class ModelsAnswer(Struct, frozen=True):
@@ -54,7 +66,12 @@ async def create_model(call: ApiCall) -> HttpAnswer:
     """Make a model."""
     request: NewModel = call.body
     check_depth(request.settings.schema)
-    return answer(await call.site.service.create_model(request.name, request.settings), 201)
+    service, start = call.site.service, request.start
+    if start is None:
+        return answer(await service.create_model(request.name, request.settings), 201)
+    content = await service.export_model(start.model)
+    made = await service.start_model(request.name, content, request.settings, start.discount)
+    return answer(made, 201)
 
 
 async def get_model(call: ApiCall) -> HttpAnswer:

@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from fabcost.service.http.auth import Role, new_key
 from fabcost.service.http.exchange import NOTHING, RETRY_SOON, HttpAnswer, RefusedError, answer
-from fabcost.service.http.routing import ApiCall, Bytes, Operation
+from fabcost.service.http.openapi import Bytes, Operation
+from fabcost.service.http.routing import ApiCall
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.telemetry import CONTENT_TYPE
 from fabcost.wire.messages import Id, ModelName

@@ -10,9 +10,11 @@ from msgspec import Meta, Struct
 
 from fabcost.service import transfer
 from fabcost.service.http.exchange import HttpAnswer, answer
-from fabcost.service.http.routing import MODEL, ApiCall, Bytes, Operation
+from fabcost.service.http.openapi import MODEL, Bytes, Operation
+from fabcost.service.http.routing import ApiCall
 from fabcost.wire.checks import check_model_name
 from fabcost.wire.messages import MEDIA_TYPES, LogFormat, ModelAnswer
+from fabcost.wire.settings import Discount, ModelSettings
 
 _OCTETS = "application/octet-stream"
 _LOG_TYPES = (_OCTETS, *dict.fromkeys(MEDIA_TYPES.values()))
@@ -30,6 +32,13 @@ class ImportQuery(LogQuery, frozen=True, forbid_unknown_fields=True):
     after: Annotated[str, Meta(pattern=r"^[0-9a-f]{0,64}$(?!\n)")] = ""
 
 
+class FileQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whether a new model starts from the file, and at which discount, or goes on from it."""
+
+    start: bool = False
+    discount: Discount | None = None
+
+
 class Imported(Struct, frozen=True):
     """How many lines told something new: a decision, or the outcome of one that had none."""
 
@@ -43,9 +52,17 @@ async def export_model(call: ApiCall) -> HttpAnswer:
 
 
 async def import_model(call: ApiCall) -> HttpAnswer:
-    """Make a model from a file of ``fabcost.Recommender.save``."""
+    """Make a model from a file of ``fabcost.Recommender.save``.
+
+    With `start` it is a new one of default settings, whose prior is what the file has learnt.
+    """
     check_model_name(call.model)
-    return answer(await call.site.service.import_model(call.model, call.body, None), 201)
+    query: FileQuery = call.query
+    service = call.site.service
+    if query.start:
+        settings, discount = ModelSettings(), query.discount
+        return answer(await service.start_model(call.model, call.body, settings, discount), 201)
+    return answer(await service.import_model(call.model, call.body, None), 201)
 
 
 async def export_log(call: ApiCall) -> HttpAnswer:
@@ -88,6 +105,7 @@ def operations() -> list[Operation]:
             "admin",
             ModelAnswer,
             201,
+            query=FileQuery,
             body=octets,
             errors=(409,),
             transfer=True,

@@ -1,0 +1,137 @@
+"""A prior with information from elsewhere, of which outcomes say how much to believe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fabcost.gaussian import Gaussian
+from fabcost.inference.ep import log_mass, sweep
+from fabcost.inference.history import Carried, History, Sites, joined
+from fabcost.inference.inheritance.information import Information
+from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
+from fabcost.inference.own.effects import OwnEffects, effects_of
+
+#: Among which the evidence chooses.
+DISCOUNTS = (0.0, 0.01, 0.1, 1.0)
+#: The one before there is any.
+FIRST = 0.1
+#: Impressions between two looks at the evidence, as a share of those so far, and after the last.
+_GROWTH, LOOKED = 1.25, 400
+_SWEEPS, _TOLERANCE = 3, 1e-3
+#: Log odds, before there are outcomes, that nothing of elsewhere holds here.
+DOUBT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Inheritance:
+    r"""A prior times information from another learner to a power, the discount.
+
+    A discount δ is a power prior (Ibrahim and Chen, 2000): δ n impressions of elsewhere count as
+    much as n of here.  If it is not given, it is the one of `DISCOUNTS` under which the outcomes
+    so far were most probable, anew until there are `LOOKED` of them.
+
+    Attributes
+    ----------
+    base
+        The prior below.
+    information
+        Of the other learner, in the columns of this one.
+    discount
+        In force.
+    look
+        The number of impressions from which on the evidence is asked again; None for never.
+
+    Examples
+    --------
+    >>> told = Information.gained(Gaussian.isotropic(1), Gaussian([2.0], [[0.1]]))
+    >>> Inheritance.given(Gaussian.isotropic(1), told, 1.0).prior
+    Gaussian(mean=array([2.]), sd=array([0.31622777]))
+    """
+
+    base: Gaussian
+    information: Information
+    discount: float = FIRST
+    look: int | None = 1
+
+    @classmethod
+    def given(cls, base: Gaussian, information: Information, discount: float | None) -> Inheritance:
+        """With a discount that stays, or None for one that the outcomes decide."""
+        if discount is None:
+            return cls(base, information)
+        if not 0.0 < discount <= 1.0:
+            raise ValueError(f"discount is {discount} but must be above 0 and at most 1, or None")
+        return cls(base, information, float(discount), None)
+
+    @property
+    def dimension(self) -> int:
+        """D, the number of weights."""
+        return self.base.dimension
+
+    @property
+    def prior(self) -> Gaussian:
+        """The belief before the first impression."""
+        return self.information.on(self.base, self.discount)
+
+    def on(self, base: Gaussian) -> Inheritance:
+        """With another prior below."""
+        return replace(self, base=base)
+
+    def widened(self, fresh: Gaussian) -> Inheritance:
+        """With more weights, of which nothing is known from elsewhere."""
+        information = self.information.widened(fresh.dimension)
+        return replace(self, base=joined(self.base, fresh), information=information)
+
+    def weighed(self, seen: int, history: History, own: OwnEffects | None) -> Inheritance:
+        """With the discount that the outcomes speak for, if it is time to look."""
+        if self.look is None or seen < self.look or history.count != seen:
+            return self
+        variance = 0.0 if own is None else own.variance
+        found = [self._evidence(each, history, variance) for each in DISCOUNTS]
+        found[0] += DOUBT
+        after = math.ceil(_GROWTH * seen) if seen < LOOKED else None
+        return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=after)
+
+    def _evidence(self, discount: float, history: History, own_variance: float) -> float:
+        """log p(outcomes) with a discount, by a few sweeps of EP."""
+        prior = self.information.on(self.base, discount)
+        X, y, _ = history.kept()
+        belief, sites = Carried.of(prior), Sites.flat(y.size)
+        own = effects_of(prior.dimension, own_variance)
+        owned: Owned | tuple[()] = NOT_OWNED
+        items = history.items_between(0, y.size)
+        if own is not None and items is not None:
+            keys = [None if item == NOBODY else item for item in items.tolist()]
+            owned = own.written(own.enter(keys))
+        swept = sweep(
+            belief,
+            X,
+            y,
+            sites,
+            exact=True,
+            tolerance=_TOLERANCE,
+            max_sweeps=_SWEEPS,
+            owned=owned,
+            counts=history.counts_between(0, y.size),
+        )
+        posterior = belief.gaussian(keep=True)
+        return swept.log_factors + log_mass(prior, posterior, X, sites, own, owned)
+
+
+def put_below(
+    inheritance: Inheritance | None, prior: Gaussian | Inheritance
+) -> tuple[Inheritance | None, Gaussian]:
+    """What is inherited, if anything, on another prior, and the belief that both make.
+
+    Examples
+    --------
+    >>> put_below(None, Gaussian.isotropic(1))[0] is None
+    True
+    """
+    if isinstance(prior, Inheritance):
+        return prior, prior.prior
+    if inheritance is None:
+        return None, prior
+    return put_below(None, inheritance.on(prior))

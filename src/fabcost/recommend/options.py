@@ -1,0 +1,57 @@
+"""What a recommender and its decisions are asked for, checked before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from typing import Any
+
+from fabcost.prior import Prior
+
+
+def one_prior(prior: Prior | None, variance: float | None) -> Prior:
+    """The prior that is given, or one variance for all weights, or else the default.
+
+    Examples
+    --------
+    >>> one_prior(None, None) == Prior()
+    True
+    """
+    if variance is None:
+        return Prior() if prior is None else prior
+    if prior is not None:
+        raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
+    return Prior.same(float(variance))
+
+
+def check_options(top_k: int, draws: int | None, floor: float) -> None:
+    """A ValueError for what the bandit would refuse later.
+
+    Examples
+    --------
+    >>> check_options(0, None, 0.0)
+    Traceback (most recent call last):
+    ValueError: top_k is 0 but must be at least 1
+    """
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if draws is not None and draws < 1:
+        raise ValueError(f"draws is {draws} but must be at least 1")
+    if not 0.0 <= floor <= 1.0:
+        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
+
+
+def positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
+    """Where the excluded ids are among the names; a ValueError if none is left.
+
+    Examples
+    --------
+    >>> positions(("ad-1", "ad-2"), {"ad-2", "ad-9"})
+    [1]
+    """
+    if not exclude:
+        return []
+    unwanted = set(exclude)
+    found = [index for index, name in enumerate(names) if name in unwanted]
+    if len(found) == len(names):
+        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
+    return found
