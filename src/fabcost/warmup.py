@@ -22,7 +22,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
-from fabcost.tilted import Moments
+from fabcost.tilted import Moments, tilted
 
 _PRIOR = Gaussian.isotropic(3)
 _ROWS = np.eye(4, 3)
@@ -59,6 +59,7 @@ def _learn(rows: FloatArray) -> None:
         learner.posterior.sample(np.random.default_rng(0), 2)
         adf.fit(_PRIOR, rows, _LABELS, moments=moments)
         ep.fit(_PRIOR, rows, _LABELS, moments=moments)
+        tilted(0.0, 1.0, moments=moments)
         _learn_effects(rows, moments)
     for precision in (1.0, 1e12):  # by a Gram matrix, and by one row after the other
         product(_PRIOR, rows, Sites(np.full(4, precision), _LABELS))

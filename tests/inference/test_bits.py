@@ -50,6 +50,7 @@ def digests(variables: dict[str, str], *options: str) -> list[str]:
 
 
 @pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:window is now:DeprecationWarning")
 @pytest.mark.parametrize("manner", MANNERS)
 def test_bits_do_not_depend_on_how_rows_come(manner: str) -> None:
     batch, snapshot = MANNERS[manner]
@@ -57,6 +58,7 @@ def test_bits_do_not_depend_on_how_rows_come(manner: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:window is now:DeprecationWarning")
 @pytest.mark.parametrize("manner", MANNERS)
 def test_bits_of_own_effects_do_not_depend_on_how_rows_come(manner: str) -> None:
     batch, snapshot = MANNERS[manner]

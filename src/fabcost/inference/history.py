@@ -217,6 +217,10 @@ class History:
     def _hold(self, X: FloatArray) -> None:
         self.X, self.readable = X, read_only(X)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hold(self.X)  # a copy of the view is a view of nothing that is written
+
     def _grow(self) -> None:
         capacity = 2 * self.y.size
         if self.window is not None:

@@ -16,7 +16,7 @@ async def learnt(service: Service, first: int, last: int) -> None:
         assert await told(service, f"d{k}", float(k % 2)) == "applied"
 
 
-def _no_room(*_: object) -> None:
+def _no_room(*_: object, **__: object) -> None:
     raise MemoryError
 
 

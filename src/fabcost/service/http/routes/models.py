@@ -171,7 +171,7 @@ def operations(settings: Settings) -> list[Operation]:
     return [
         Operation("GET", path, list_models, "read", ModelsAnswer, of_any_model=True),
         Operation(
-            "POST", path, create_model, "admin", ModelAnswer, 201, body=NewModel, errors=(409,)
+            "POST", path, create_model, "admin", ModelAnswer, 201, body=NewModel, errors=(404, 409)
         ),
         Operation("GET", MODEL, get_model, "read", ModelAnswer),
         Operation("PATCH", MODEL, change_model, "admin", ModelAnswer, body=changes),
