@@ -46,10 +46,8 @@ def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> No
     assert re.match(r"the kernels, compiled once for this machine: \d+ s\n", done.stderr)
     assert re.findall(r"PASSED.*::(\w+)", done.stdout) == ["test_kernels_are_compiled", "test_late"]
     _, _, told = done.stdout.partition(" not tested here ")
-    assert [line.strip() for line in told.splitlines()[1:3]] == [
-        "3 there is no browser",
-        "1 there is no database",
-    ]
+    listed = [line.strip() for line in told.splitlines()[1:] if line.strip()]
+    assert listed[:2] == ["3 there is no browser", "1 there is no database"]
 
 
 @pytest.mark.parametrize("short", [0, 5, 91])

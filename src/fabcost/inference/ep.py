@@ -211,7 +211,14 @@ def log_mass(
     own: OwnEffects | None,
     owned: Owned | tuple[()],
 ) -> float:
-    """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean."""
+    """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean.
+
+    Examples
+    --------
+    >>> prior, nothing = Gaussian.isotropic(1), Sites(np.zeros(1), np.zeros(1))
+    >>> log_mass(prior, prior, np.eye(1), nothing, None, ())
+    0.0
+    """
     eta = kernels.times(X, posterior.mean)
     if own is not None and owned:
         effects = np.append(_own_means(own, posterior.mean), 0.0)  # the last is that of slot −1

@@ -105,6 +105,17 @@ def size_of_an_answer(server: Small, asked: bytes) -> int:
         return len(connection.makefile("rb").read())
 
 
+def rest_of(connection: socket.socket) -> bytes:
+    """What still comes; the end may be a reset, because not all that was asked was read."""
+    found = b""
+    try:
+        while more := connection.recv(HIGH_WATER):
+            found += more
+    except ConnectionResetError:
+        pass
+    return found
+
+
 def statuses(answers: BinaryIO, count: int) -> list[int]:
     found = []
     for _ in range(count):
@@ -143,7 +154,7 @@ def test_who_takes_nothing_for_long_is_hung_up_on(
     wait_until(lambda: server.protocols_of(silent))
     silent.sendall(ASKED[name] * MANY)
     wait_until(lambda: not server.protocols_of(silent))
-    assert silent.makefile("rb").read().count(b"HTTP/1.1 200 OK") < MANY
+    assert rest_of(silent).count(b"HTTP/1.1 200 OK") < MANY
 
 
 def test_who_takes_little_at_a_time_is_waited_for(server: Small, silent: socket.socket) -> None:
