@@ -87,7 +87,10 @@ def run(
 ) -> Score:
     """Serve, send visitors, show the score; until ``exit_after`` seconds, Ctrl-C or SIGTERM."""
     with _terminated_as_by_ctrl_c(), claimed(out) as held:
-        console.print("Starting a server on an embedded SQLite file…")
+        console.print(
+            "Starting a server on an embedded SQLite file; "
+            "the first time on a machine it compiles its kernels, for about a minute…"
+        )
         database, log = new_database(out), out / "server.log"
         serving = server(
             database, port=port, log=log, held=held, started=partial(note_process, out)
