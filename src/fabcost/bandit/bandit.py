@@ -111,7 +111,7 @@ class Bandit:
         return choose(
             self.learner.posterior,
             self.policy,
-            self._with_effects(candidates, items),
+            candidates if items is None else self._with_effects(candidates, items),
             rng=self.rng,
             top_k=top_k,
             exclude=exclude,
@@ -134,7 +134,8 @@ class Bandit:
         joint draws of the weights and f the ``floor``.
         """
         belief = self.learner.posterior
-        rows, excluded = _checked(self._with_effects(candidates, items), exclude, 1, belief)
+        given = candidates if items is None else self._with_effects(candidates, items)
+        rows, excluded = _checked(given, exclude, 1, belief)
         _check_mixing(draws, floor)
         return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
@@ -152,11 +153,9 @@ class Bandit:
         else:
             self.learner.observe(x, clicked)
 
-    def _with_effects(
-        self, candidates: Candidates, items: Sequence[Key | None] | None
-    ) -> Candidates:
+    def _with_effects(self, candidates: Candidates, items: Sequence[Key | None]) -> Candidates:
         learner = self.learner
-        if items is None or not isinstance(learner, FabCost) or learner.own is None:
+        if not isinstance(learner, FabCost) or learner.own is None:
             return candidates
         return own_rows(candidates, learner.own, items, learner.prior.dimension)
 
@@ -214,7 +213,8 @@ def _scored_shares(
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(policy, Thompson) and not excluded:
         scores, shares = policy.scored_shares(belief, rows, rng, draws)
-        return scores, _mixed(shares, floor)
+        kernels.mix(shares, floor)
+        return scores, shares
     scores = _scores(belief, policy, rows, excluded, rng)
     return scores, _shares(belief, policy, rows, excluded, draws, floor, rng)
 

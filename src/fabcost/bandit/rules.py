@@ -10,7 +10,7 @@ import numpy as np
 from fabcost import kernels
 from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
 from fabcost.gaussian import Gaussian, standard_normal
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideGaussian
 
 Belief = Gaussian | WideGaussian
@@ -84,7 +84,7 @@ class Thompson:
             uniforms = rng.random(belief.dimension + seeds)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
         uniforms = rng.random(belief.dimension)
-        given = read_only(np.ascontiguousarray(rows))
+        given = np.ascontiguousarray(rows)
         scores: FloatArray = kernels.drawn_scores(
             given, belief.mean, belief.root, uniforms, self.scale
         )
