@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.prospects import ValuedRows
+from fabcost.bandit.prospects import Belief, ValuedRows
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
-from fabcost.bandit.rules import Belief, Policy, Rule, Thompson
-from fabcost.bandit.targeted import ComparingPolicy
+from fabcost.bandit.rules import Policy, Thompson
+from fabcost.bandit.targeted import ComparingPolicy, check_valuing
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
@@ -233,9 +233,7 @@ def _scored_shares(
         return scores, shares
     if isinstance(policy, ComparingPolicy):
         allowed = _others(rows, excluded)
-        scores, shares = policy.compared(
-            belief, rows[allowed] if excluded else rows, rng, draws
-        )
+        scores, shares = policy.compared(belief, rows[allowed] if excluded else rows, rng, draws)
         mixed = _mixed(shares, floor)
         return _placed(scores, allowed, len(rows), -np.inf), _placed(mixed, allowed, len(rows), 0.0)
     scores = _scores(belief, policy, rows, excluded, rng)
@@ -262,8 +260,7 @@ def _valued(
 ) -> Rows:
     if values is None and costs is None:
         return rows
-    if not isinstance(policy, Rule):
-        raise ValueError(f"the policy is {policy} but only rules of the library know values")
+    check_valuing(policy)
     return ValuedRows(rows, values, costs)
 
 

@@ -43,12 +43,8 @@ class ValuedRows:
     def __init__(
         self, rows: Rows, values: npt.ArrayLike | None = None, costs: npt.ArrayLike | None = None
     ) -> None:
-        many = len(rows)
         self.rows = rows
-        self.values = _amounts("values", np.ones(many) if values is None else values, many)
-        self.costs = _amounts("costs", np.zeros(many) if costs is None else costs, many)
-        for i in np.flatnonzero(self.values < 0.0)[:1]:
-            raise ValueError(f"values[{i}] is {self.values[i]} but must be at least 0")
+        self.values, self.costs = checked_amounts(len(rows), values, costs)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -165,7 +161,7 @@ class Prospects:
     def shared(self, wins: FloatArray) -> FloatArray:
         """Wins of candidates that are equal in everything, of which the first has won, divided."""
         spread = self.spread
-        if self.values is not None:
+        if self.values is not None and self.costs is not None:
             spread = np.column_stack([spread, self.values, self.costs])
         shares: FloatArray = kernels.share_among_equals(
             self.centre, np.ascontiguousarray(spread), wins, self.noise, self.places
@@ -206,7 +202,9 @@ def worths(
     """
     size = log_odds.size
     given = np.full(size, values) if isinstance(values, float) else values
-    found: FloatArray = kernels.worths_of(log_odds, given, np.zeros(size) if costs is None else costs)
+    found: FloatArray = kernels.worths_of(
+        log_odds, given, np.zeros(size) if costs is None else costs
+    )
     return found
 
 
@@ -223,6 +221,23 @@ def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]
     _, within = kernels.law(core, belief.mean[columns[inside]], root)
     outside = dense[:, ~inside] * np.sqrt(belief.variance[columns[~inside]])
     return belief.marginal(given).mean, np.ascontiguousarray(np.hstack([within, outside]))
+
+
+def checked_amounts(
+    many: int, values: npt.ArrayLike | None, costs: npt.ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Values and costs of so many candidates, or a ValueError that says what is wrong with one.
+
+    Examples
+    --------
+    >>> checked_amounts(2, [1.0, -2.0], None)
+    Traceback (most recent call last):
+    ValueError: values[1] is -2.0 but must be at least 0
+    """
+    found = _amounts("values", np.ones(many) if values is None else values, many)
+    for i in np.flatnonzero(found < 0.0)[:1]:
+        raise ValueError(f"values[{i}] is {found[i]} but must be at least 0")
+    return found, _amounts("costs", np.zeros(many) if costs is None else costs, many)
 
 
 def _amounts(name: str, given: npt.ArrayLike, many: int) -> FloatArray:

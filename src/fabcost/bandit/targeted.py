@@ -84,7 +84,7 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        known = self._known(belief, rows)
+        known = Prospects.of(belief, rows)
         if self.draws == 1:
             best = known.worth(known.draw(rng)).max(keepdims=True)
         else:
@@ -106,7 +106,7 @@ class TSUCB:
 
         A target is the mean of m draws, and a draw belongs to m targets: each has its law.
         """
-        known = self._known(belief, rows)
+        known = Prospects.of(belief, rows)
         best = known.drawn(rng, max((draws + 3) // 4, self.draws)).best.ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(known, best)
@@ -115,12 +115,6 @@ class TSUCB:
         mean, radius = self._moments(known)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         return kernels.target_scores(targets[0], mean, radius), shares
-
-    def _known(self, belief: Belief, rows: Rows) -> Prospects:
-        known = Prospects.of(belief, rows)
-        if self.log_odds and known.values is not None:
-            raise ValueError("values and costs need probabilities, but log_odds is True")
-        return known
 
     def _targets(self, known: Prospects, best: FloatArray) -> FloatArray:
         return best if self.log_odds or known.values is not None else worths(best)
@@ -192,9 +186,8 @@ class InformationRelaxation:
     def _revealed(self, belief: Belief, rows: Rows) -> Prospects:
         known = Prospects.of(belief, rows)
         variance = known.variance
-        moments = kernels.click_moments(known.centre, variance)
-        factors = kernels.revealed(known.centre, variance, *moments, self.horizon)
-        return known.scaled(*factors)
+        mean, radius = kernels.click_moments(known.centre, variance)
+        return known.scaled(*kernels.revealed(variance, mean, radius, self.horizon))
 
 
 @dataclass(frozen=True)
@@ -263,6 +256,19 @@ class InformationDirected:
         shares[second] += share
         shares[first] += 1.0 - share
         return kernels.ratio_scores(regrets, gains), known.shared(shares), least
+
+
+def check_valuing(policy: object) -> None:
+    """A ValueError if a rule knows nothing of values and costs.
+
+    Examples
+    --------
+    >>> check_valuing(TSUCB(log_odds=True))
+    Traceback (most recent call last):
+    ValueError: values and costs need probabilities but the policy has log_odds=True
+    """
+    if isinstance(policy, TSUCB) and policy.log_odds:
+        raise ValueError("values and costs need probabilities but the policy has log_odds=True")
 
 
 #: Beyond which Thompson sampling is the same in float64.

@@ -17,7 +17,7 @@ TWO_PI_SQUARED = 19.739208802178716
 WIDE = 49.0  # cavity variance above which the step-function expansion takes over
 NARROW = 0.43  # cavity sd below which the Gaussian, not the poles of σ, limits the step
 NARROW_STEP = 0.855
-CALM = 0.5  # variance up to which Gauss's rule of 8 nodes has the moments of a click to 1e-10
+CALM = 0.1  # variance up to which Gauss's rule of 8 nodes has the moments of a click to 1e-10
 
 #: Gauss's rule of 8 nodes for the standard normal density.
 HERMITE_NODES = np.array(

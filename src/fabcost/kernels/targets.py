@@ -175,14 +175,14 @@ def ratio_scores(regrets, gains):
 
 
 @njit(cache=True)
-def revealed(centres, variances, means, radii, horizon):
+def revealed(variances, means, radii, horizon):
     """Factors on centre and on deviation of log-odds, as ``horizon`` impressions reveal them.
 
     Var E[η | one outcome] / s² = s² (E σ′)² / (E σ E(1 − σ)) = λ/(1 + λ), and λ adds up.  What is
     not revealed is integrated out as MacKay does, σ(κ m).
     """
-    on_centre, on_deviation = np.ones(centres.size), np.ones(centres.size)
-    for k in range(centres.size):
+    on_centre, on_deviation = np.empty(means.size), np.empty(means.size)
+    for k in range(means.size):
         spare, variance = means[k] * (1.0 - means[k]), variances[k]
         slope = spare - radii[k] * radii[k]
         one = 0.0 if spare <= 0.0 else min(variance * slope * slope / spare, 1.0 - 1e-9)

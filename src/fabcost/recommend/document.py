@@ -13,9 +13,11 @@ from fabcost.bandit.rules import RULES, Policy
 from fabcost.inference.saved.checks import entry, real
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 3, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
+_WITH_FIRST_RULES = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
+_LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
@@ -27,8 +29,10 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+    if settings.get("policy", {}).get("kind") in _LATER_RULES:
         return FORMAT
+    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+        return _WITH_FIRST_RULES
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 
 
@@ -82,7 +86,11 @@ def policy_from_dict(given: Mapping[str, Any]) -> Policy:
     >>> policy_from_dict({"kind": "Thompson", "scale": 0.5})
     Thompson(scale=0.5)
     """
-    options = {name: real(given, name) for name in given if name != "kind"}
+    options: dict[str, Any] = {
+        name: value if isinstance(value, bool) else real(given, name)
+        for name, value in given.items()
+        if name != "kind"
+    }
     return _POLICIES[given["kind"]](**options)
 
 
