@@ -227,6 +227,29 @@ class AlarmView(Struct, frozen=True):
     text: str
 
 
+class LiftView(Struct, frozen=True, kw_only=True):
+    """What the bandit gains over the arm beside it, over all time; valid whenever one looks.
+
+    ``value`` is the ratio of the click rates less one, from ``low`` to ``high`` with confidence
+    ``level`` at every moment at once; null is not known, or no end.  ``gained`` are those of the
+    bandit's clicks that the other arm would not have had of as many impressions.
+    """
+
+    over: str
+    impressions: int
+    clicks: int
+    impressions_beside: int
+    clicks_beside: int
+    level: float
+    value: float | None
+    low: float
+    high: float | None
+    verdict: str
+    gained: float | None
+    gained_low: float | None
+    gained_high: float | None
+
+
 class StatsAnswer(Struct, frozen=True, kw_only=True):
     """What a dashboard shows of a model."""
 
@@ -251,6 +274,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     calibration: list[CalibrationBin]
     top_items: list[ItemTally]
     alarms: list[AlarmView] = []
+    lift: LiftView | None = None
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

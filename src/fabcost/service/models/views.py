@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from msgspec import UNSET
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
+from fabcost.service.models.gains import gain
 from fabcost.service.models.model import Known, Model
 from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
@@ -41,6 +43,7 @@ from fabcost.wire.messages import (
     ExplanationAnswer,
     ItemEffect,
     ItemTally,
+    LiftView,
     PosteriorAnswer,
     StatsAnswer,
     StatsBucket,
@@ -64,6 +67,7 @@ class Totals(NamedTuple):
     decisions: int
     outcomes: int
     clicks: int
+    lift: LiftView | None
     at: float
     seconds: float
 
@@ -112,9 +116,8 @@ class Views:
         model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
-        since, before = now - 60.0 * minutes, self.totals.get(model)
-        totals, read = await self.reader.ask(lambda store: _read_stats(store, name, since, before))
-        self.totals[model] = totals
+        since, totals = now - 60.0 * minutes, await self._totals(model)
+        read = await self.reader.ask(lambda store: _read_stats(store, name, since))
         tallies: list[ItemTally] = read["top_items"]
         effects = _effects(model.known(), [each.item for each in tallies])
         read["top_items"] = [
@@ -141,6 +144,7 @@ class Views:
             unwritten=self.writer.unwritten,
             feedback=totals.feedback,
             alarms=alarms,
+            lift=totals.lift,
             **read,
         )
 
@@ -160,12 +164,21 @@ class Views:
                 found = await self.alarms(name)
                 self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
+                metrics.gained(name, (await self._totals(self.models.of(name))).lift)
+
+    async def _totals(self, model: Model) -> Totals:
+        """Those of the last time, or of now."""
+        totals = self.totals.get(model)
+        if totals is None or not totals.is_fresh(time.monotonic()):
+            wait, now = model.settings.reward_wait_seconds, self.clock.now()
+            count = partial(_count_all, name=model.name, wait=wait, now=now)
+            totals = self.totals[model] = await self.reader.ask(count)
+        return totals
 
     async def _look(self, model: Model) -> tuple[Alarm, ...]:
         name, head, weights = model.name, model.learning.lsn, model.schema.width
         tail = await self.reader.ask(lambda store: Tail.read(store, name, head, weights))
-        totals = await self.reader.ask(lambda store: _totals(store, name, self.totals.get(model)))
-        self.totals[model] = totals
+        totals = await self._totals(model)
         _, belief, own = model.known()
         law = None if own is None else own.law([each.item for each in tail.latest])
         watch = await self.reader.ask(lambda _: tail.watch(belief, law))
@@ -249,30 +262,24 @@ def _recent(
     return views, oldest
 
 
-def _read_stats(
-    store: Store, name: str, since: float, totals: Totals | None
-) -> tuple[Totals, dict[str, list[Any]]]:
-    """Ask the database; ``totals`` are those of the last time."""
-    totals = _totals(store, name, totals)
+def _read_stats(store: Store, name: str, since: float) -> dict[str, list[Any]]:
     counts, calibration = store.counts.minutes(name, since=since), store.counts.calibration(name)
     tallies = store.counts.tallies(name, limit=_TOP_ITEMS)
-    return totals, {
+    return {
         "buckets": [StatsBucket(**_without_model(row)) for row in counts],
         "calibration": [CalibrationBin(**_without_model(row)) for row in calibration],
         "top_items": [ItemTally(**_without_model(row)) for row in tallies],
     }
 
 
-def _totals(store: Store, name: str, before: Totals | None) -> Totals:
-    """Those of the last time, or of now."""
+def _count_all(store: Store, name: str, wait: float, now: float) -> Totals:
     started = time.monotonic()
-    if before is not None and before.is_fresh(started):
-        return before
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
     decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, now = sum(row.clicks for row in rows), time.monotonic()
-    return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
+    clicks, gained = sum(row.clicks for row in rows), gain(rows, wait, now)
+    at = time.monotonic()
+    return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
 
 
 def _is_fresh(at: float, seconds: float, now: float) -> bool:
