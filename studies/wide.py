@@ -25,7 +25,7 @@ from vowpalwabbit import Workspace
 
 from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, WideFabCost
 from fabcost.impressions import FloatArray
-from fabcost.inference.wide.rows import SparseRows
+from fabcost.sparse import SparseRows
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, WideFabCost
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.rows import SparseRows, as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 from fabcost.tilted import tilted
 
 Floats = npt.NDArray[np.float64]

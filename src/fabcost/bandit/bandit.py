@@ -18,7 +18,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.inference.wide.learner import WideFabCost
-from fabcost.inference.wide.rows import SparseRows, as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
 

@@ -9,7 +9,7 @@ import numpy as np
 from fabcost import kernels
 from fabcost.gaussian import LANE, LARGEST_VARIANCE, SMALLEST_VARIANCE, Marginal, at_a_line
 from fabcost.impressions import FloatArray
-from fabcost.inference.wide.rows import Columns, SparseRows, as_sparse
+from fabcost.sparse import Columns, SparseRows, as_sparse
 from fabcost.tilted import Moments, is_exact
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.inference.wide.rows import SparseRows
+from fabcost.sparse import SparseRows
 
 _MOST_BITS = 24
 _LARGEST_MEMORY = 1_000_000  # names whose columns are remembered

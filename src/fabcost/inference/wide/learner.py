@@ -13,7 +13,7 @@ from fabcost import archive, kernels
 from fabcost.impressions import FloatArray, as_label, as_labels
 from fabcost.inference.saved import checks as saved
 from fabcost.inference.wide.belief import WideGaussian, rows_of
-from fabcost.inference.wide.rows import SparseRows, as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 from fabcost.tilted import Moments, is_exact
 
 WIDE_LEARNER = archive.Format("fabcost-wide-learner", 1, "wide learner")

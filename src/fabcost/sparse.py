@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import LARGEST_FEATURE, FloatArray
 
+FloatArray = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.int64]
+#: Beyond this magnitude the square of a feature times a variance could overflow.
+LARGEST_FEATURE = 1e75
 _LARGEST_DENSE = 10_000_000
 
 
