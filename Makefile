@@ -35,7 +35,8 @@ demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
 	$(BIN)/fabcost demo
 
 test: setup  ## Set everything up and run tests, lint, types and layer contracts
-	$(MAKE) --no-print-directory --jobs 2 lint types layers suite
+	@# The longest first: the others are done while kernels are compiled.
+	$(MAKE) --no-print-directory --jobs 2 suite lint types layers
 
 check: lint types layers  ## What can be checked without running it, in less than a minute
 
