@@ -34,6 +34,9 @@ class Learner(Protocol):
         """Learn from one impression."""
 
 
+AnyLearner = Learner | WideFabCost
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Choice:
     """What was chosen, and how.
@@ -82,7 +85,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: Learner | WideFabCost,
+        learner: AnyLearner,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,
