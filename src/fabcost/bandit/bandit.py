@@ -12,29 +12,24 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Belief, Policy, Thompson
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.learner import WideFabCost
 from fabcost.inference.wide.rows import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
 
 
 class Learner(Protocol):
-    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
+    """What a bandit asks of a learner; `fabcost.FabCost` and `fabcost.WideFabCost` are two."""
 
     @property
-    def posterior(self) -> Gaussian:
-        """The belief after all impressions so far."""
+    def posterior(self) -> Any:
+        """The belief after all impressions so far, a `Belief`."""
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
-
-
-AnyLearner = Learner | WideFabCost
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,7 +80,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: AnyLearner,
+        learner: Learner,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,

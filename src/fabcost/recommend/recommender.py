@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fabcost import archive
-from fabcost.bandit.bandit import AnyLearner, Bandit, Choice
+from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
@@ -97,7 +97,7 @@ class Recommender:
         schema: Schema,
         *,
         prior: Prior | None = None,
-        learner: AnyLearner | None = None,
+        learner: Learner | None = None,
         policy: Policy | None = None,
         prior_variance: float | None = None,
         most_weights: int | None = MOST_WEIGHTS,
@@ -132,7 +132,7 @@ class Recommender:
         return self.learner.own if isinstance(self.learner, FabCost) else None
 
     @property
-    def learner(self) -> AnyLearner:
+    def learner(self) -> Learner:
         """Its posterior has a weight for each of ``schema.columns``."""
         return self.bandit.learner
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.bandit.bandit import AnyLearner
+from fabcost.bandit.bandit import Learner
 from fabcost.features.document import as_step
 from fabcost.features.kinds import Text
 from fabcost.features.layout import Step
@@ -37,7 +37,7 @@ class Start(NamedTuple):
     """
 
     schema: Schema
-    learner: AnyLearner
+    learner: Learner
     discount: float | None = None
 
     def grow(self, schema: Schema) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol, runtime_checkable
 
-from fabcost.bandit.bandit import AnyLearner, Learner
+from fabcost.bandit.bandit import Learner
 from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -90,7 +90,7 @@ class Weights:
         prior = base if start is None else start.on(base, self._schema)
         return FabCost(prior, own_variance=items, half_life=half_life)
 
-    def follow(self, learner: AnyLearner) -> None:
+    def follow(self, learner: Learner) -> None:
         """Give the learner what the schema has grown since the last time, and warn of squeezes."""
         steps = self._schema.steps
         if steps == self._followed and not self._schema.squeezed:
@@ -101,12 +101,12 @@ class Weights:
         self._followed = steps
         self._warn()
 
-    def _grow(self, learner: AnyLearner) -> None:
+    def _grow(self, learner: Learner) -> None:
         known = learner.posterior.dimension
         if known < self._schema.width and isinstance(learner, GrowingLearner):
             learner.grow(self._schema.prior(self.prior, start=known))
 
-    def _replace_prior(self, learner: AnyLearner) -> None:
+    def _replace_prior(self, learner: Learner) -> None:
         """As far as the learner can: one that keeps too few impressions goes on with the old."""
         if isinstance(learner, FabCost):
             revise(learner, self._schema.prior(self.prior), self.given)
@@ -143,7 +143,7 @@ def revise(learner: FabCost, prior: Gaussian, given: int) -> None:
     learner.replace_prior(Gaussian.from_root(mean, root))
 
 
-def check_learner(learner: AnyLearner, schema: Schema) -> None:
+def check_learner(learner: Learner, schema: Schema) -> None:
     """A ValueError if a learner has not the columns of a schema, or cannot follow it.
 
     Examples

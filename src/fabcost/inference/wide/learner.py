@@ -103,6 +103,9 @@ class WideFabCost:
     (3, array([0.51]))
     """
 
+    #: It keeps no impressions to visit again, so nothing is ever refreshed.
+    refreshes, next_refresh = 0, None
+
     def __init__(
         self,
         weights: int,
@@ -204,12 +207,12 @@ class WideFabCost:
             "skipped": self.skipped,
             "arithmetic": kernels.ARITHMETIC,
         }
-        known = np.flatnonzero(belief.slots != -1)
+        known = belief.known
         arrays: dict[str, npt.NDArray[Any]] = {
-            "known": known.astype(np.int64),
+            "known": known.astype(np.int32),
             "mean": belief.mean[known],
             "variance": belief.variance[known],
-            "slots": belief.slots[known].astype(np.int64),
+            "slots": belief.slots[known],
             "root": np.ascontiguousarray(belief.root[: belief.filled, : belief.filled]),
         }
         return settings, arrays
