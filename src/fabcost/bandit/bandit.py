@@ -69,7 +69,7 @@ class Bandit:
     Examples
     --------
     >>> import fabcost
-    >>> learner = fabcost.FabCost(Gaussian.isotropic(2, variance=100.0))
+    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2, variance=100.0))
     >>> bandit = Bandit(learner, seed=7)
     >>> candidates = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> choice = bandit.choose(candidates)
@@ -174,7 +174,7 @@ def choose(
 
     Examples
     --------
-    >>> from fabcost.bandit.rules import Greedy
+    >>> from fabcost import Gaussian, Greedy
     >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])

@@ -41,7 +41,7 @@ class HashedSchema(Schema):
     Examples
     --------
     >>> schema = HashedSchema(Schema.open(), bits=20)
-    >>> items = schema.encode_items({"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford"}})
+    >>> items = schema.encode_items({"ad-1": {"make": "kia", "age": 3}, "ad-2": {"age": 5}})
     >>> rows = schema.folded({"device": "tv"}, items)
     >>> rows.shape, np.diff(rows.starts)
     ((2, 1048576), array([6, 4]))

@@ -209,10 +209,10 @@ class WideFabCost:
         }
         known = belief.known
         arrays: dict[str, npt.NDArray[Any]] = {
-            "known": known.astype(np.int32),
+            "known": known.astype(np.int64),
             "mean": belief.mean[known],
             "variance": belief.variance[known],
-            "slots": belief.slots[known],
+            "slots": belief.slots[known].astype(np.int64),
             "root": np.ascontiguousarray(belief.root[: belief.filled, : belief.filled]),
         }
         return settings, arrays

@@ -45,8 +45,10 @@ class WideFollower:
             self.touched.append(rows.columns)
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """From which a snapshot goes on."""
-        return self.learner.state()
+        """From which a snapshot goes on: 24 bytes for each weight that an outcome had."""
+        settings, arrays = self.learner.state()
+        short = {name: arrays[name].astype(np.int32) for name in ("known", "slots")}
+        return settings, arrays | short
 
     def publisher(self, lsn: int) -> WidePublisher:
         """That hands over what it learns."""
