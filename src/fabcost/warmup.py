@@ -19,7 +19,7 @@ from fabcost.inference import adf, ep
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WideFabCost
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments, tilted
@@ -104,6 +104,8 @@ def _learn_wide() -> None:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(_ROWS)
         bandit.choose(_ROWS, draws=8, exclude=[1])
+    recommender = Recommender(Schema.open(), belief=Wide(bits=4))
+    recommender.feedback(recommender.recommend({"a": "b"}, {1: {"c": "d"}}).id, clicked=True)
 
 
 def _choose(rows: FloatArray) -> None:

@@ -76,6 +76,21 @@ def test_a_model_is_made_from_what_another_or_a_file_has_learnt(
     assert done.exit_code != 0
 
 
+def test_a_wide_belief_is_chosen_by_its_name(server: Running) -> None:
+    done = run(server, "create-model", "wide", "--belief", "wide", "--bits", "12")
+    assert "wide: 4096 weights" in done.output
+    for more, words in (
+        (["--belief", "narrow"], "is 'narrow' but must be wide"),
+        (["--bits", "12"], "is nothing but must be wide"),
+        (["--belief", "wide", "--bits", "40"], "bits"),
+        (["--belief", "wide", "--file", __file__], "must be only one of them"),
+        (["--belief", "wide", "--start", "news"], "knows no columns by name"),
+    ):
+        done = run(server, "create-model", "refused", *more)
+        assert done.exit_code == 2
+        assert words in done.output
+
+
 def test_the_format_can_be_said(server: Running, tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     done = run(server, "export-log", "news", "--format", "dsjson", "--out", str(path))

@@ -12,23 +12,21 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Belief, Policy, Thompson
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.learner import WideFabCost
 from fabcost.sparse import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
 
 
 class Learner(Protocol):
-    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
+    """What a bandit asks of a learner; `fabcost.FabCost` and `fabcost.WideFabCost` are two."""
 
     @property
-    def posterior(self) -> Gaussian:
-        """The belief after all impressions so far."""
+    def posterior(self) -> Any:
+        """The belief after all impressions so far, a `Belief`."""
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
@@ -71,7 +69,7 @@ class Bandit:
     Examples
     --------
     >>> import fabcost
-    >>> learner = fabcost.FabCost(Gaussian.isotropic(2, variance=100.0))
+    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2, variance=100.0))
     >>> bandit = Bandit(learner, seed=7)
     >>> candidates = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> choice = bandit.choose(candidates)
@@ -82,7 +80,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: Learner | WideFabCost,
+        learner: Learner,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,
@@ -175,7 +173,7 @@ def choose(
 
     Examples
     --------
-    >>> from fabcost.bandit.rules import Greedy
+    >>> from fabcost import Gaussian, Greedy
     >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])

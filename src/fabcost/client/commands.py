@@ -20,6 +20,7 @@ from fabcost.wire.errors import explained
 if TYPE_CHECKING:
     from fabcost.client.clients import Client
     from fabcost.wire.messages import LogFormat
+    from fabcost.wire.settings import ModelSettings
 
 HERE = "http://127.0.0.1:8000"
 Model = Annotated[str, typer.Argument(help="Its name.")]
@@ -42,6 +43,12 @@ def create_model(
     discount: Annotated[
         float | None, typer.Option(help="Above 0, at most 1; else the outcomes decide.")
     ] = None,
+    belief: Annotated[
+        str | None, typer.Option(help="wide, for very many hashed weights; else the full one.")
+    ] = None,
+    bits: Annotated[
+        int | None, typer.Option(help="Of the number of weights of a wide belief; else 20.")
+    ] = None,
     url: Url = HERE,
     key: Key = None,
 ) -> None:
@@ -51,9 +58,12 @@ def create_model(
 
         if start is not None and file is not None:
             raise ValueError("--start and --file are given but must be only one of them")
+        if file is not None and belief is not None:
+            raise ValueError("--belief and --file are given but must be only one of them")
+        settings = _settings(belief, bits)
         with Client(url, key) as client:
             if file is None:
-                made = client.create_model(model, start=start, discount=discount)
+                made = client.create_model(model, settings, start=start, discount=discount)
             else:
                 made = client.import_model(model, file.read_bytes(), start=True, discount=discount)
     typer.echo(f"{made.name}: {made.weights} weights")
@@ -113,6 +123,18 @@ def mount(application: typer.Typer) -> None:
     application.command("create-model")(create_model)
     application.command("export-log")(export_log)
     application.command("import-log")(import_log)
+
+
+def _settings(belief: str | None, bits: int | None) -> ModelSettings:
+    from fabcost.wire.settings import ModelSettings, WideSettings  # noqa: PLC0415
+
+    if belief is None and bits is None:
+        return ModelSettings()
+    if belief != "wide":
+        given = "nothing" if belief is None else repr(belief)
+        raise ValueError(f"--belief is {given} but must be wide, or be left out with --bits")
+    wide = WideSettings(kind="wide") if bits is None else WideSettings(kind="wide", bits=bits)
+    return ModelSettings(belief=wide)
 
 
 @contextmanager

@@ -108,19 +108,20 @@ class Watch:
 
     def learnt(
         self,
-        row: FloatArray,
+        row: FloatArray | None,
         *,
         clicked: bool,
         centre: float,
         variance: float,
         expired: bool = False,
     ) -> None:
-        """An outcome: its row, and mean and variance of the log-odds that were predicted."""
+        """An outcome: its row if columns have names, mean and variance of the log-odds foretold."""
         self.counted(1, int(clicked), expired=int(expired))
         p = self.foretold(np.array([centre]), np.array([variance]), int(clicked))
         if self._foretold > FIRST:
             self.late_losses.outcomes(p, [clicked])
-        self.saw(row, row, 1)
+        if row is not None:
+            self.saw(row, row, 1)
 
     def saw(self, smallest: FloatArray, largest: FloatArray, rows: int) -> None:
         """The least and the largest number of each column in so many rows.

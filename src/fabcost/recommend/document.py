@@ -10,12 +10,16 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import entry, real
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 3, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
+_WITHOUT_WIDE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
+_WIDE = "wide"
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
@@ -27,9 +31,39 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+    if "belief" in settings:
         return FORMAT
+    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+        return _WITHOUT_WIDE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
+
+
+def belief_to_dict(learner: object) -> dict[str, str]:
+    """The name of a learner's belief, if it is not the full one.
+
+    Examples
+    --------
+    >>> belief_to_dict(WideFabCost(8))
+    {'belief': 'wide'}
+    """
+    return {"belief": _WIDE} if isinstance(learner, WideFabCost) else {}
+
+
+def learner_from_dict(
+    settings: Mapping[str, Any], arrays: dict[str, archive.Array]
+) -> FabCost | WideFabCost:
+    """The learner whose state and belief these are.
+
+    Examples
+    --------
+    >>> learner_from_dict({"belief": "narrow"}, {})
+    Traceback (most recent call last):
+    ValueError: belief is 'narrow' but must be 'wide', or not be said
+    """
+    if settings.get("belief", _WIDE) != _WIDE:
+        raise ValueError(f"belief is {settings['belief']!r} but must be {_WIDE!r}, or not be said")
+    kind = WideFabCost if "belief" in settings else FabCost
+    return kind.restored(settings["learner"], arrays)
 
 
 def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:

@@ -114,12 +114,16 @@ class Weight(Struct, frozen=True):
 
 
 class PosteriorAnswer(Struct, frozen=True, kw_only=True):
-    """The posterior; ``digest`` is the SHA-256 of its mean and root, for comparing bits."""
+    """The posterior; ``digest`` is the SHA-256 of its mean and root, for comparing bits.
+
+    The weights of a wide belief are not listed, and ``note`` says why.
+    """
 
     posterior_version: str
     impressions: int
     digest: str
     weights: list[Weight]
+    note: str | UnsetType = UNSET
 
 
 class Contribution(Struct, frozen=True):

@@ -12,6 +12,7 @@ from fabcost.bandit.rules import RULES, Policy
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
+from fabcost.inference.wide.learner import Wide
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -109,6 +110,23 @@ class PriorSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return Prior(*msgspec.structs.astuple(self))
 
 
+class WideSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """A belief over 2^bits hashed weights in place of the full one; `fabcost.Wide`.
+
+    It filters every outcome once.  Weights have no names, items no effects of their own.
+    """
+
+    kind: Literal["wide"]
+    bits: Annotated[int, Meta(ge=4, le=22)] = Wide.bits
+    core: Annotated[int, Meta(ge=0, le=512)] = Wide.core
+    after: Annotated[int, Meta(ge=1, le=1000)] = Wide.after
+    variance: Variance = Wide.variance
+
+    def wide(self) -> Wide:
+        """The belief's name."""
+        return Wide(self.bits, self.core, self.after, self.variance)
+
+
 class Changeable(Struct, frozen=True, kw_only=True):
     """Settings that a running model may change.
 
@@ -134,7 +152,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     A reward above ``click_threshold`` is a click.  A model has either a ``prior`` or a
     ``prior_variance``, which is one variance for all weights, and no effects of items' own; then
     the numbers of an open schema do not scale themselves either.  ``window`` is the old name of
-    ``most_kept``; see `fabcost.FabCost`.
+    ``most_kept``; see `fabcost.FabCost`.  A ``belief`` that is wide has the place of all of these.
 
     Examples
     --------
@@ -156,9 +174,12 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     prior: PriorSettings | UnsetType = UNSET
     most_kept: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     half_life: HalfLifeSettings | UnsetType = UNSET
+    belief: WideSettings | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if self.prior_variance is UNSET and self.prior is UNSET:
+        if self.belief is not UNSET:
+            self._check_wide()
+        elif self.prior_variance is UNSET and self.prior is UNSET:
             # Written out with a model, so that it keeps what is the default now.
             msgspec.structs.force_setattr(self, "prior", PriorSettings())
         elif self.prior_variance is not UNSET and self.prior is not UNSET:
@@ -168,8 +189,25 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
         if self.half_life is not UNSET and self.moments != "exact":
             raise ValueError(f"moments is {self.moments!r} but a half-life needs 'exact'")
 
+    def _check_wide(self) -> None:
+        refused = {
+            "has one variance of its own: leave out prior": self.prior is not UNSET,
+            "has one variance of its own: leave out prior_variance": self.prior_variance
+            is not UNSET,
+            "has no EP to refresh it: leave out refresh": self.refresh != RefreshSettings(),
+            "keeps no impressions: leave out window": self.window is not None,
+            "keeps no impressions: leave out most_kept": self.most_kept is not UNSET,
+            "forgets nothing: leave out half_life": self.half_life is not UNSET,
+            "has 2^bits weights: leave out most_weights": self.most_weights != MOST_WEIGHTS,
+        }
+        for words, given in refused.items():
+            if given:
+                raise ValueError(f"the belief is wide and {words}")
+
     def variances(self) -> Prior:
         """Of the weights and of the items' own effects, however they are given."""
+        if not isinstance(self.belief, UnsetType):
+            return Prior.same(self.belief.variance)
         if isinstance(self.prior, UnsetType):
             # One of them is given, or __post_init__ would have given the prior.
             return Prior.same(self.prior_variance or 0.0)

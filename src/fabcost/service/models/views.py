@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from fabcost.features.hashed import HashedSchema
+from fabcost.features.schema import Schema
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
@@ -23,6 +25,7 @@ from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
+    Impression,
     StoredDecision,
     TallyRow,
     encoded,
@@ -102,13 +105,16 @@ class Views:
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
         model = self.models.of(name)
-        published, belief, own = model.known()
-        columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
+        known = model.known()
+        published, belief, _ = known
+        names = model.schema.columns
+        listed = (each[: len(names)].tolist() for each in (belief.mean, belief.sd))
         return PosteriorAnswer(
             posterior_version=published.version,
             impressions=published.lsn,
-            digest=published.digest(own),
-            weights=[Weight(*column) for column in columns],
+            digest=known.digest(),
+            weights=[Weight(*column) for column in zip(names, *listed, strict=True)],
+            note=known.note,
         )
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
@@ -201,14 +207,17 @@ class Views:
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
         model = self.models.of(name)
-        row, shown = await self._stored(
-            name, decision_id, lambda stored: (impression(stored.features), _view(stored))
-        )
+
+        def read(stored: StoredDecision) -> tuple[Impression, list[str], DecisionView]:
+            row = impression(stored.features)
+            return row, _hashed_names(model.schema, row, stored), _view(stored)
+
+        row, names, shown = await self._stored(name, decision_id, read)
         known = model.known()
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = [model.schema.columns[column] for column in row.columns]
+        columns = names or [model.schema.columns[column] for column in row.columns]
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
@@ -237,11 +246,22 @@ class Views:
         return await self.reader.ask(find)
 
 
+def _hashed_names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]:
+    """What a decision's columns stand for, which a hash has chosen; none if they have names."""
+    if not isinstance(schema, HashedSchema):
+        return []
+    made = record(stored.record)
+    item = (made.features or {}).get(stored.item, made.item_features or {})
+    found = schema.names(made.context, item)
+    return [found.get(column, f"weight {column}") for column in row.columns]
+
+
 def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
     """What is known of the items' own effects; nothing if they have none."""
     if known.own is None or not items:
         return {}
-    mean, variance = known.own.effects(known.belief, items)
+    belief: Any = known.belief  # a Gaussian, where items have effects
+    mean, variance = known.own.effects(belief, items)
     found = zip(items, mean.tolist(), np.sqrt(variance).tolist(), strict=True)
     return {item: ItemEffect(each, sd) for item, each, sd in found}
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from fabcost.gaussian import Gaussian
+from fabcost.bandit.rules import Belief
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import OwnLaw
+from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Watch
 from fabcost.recommend.surprise import FIRST
 from fabcost.service.learning.follower import Learnt, log_odds
@@ -48,13 +49,14 @@ class Tail(NamedTuple):
         """Those that are predicted again."""
         return self.learnt[len(self.learnt) - self.predicted :]
 
-    def watch(self, belief: Gaussian, law: OwnLaw | None) -> Watch:
+    def watch(self, belief: Belief, law: OwnLaw | None) -> Watch:
         """What it tells, by what is believed now; ``law`` is that of the latest items."""
         watch, rows = Watch(), [each.impression for each in self.learnt]
         for row in rows:
             watch.decided(alike=row.alike)
         if rows:
-            watch.saw(*_bounds(rows, belief.dimension), len(rows))
+            if not isinstance(belief, WideGaussian):  # columns of which have names
+                watch.saw(*_bounds(rows, belief.dimension), len(rows))
             odds = log_odds(belief, law, [each.impression for each in self.latest])
             clicked = np.array([each.label > 0 for each in self.latest])
             p = watch.foretold(*odds, int(clicked.sum()))
