@@ -77,7 +77,10 @@ class DecisionAnswer(Struct, frozen=True, kw_only=True):
 
 
 class FeedbackRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of a decision; the same ``key`` again is the same feedback again."""
+    """What became of a decision; the same ``key`` again is the same feedback again.
+
+    Where the model learns values as fractions, ``value`` must lie between the ends that it has.
+    """
 
     decision_id: Id
     value: Annotated[float, Meta(ge=-1e6, le=1e6)] = 1.0
@@ -172,7 +175,11 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
 
 
 class StatsBucket(Struct, frozen=True, kw_only=True):
-    """Counts of one minute and arm."""
+    """Counts of one minute and arm.
+
+    ``clicks`` are rewards above the threshold; ``rewards`` is the sum of what is learnt of them,
+    which is the same where values are clicks.
+    """
 
     start: float
     arm: str
@@ -181,6 +188,7 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
     clicks: int
     log_loss: float
     entropy: float
+    rewards: float
 
 
 class CalibrationBin(Struct, frozen=True, kw_only=True):
@@ -193,6 +201,7 @@ class CalibrationBin(Struct, frozen=True, kw_only=True):
     impressions: int
     predicted: float
     clicks: int
+    rewards: float
 
 
 class ItemEffect(Struct, frozen=True):
@@ -212,6 +221,7 @@ class ItemTally(Struct, frozen=True, kw_only=True):
     decisions: int
     impressions: int
     clicks: int
+    rewards: float
     effect: ItemEffect | UnsetType = UNSET
 
 

@@ -63,7 +63,7 @@ class Totals(NamedTuple):
     pending: int
     decisions: int
     outcomes: int
-    clicks: int
+    clicks: float
     at: float
     seconds: float
 
@@ -162,8 +162,8 @@ class Views:
                 metrics.alarmed(name, [each.kind for each in found])
 
     async def _look(self, model: Model) -> tuple[Alarm, ...]:
-        name, head, weights = model.name, model.learning.lsn, model.schema.width
-        tail = await self.reader.ask(lambda store: Tail.read(store, name, head, weights))
+        name, head = model.name, model.learning.lsn
+        tail = await self.reader.ask(lambda store: Tail.read(store, model, head))
         totals = await self.reader.ask(lambda store: _totals(store, name, self.totals.get(model)))
         self.totals[model] = totals
         _, belief, own = model.known()
@@ -271,7 +271,7 @@ def _totals(store: Store, name: str, before: Totals | None) -> Totals:
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
     decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, now = sum(row.clicks for row in rows), time.monotonic()
+    clicks, now = sum(row.rewards for row in rows), time.monotonic()
     return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
 
 
