@@ -24,7 +24,7 @@ MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
 WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 
 AN_OUTCOME = "be an outcome: 0 or 1, true or false, yes or no"
-A_FRACTION = "be 0 or 1, true or false, yes or no, or a number between 0 and 1"
+A_FRACTION = f"{AN_OUTCOME}, or a number between 0 and 1"
 A_NUMBER = f"be a finite number of magnitude at most {LARGEST_NUMBER:g}, or missing"
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)$"
