@@ -97,7 +97,7 @@ def lift(ours: Arm, theirs: Arm, *, level: float = 0.95) -> Lift:
 
     Look after every impression, stop when you like: with probability ``level`` no interval of all
     misses.  Rates are means of the probabilities that each arm's impressions had, which may change
-    from one to the next, as those of a bandit that learns do.
+    from one to the next, as those of a bandit that learns do; outcomes between 0 and 1 will do.
 
     With a tilt λ an arm makes a martingale, :math:`\prod_i e^{\lambda y_i} / (1 - p_i +
     p_i e^\lambda)`; their mean in place of all :math:`p_i` makes it only smaller, by Jensen's

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -43,24 +43,21 @@ def create_model(
     discount: Annotated[
         float | None, typer.Option(help="Above 0, at most 1; else the outcomes decide.")
     ] = None,
-    belief: Annotated[
-        str | None, typer.Option(help="wide, for very many hashed weights; else the full one.")
-    ] = None,
-    bits: Annotated[
-        int | None, typer.Option(help="Of the number of weights of a wide belief; else 20.")
-    ] = None,
+    assigned: Annotated[
+        list[str], typer.Option("--set", help="NAME=VALUE of a setting of it; repeatable.")
+    ] = [],  # noqa: B006
     url: Url = HERE,
     key: Key = None,
 ) -> None:
-    """Make a model of default settings, from nothing or from what another has learnt."""
+    """Make a model, from nothing or from what another has learnt."""
     with explained():
         from fabcost.client.clients import Client  # noqa: PLC0415
 
         if start is not None and file is not None:
             raise ValueError("--start and --file are given but must be only one of them")
-        if file is not None and belief is not None:
-            raise ValueError("--belief and --file are given but must be only one of them")
-        settings = _settings(belief, bits)
+        if file is not None and assigned:
+            raise ValueError("--set and --file are given but must be only one of them")
+        settings = _settings(assigned)
         with Client(url, key) as client:
             if file is None:
                 made = client.create_model(model, settings, start=start, discount=discount)
@@ -125,18 +122,6 @@ def mount(application: typer.Typer) -> None:
     application.command("import-log")(import_log)
 
 
-def _settings(belief: str | None, bits: int | None) -> ModelSettings:
-    from fabcost.wire.settings import ModelSettings, WideSettings  # noqa: PLC0415
-
-    if belief is None and bits is None:
-        return ModelSettings()
-    if belief != "wide":
-        given = "nothing" if belief is None else repr(belief)
-        raise ValueError(f"--belief is {given} but must be wide, or be left out with --bits")
-    wide = WideSettings(kind="wide") if bits is None else WideSettings(kind="wide", bits=bits)
-    return ModelSettings(belief=wide)
-
-
 @contextmanager
 def _shown(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar of bytes on stderr, if that is a terminal; call the result with what was done."""
@@ -193,3 +178,21 @@ def _format(form: str | None, path: Path) -> LogFormat:
             return known
     given = f"the ending of {path.name}" if form is None else "--format"
     raise ValueError(f"{given} is {name!r} but must be one of {', '.join(WRITERS)}")
+
+
+def _settings(assigned: list[str]) -> ModelSettings:
+    """Those of a new model; a value that is no JSON is a text."""
+    import msgspec  # noqa: PLC0415
+
+    from fabcost.wire.settings import ModelSettings  # noqa: PLC0415
+
+    given: dict[str, Any] = {}
+    for each in assigned:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise ValueError(f"--set is {each!r} but must be NAME=VALUE")
+        try:
+            given[name] = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            given[name] = text
+    return msgspec.convert(given, ModelSettings)

@@ -15,7 +15,9 @@ WAIT = 600.0
 
 
 def row(minute: int, arm: str, decisions: int, impressions: int, clicks: int) -> CountRow:
-    return CountRow("cars", 60.0 * minute, arm, decisions, impressions, clicks, 0.0, 0.0)
+    return CountRow(
+        "cars", 60.0 * minute, arm, decisions, impressions, clicks, 0.0, 0.0, rewards=clicks
+    )
 
 
 def test_minutes_that_wait_are_left_out() -> None:

@@ -22,7 +22,7 @@ from fabcost.bandit.rules import Belief
 from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import OwnChanges, OwnLaw
@@ -40,12 +40,18 @@ _MANY = 1000
 
 
 class Learnt(NamedTuple):
-    """An impression and its label, +1 for a click and −1 for none; what was shown, and when."""
+    """An impression and its label, ±1, or ``fraction`` of a click; what was shown, and when."""
 
     impression: Impression
     label: int
     item: str | None = None
     made: float = 0.0
+    fraction: float | None = None
+
+    @property
+    def reward(self) -> float:
+        """How much of a click it was."""
+        return float(self.label > 0) if self.fraction is None else self.fraction
 
 
 class OneVariance:
@@ -178,9 +184,11 @@ class Follower:
     def _observe(self, impressions: Sequence[Learnt]) -> None:
         if impressions:
             rows = dense([each.impression for each in impressions], self.learner.prior.dimension)
-            labels = [each.label for each in impressions]
             items, times = zip(*((each.item, each.made) for each in impressions), strict=True)
-            self.learner.observe_many(rows, labels, items, at=times)
+            outcomes: list[int] | Tally = [each.label for each in impressions]
+            if impressions[0].fraction is not None:  # as it is for all of a model, also for 0 and 1
+                outcomes = Tally([each.reward for each in impressions], 1.0)
+            self.learner.observe_many(rows, outcomes, items, at=times)
 
     @property
     def work(self) -> int:

@@ -31,7 +31,7 @@ from fabcost.service.learning.follower import (
 )
 from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.learning.wide import AnyFollower, WideFollower
-from fabcost.service.store.rows import impression
+from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings
@@ -149,7 +149,7 @@ class Recovery:
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
         rows = self.store.log(self.model, after=after, to=to)
-        log = (Learnt(impression(row.features), row.label, row.item, row.made) for row in rows)
+        log = (learnt_of(row, self.settings) for row in rows)
         while chunk := list(islice(log, _AT_ONCE)):
             yield chunk
 
@@ -213,10 +213,17 @@ class Recovery:
             # The oldest is where the next one goes, or the first.
             slots = (settings["slot"] + slots) % kept
             arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
-            arrays["y"][slots] = [each.label for each in chunk]
+            clicks = np.array([each.reward for each in chunk])
+            arrays["y"][slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
             done += len(chunk)
         if done != kept:
             raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
+
+
+def learnt_of(row: AppliedRow, settings: ModelSettings) -> Learnt:
+    """An impression of the log."""
+    fraction = settings.fraction(row.value)
+    return Learnt(impression(row.features), row.label, row.item, row.made, fraction)
 
 
 def new_learner(

@@ -34,7 +34,7 @@ def settled(rows: Sequence[CountRow], wait: float, now: float) -> list[CountRow]
     minutes = [list(group) for _, group in groupby(rows, key=lambda row: row.start)]
     past = list(takewhile(lambda minute: minute[0].start + _MINUTE + wait <= now, minutes))
     early = [row for minute in takewhile(_is_known, minutes[len(past) :]) for row in minute]
-    if all(row.clicks == row.impressions for row in early):
+    if all(row.rewards == row.impressions for row in early):
         early = []
     return [row for minute in past for row in minute] + early
 
@@ -45,7 +45,7 @@ def _is_known(minute: list[CountRow]) -> bool:
 
 def _arm(rows: Sequence[CountRow], name: str) -> Arm:
     ours = [row for row in rows if row.arm == name]
-    return Arm(sum(row.clicks for row in ours), sum(row.impressions for row in ours))
+    return Arm(sum(row.rewards for row in ours), sum(row.impressions for row in ours))
 
 
 def _view(name: str, ours: Arm, theirs: Arm) -> LiftView:
@@ -54,9 +54,9 @@ def _view(name: str, ours: Arm, theirs: Arm) -> LiftView:
     return LiftView(
         over=name,
         impressions=int(ours.impressions),
-        clicks=int(ours.clicks),
+        clicks=ours.clicks,
         impressions_beside=int(theirs.impressions),
-        clicks_beside=int(theirs.clicks),
+        clicks_beside=theirs.clicks,
         level=found.level,
         value=_finite(found.value),
         low=found.low,

@@ -69,7 +69,7 @@ class Totals(NamedTuple):
     pending: int
     decisions: int
     outcomes: int
-    clicks: int
+    clicks: float
     lift: LiftView | None
     at: float
     seconds: float
@@ -182,8 +182,8 @@ class Views:
         return totals
 
     async def _look(self, model: Model) -> tuple[Alarm, ...]:
-        name, head, weights = model.name, model.learning.lsn, model.schema.width
-        tail = await self.reader.ask(lambda store: Tail.read(store, name, head, weights))
+        head = model.learning.lsn
+        tail = await self.reader.ask(lambda store: Tail.read(store, model, head))
         totals = await self._totals(model)
         _, belief, own = model.known()
         law = None if own is None else own.law([each.item for each in tail.latest])
@@ -297,7 +297,7 @@ def _count_all(store: Store, name: str, wait: float, now: float) -> Totals:
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
     decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, gained = sum(row.clicks for row in rows), gain(rows, wait, now)
+    clicks, gained = sum(row.rewards for row in rows), gain(rows, wait, now)
     at = time.monotonic()
     return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
 
