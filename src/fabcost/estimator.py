@@ -19,8 +19,9 @@ from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.passes import Swept
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 from fabcost.training import ClassWeight, Inference, Weights
