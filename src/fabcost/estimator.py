@@ -300,6 +300,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             evidence = self._step(*lesson)
         else:
             training.teach(self._learner, lesson)
+            if is_all:
+                self._learner.finish()
             if self._begun_as == "ep":
                 swept = self._refine(self._learner)
                 if is_all:

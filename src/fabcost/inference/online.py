@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -21,14 +20,7 @@ from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Swept, check_stopping, filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of, work_of
-from fabcost.inference.refreshing import (
-    MOST_WORK,
-    Refreshing,
-    note,
-    refresh_on_schedule,
-    sweeps_of,
-    visit,
-)
+from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
 from fabcost.tilted import Moments, check_moments, is_exact
 
@@ -63,10 +55,9 @@ class FabCost:
     own_variance
         τ², of the effect that each item has beside its features; 0 for none.
     most_work
-        Visits × D² of a refresh in one call, at some 3 a nanosecond.  A refresh with more is spread
-        over the calls that follow: meanwhile impressions are filtered, and after so many that their
-        number depends on the visits alone, the refreshed belief has taken them in too.  None does
-        every refresh within the call at which it is due.
+        Visits × D² of a refresh in one call, some 10 ms.  One with more is spread over the calls
+        that follow: meanwhile impressions are filtered, and then taken in by the refreshed belief.
+        None does every refresh within the call at which it is due.
     window
         The old name of ``most_kept``, without more refreshes than the schedule has.
 
@@ -143,10 +134,7 @@ class FabCost:
 
     @property
     def next_refresh(self) -> int | None:
-        """The number of impressions at which the schedule is asked next; None if never again.
-
-        While a refresh is under way it may be later.
-        """
+        """The number of impressions at which the schedule is asked next; None if never again."""
         return self._next if self._refreshing is None else self._refreshing.due
 
     @property
@@ -207,8 +195,8 @@ class FabCost:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        if self._refreshing is not None:
-            self._refreshing.check(self, batch)
+        if self._refreshing is not None or self._ageing is not None:
+            check(self, batch)
         self.learn(batch if counts is None else batch.told())
 
     def learn(self, batch: Portion) -> None:
@@ -247,8 +235,6 @@ class FabCost:
         """Parts of a batch, between which the belief ages."""
         if self._ageing is None:
             return (batch,)
-        if self.own is not None and batch.keys is not None:
-            self.own.find(batch.keys)  # a ValueError if one can be no item
         spans = self._ageing.parts(self.seen, batch.size, batch.at, self._age)
         return map(batch.part, spans)
 
@@ -266,9 +252,7 @@ class FabCost:
                 f"there is nothing to refresh: the schedule {self.refresh_schedule.kind!r} has no "
                 "refresh to come, so the learner keeps no impressions"
             )
-        sweeps = sweeps_of(self, max_sweeps)
-        visit(self, sweeps, sys.maxsize)
-        return note(self, sweeps)
+        return refine(self, max_sweeps)
 
     def finish(self) -> None:
         """Bring a refresh that is under way to its end now, if there is one."""
@@ -337,13 +321,8 @@ class FabCost:
         """Filter impressions that have room in the history, then refresh if it is time."""
         self._history.room()
         self._filter(self._history.over(*self._history.append(X, y, many, items, counts)))
-        if self.seen != self._next:
-            return
-        due = self._due_after()
-        if self.refresh_schedule.is_due(self.seen):
-            refresh_on_schedule(self, due)
-        else:
-            self.plan(due)
+        if self.seen == self._next:
+            ask_schedule(self)
 
     def plan(self, due: int | None) -> None:
         """Ask the schedule at an impression to come; if at none, keep no impressions."""
@@ -353,12 +332,6 @@ class FabCost:
 
     def _no_history(self) -> History:
         return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
-
-    def _due_after(self) -> int | None:
-        bounded = self.most_kept if self.visits_all else None
-        if self._ageing is not None and self._history.count < self.seen:
-            bounded = self._history.count
-        return self.refresh_schedule.next_after(self.seen, bounded)
 
     def _filter(self, over: Pass) -> None:
         self.skipped += filter_rows(self._belief, over, self.own, exact=self._exact)

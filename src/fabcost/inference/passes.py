@@ -51,7 +51,7 @@ class Sweeps:
     >>> while sweeps.swept is None:
     ...     sweeps.visit(belief, Pass(*data, sites, sweeps.at, sweeps.at + 1), exact=True)
     >>> sweeps.visits, sweeps.swept.converged
-    (10, True)
+    (6, True)
     """
 
     def __init__(

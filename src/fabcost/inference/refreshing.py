@@ -39,6 +39,10 @@ class Refreshing:
         Impressions that it had seen then.
     ends : int | None
         And those after which it is up to date; None until all visits are made.
+    visits : int
+        How many are made in a call.
+    due : int | None
+        When the schedule is asked next, or later.
 
     Examples
     --------
@@ -49,10 +53,18 @@ class Refreshing:
     (5, 3, True)
     """
 
-    def __init__(self, behind: FabCost, visits: int, due: int | None) -> None:
+    def __init__(
+        self,
+        behind: FabCost,
+        visits: int,
+        due: int | None,
+        *,
+        begun: int | None = None,
+        ends: int | None = None,
+    ) -> None:
         self.behind = behind
-        self.begun = behind.seen
-        self.ends: int | None = None
+        self.begun = behind.seen if begun is None else begun
+        self.ends = ends
         self.visits, self.due = visits, due
         self._sweeps = sweeps_of(behind)
         self._waiting: deque[Step] = deque()
@@ -73,14 +85,6 @@ class Refreshing:
     def wait(self, step: Step) -> None:
         """Let impressions, or another change of the learner, come to it in their turn."""
         self._waiting.append(step)
-
-    @staticmethod
-    def check(learner: FabCost, batch: Portion) -> None:
-        """A ValueError if an item or a time of a batch is wrong: it may be learnt in parts."""
-        if learner.own is not None and batch.keys is not None:
-            learner.own.find(batch.keys)
-        if learner._ageing is not None:
-            learner._ageing.clock(learner.seen, batch.size, batch.at)
 
     def sweep(self, calls: int) -> int:
         """Make the visits of so many calls; how many are left for impressions that wait."""
@@ -126,18 +130,37 @@ class Refreshing:
         return some.size
 
 
-def refresh_on_schedule(learner: FabCost, due: int | None) -> None:
-    """Refresh now, or begin to; the schedule is next asked at ``due``, or later.
+def check(learner: FabCost, batch: Portion) -> None:
+    """A ValueError if an item or a time is wrong of a batch that may be learnt in parts."""
+    if learner.own is not None and batch.keys is not None:
+        learner.own.find(batch.keys)
+    if learner._ageing is not None:
+        learner._ageing.clock(learner.seen, batch.size, batch.at)
+
+
+def ask_schedule(learner: FabCost) -> None:
+    """Refresh if it is time, or begin to; and say when to ask again.
 
     Examples
     --------
     >>> from fabcost import FabCost, Gaussian
-    >>> learner = FabCost(Gaussian.isotropic(1), most_work=3)
-    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
-    >>> refresh_on_schedule(learner, due=9)
-    >>> learner.refreshes, learner.next_refresh
-    (4, 9)
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe_many([[1.0]] * 30, [1, 0, 0] * 10)
+    >>> ask_schedule(learner)
+    >>> learner.next_refresh
+    33
     """
+    bounded = learner.most_kept if learner.visits_all else None
+    if learner._ageing is not None and learner._history.count < learner.seen:
+        bounded = learner._history.count
+    due = learner.refresh_schedule.next_after(learner.seen, bounded)
+    if learner.refresh_schedule.is_due(learner.seen):
+        _refresh(learner, due)
+    else:
+        learner.plan(due)
+
+
+def _refresh(learner: FabCost, due: int | None) -> None:
     if learner.inheritance is not None:
         weighed = learner.inheritance.weighed(learner.seen, learner._history, learner.own)
         if weighed.discount != learner.inheritance.discount:
@@ -156,6 +179,13 @@ def refresh_on_schedule(learner: FabCost, due: int | None) -> None:
         begun.sweep(calls=1)
         if begun.ends == learner.seen:
             learner.finish()
+
+
+def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
+    """All sweeps over what a learner keeps, at once."""
+    sweeps = sweeps_of(learner, max_sweeps)
+    visit(learner, sweeps, sys.maxsize)
+    return note(learner, sweeps)
 
 
 def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:

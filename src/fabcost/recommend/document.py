@@ -13,7 +13,8 @@ from fabcost.bandit.rules import RULES, Policy
 from fabcost.inference.saved.checks import entry, real
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 3, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
+_AT_ONCE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
@@ -27,8 +28,11 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+    said = settings.get("learner", {}).keys()
+    if {"served", "rests_until"} & said:
         return FORMAT
+    if {"half_life", "most_kept", "inheritance"} & said:
+        return _AT_ONCE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 
 

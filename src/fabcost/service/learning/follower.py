@@ -161,6 +161,11 @@ class Follower:
     learner: FabCost
     growth: Growth
 
+    def __post_init__(self) -> None:
+        """Refreshes are whole: the service has its own way to spread them."""
+        self.learner.finish()
+        self.learner.most_work = None
+
     def learn(self, impressions: Sequence[Learnt]) -> None:
         """Learn in order, giving the learner new weights just before they are needed."""
         start = 0

@@ -152,6 +152,7 @@ class Recovery:
     def snapshot(self, follower: Follower) -> bytes:
         """The learner without the rows that the log has; an imported model's has all rows."""
         settings, arrays = follower.learner.state()
+        del settings["most_work"]  # it is that of a follower
         if isinstance(follower.growth, BySchema):
             settings[_STEPS] = follower.growth.steps
         if self._base is not None:
