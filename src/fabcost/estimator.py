@@ -19,8 +19,9 @@ from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference import laplace
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.passes import Swept
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 from fabcost.training import ClassWeight, Inference, Weights
@@ -299,6 +300,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             evidence = self._step(*lesson)
         else:
             training.teach(self._learner, lesson)
+            if is_all:
+                self._learner.finish()
             if self._begun_as == "ep":
                 swept = self._refine(self._learner)
                 if is_all:

@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from fabcost.impressions import FloatArray
 from fabcost.inference import result
-from fabcost.inference.ep import Swept
 from fabcost.inference.online import FabCost
+from fabcost.inference.passes import Swept
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None

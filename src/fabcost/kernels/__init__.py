@@ -13,12 +13,16 @@ a belief.
 from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
+    NO_SUMS,
     absorb,
     adf_pass,
     counts_adf_pass,
     drawn,
+    ep_summary,
     ep_sweep,
+    ep_visits,
     marginals,
+    numbered,
     own_absorb,
     own_adf_pass,
     own_counts_adf_pass,
@@ -80,6 +84,7 @@ from fabcost.kernels.wide import (
 __all__ = [
     "ARITHMETIC",
     "LANES",
+    "NO_SUMS",
     "SEEDS",
     "absorb",
     "added_up",
@@ -103,7 +108,9 @@ __all__ = [
     "drawn_scores",
     "drawn_weights",
     "entropy",
+    "ep_summary",
     "ep_sweep",
+    "ep_visits",
     "first_largest",
     "fold",
     "folded_law",
@@ -121,6 +128,7 @@ __all__ = [
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "numbered",
     "own_absorb",
     "own_adf_pass",
     "own_age",

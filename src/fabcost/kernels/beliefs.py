@@ -52,6 +52,7 @@ SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain witho
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
 AHEAD = 4  # visits before which the row of an item is asked for
+NO_SUMS = (0.0, 1.0, 0.0, 0.0)  # Σ log Cᵢ but for a product, that, and what grew and shrank
 SCATTER = 0x9E3779B1  # odd: its multiples of the numbers below 2ᵏ are all different modulo 2ᵏ
 
 
@@ -264,7 +265,7 @@ def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
 
 
 @njit(cache=True, nogil=True)
-def _numbered(slots, capacity):
+def numbered(slots, capacity):
     """A number for each slot, the same for equal ones, and how many numbers there may be.
 
     They are counted as they come, so that a sweep over a few items of many needs little memory.
@@ -301,16 +302,60 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
     eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
     is one coordinate more, along which f is 1/√dᵢ.
     """
+    numbers, many = numbered(slots, 0 if slots is None else len(table))
+    sums, moves, own_moves = np.array(NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
+    skipped = ep_visits(
+        mean,
+        root,
+        X,
+        y,
+        precision,
+        shift,
+        0,
+        y.size,
+        exact,
+        slots,
+        table,
+        counts,
+        numbers,
+        sums,
+        moves,
+        own_moves,
+    )
+    log_factors, move = ep_summary(sums, moves, own_moves)
+    return skipped, log_factors, move
+
+
+@njit(cache=True, nogil=True)
+def ep_visits(
+    mean,
+    root,
+    X,
+    y,
+    precision,
+    shift,
+    start,
+    stop,
+    exact,
+    slots,
+    table,
+    counts,
+    numbers,
+    sums,
+    moves,
+    own_moves,
+):
+    """The visits of `ep_sweep` to ``X[start:stop]``; returns how many were skipped.
+
+    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``.
+    """
     weights, width = root.shape
-    scratch, moves = np.empty(2 * width), np.zeros(width)
+    scratch = np.empty(2 * width)
     along, moved, centres, roots = pointer(scratch), pointer(moves), pointer(mean), pointer(root)
     rows, labels, tilted = pointer(X), pointer(y), skip(along, width)
-    numbers, many = _numbered(slots, 0 if slots is None else len(table))
-    own_moves = np.zeros(many)
     skipped = 0
-    log_factors, product = 0.0, 1.0
-    grown, shrunk = 0.0, 0.0
-    for i in range(y.size):
+    log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
+    for i in range(start, stop):
         x = skip(rows, i * weights)
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
         centre = dot(u, centres, weights) + offset
@@ -359,16 +404,26 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
         if product < 1e-100 or product > 1e100:
             log_factors += log(product)
             product = 1.0
-    length = dot(moved, moved, width) + dot(pointer(own_moves), pointer(own_moves), own_moves.size)
-    move = max(math.sqrt(length), 0.5 * max(grown, shrunk))
+    sums[0], sums[1], sums[2], sums[3] = log_factors, product, grown, shrunk
     hold(scratch)
     hold(moves)
-    hold(own_moves)
     hold(mean)
     hold(root)
     hold(X)
     hold(y)
-    return skipped, log_factors + log(product), move
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def ep_summary(sums, moves, own_moves):
+    """Σ log Cᵢ of a sweep, and how far the belief moved."""
+    log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
+    moved, own_moved = pointer(moves), pointer(own_moves)
+    length = dot(moved, moved, moves.size) + dot(own_moved, own_moved, own_moves.size)
+    move = max(math.sqrt(length), 0.5 * max(grown, shrunk))
+    hold(moves)
+    hold(own_moves)
+    return log_factors + log(product), move
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
 FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
-_WITHOUT_WIDE = FORMAT._replace(version=3)
+_BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _WIDE = "wide"
@@ -31,10 +31,11 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if "belief" in settings:
+    said = settings.get("learner", {}).keys()
+    if "belief" in settings or {"served", "rests_until"} & said:
         return FORMAT
-    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
-        return _WITHOUT_WIDE
+    if {"half_life", "most_kept", "inheritance"} & said:
+        return _BEFORE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 
 

@@ -246,7 +246,8 @@ class LiftView(Struct, frozen=True, kw_only=True):
 
     ``value`` is the ratio of the click rates less one, from ``low`` to ``high`` with confidence
     ``level`` at every moment at once; null is not known, or no end.  ``gained`` are those of the
-    bandit's clicks (or fractions of one) that the other arm would not have had of as many impressions.
+    bandit's clicks (or fractions of one) that the other arm would not have had of as many
+    impressions.
     """
 
     over: str

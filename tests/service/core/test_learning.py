@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import file as learner_file
-from fabcost.inference.ep import Swept
+from fabcost.inference.passes import Swept
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving

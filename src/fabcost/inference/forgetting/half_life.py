@@ -111,7 +111,7 @@ class Ageing:
         That is told how many half-lives to age, and answers what is then ``few``.  What is wrong
         with the times is said before anything changes.
         """
-        times = self._clock(seen, many, at)
+        times = self.clock(seen, many, at)
         if self.reached is None and many:
             self.reached = float(times[0])
         done = 0
@@ -124,7 +124,7 @@ class Ageing:
                 self.few = age(float(self._steps(times[done : done + 1])[0]))
                 self.reached, self.since = float(times[done]), seen + done
 
-    def _clock(self, seen: int, many: int, at: npt.ArrayLike | None) -> FloatArray:
+    def clock(self, seen: int, many: int, at: npt.ArrayLike | None) -> FloatArray:
         """The times of the next ``many`` impressions, checked; or their numbers."""
         if self.half_life.unit == "impressions":
             return np.arange(seen, seen + many, dtype=np.float64)

@@ -171,6 +171,11 @@ class Follower:
     learner: FabCost
     growth: Growth
 
+    def __post_init__(self) -> None:
+        """Refreshes are whole: the service has its own way to spread them."""
+        self.learner.finish()
+        self.learner.most_work = None
+
     def learn(self, impressions: Sequence[Learnt]) -> None:
         """Learn in order, giving the learner new weights just before they are needed."""
         start = 0
@@ -198,6 +203,7 @@ class Follower:
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """From which a snapshot goes on."""
         settings, arrays = self.learner.state()
+        del settings["most_work"]  # it is that of a follower
         if isinstance(self.growth, BySchema):
             settings[STEPS] = self.growth.steps
         return settings, arrays
