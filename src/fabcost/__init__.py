@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fabcost.bandit.bandit import Bandit
     from fabcost.bandit.beta import BetaBernoulli
     from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
+    from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
     from fabcost.estimator import BayesianLogisticRegression
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "TSUCB",
     "Bandit",
     "BayesianLogisticRegression",
     "BayesianUCB",
@@ -39,6 +41,8 @@ __all__ = [
     "Greedy",
     "HalfLife",
     "HashedFeatures",
+    "InformationDirected",
+    "InformationRelaxation",
     "Numeric",
     "Prior",
     "Recommender",
@@ -59,6 +63,7 @@ _HOMES = {
     "bandit.bandit": ("Bandit",),
     "bandit.beta": ("BetaBernoulli",),
     "bandit.rules": ("BayesianUCB", "EpsilonGreedy", "Greedy", "Thompson", "Uniform"),
+    "bandit.targeted": ("TSUCB", "InformationDirected", "InformationRelaxation"),
     "estimator": ("BayesianLogisticRegression",),
     "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
     "features.schema": ("Schema",),

@@ -34,8 +34,10 @@ from fabcost.kernels.choosing import (
     count_drawn_wins,
     count_own_wins,
     count_wins,
+    drawn_leaders,
     drawn_scores,
     drawn_weights,
+    drawn_worths,
     entropy,
     first_largest,
     fold,
@@ -48,6 +50,8 @@ from fabcost.kernels.choosing import (
     own_law,
     own_scores,
     place_of,
+    share_among_equals,
+    worths_of,
 )
 from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
@@ -58,15 +62,25 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
-from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
     narrow,
     solve_lower,
+    squares,
     times,
     times_own_transpose,
+)
+from fabcost.kernels.targets import (
+    least_ratio,
+    moving_means,
+    ratio_scores,
+    regrets_and_gains,
+    revealed,
+    target_scores,
+    target_shares,
 )
 from fabcost.kernels.wide import (
     added_up,
@@ -96,6 +110,7 @@ __all__ = [
     "asinh",
     "bounded",
     "cholesky",
+    "click_moments",
     "correct_own_law",
     "count_drawn_wins",
     "count_own_wins",
@@ -105,8 +120,10 @@ __all__ = [
     "counts_over_rows",
     "crossed_hash",
     "drawn",
+    "drawn_leaders",
     "drawn_scores",
     "drawn_weights",
+    "drawn_worths",
     "entropy",
     "ep_summary",
     "ep_sweep",
@@ -122,9 +139,11 @@ __all__ = [
     "inner",
     "largest_score",
     "law",
+    "least_ratio",
     "make_normal",
     "marginals",
     "mix",
+    "moving_means",
     "narrow",
     "nearly_best",
     "normal_quantile",
@@ -137,15 +156,23 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "ratio_scores",
+    "regrets_and_gains",
+    "revealed",
+    "share_among_equals",
     "sites_over_rows",
     "solve_lower",
     "sparse_times",
+    "squares",
     "sum_of_logs",
+    "target_scores",
+    "target_shares",
     "times",
     "times_own_transpose",
     "wide_draw",
     "wide_marginals",
     "wide_pass",
+    "worths_of",
 ]
 
 #: Raised whenever the same input gets other bits: what was computed before is not gone on with

@@ -20,6 +20,7 @@ _BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _WIDE = "wide"
+_LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
@@ -32,7 +33,8 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     1
     """
     said = settings.get("learner", {}).keys()
-    if "belief" in settings or {"served", "rests_until"} & said:
+    of_rule = settings.get("policy", {}).get("kind")
+    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
         return FORMAT
     if {"half_life", "most_kept", "inheritance"} & said:
         return _BEFORE
@@ -117,7 +119,11 @@ def policy_from_dict(given: Mapping[str, Any]) -> Policy:
     >>> policy_from_dict({"kind": "Thompson", "scale": 0.5})
     Thompson(scale=0.5)
     """
-    options = {name: real(given, name) for name in given if name != "kind"}
+    options: dict[str, Any] = {
+        name: value if isinstance(value, bool) else real(given, name)
+        for name, value in given.items()
+        if name != "kind"
+    }
     return _POLICIES[given["kind"]](**options)
 
 

@@ -36,7 +36,7 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.options import check_options, check_wide, one_prior, positions
+from fabcost.recommend.options import amounts, check_options, check_wide, one_prior, positions
 from fabcost.recommend.start import Start
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
 from fabcost.sparse import SparseRows
@@ -172,12 +172,16 @@ class Recommender:
         exclude: Collection[Hashable] = (),
         draws: int | None = None,
         floor: float = 0.0,
+        values: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> Decision:
         """Choose one of the candidates, given by id with their records or as a `catalogue`.
 
         Where items have effects of their own, ids are strings or integers.
         Ids in ``exclude`` that are not among the candidates are ignored.  With ``draws`` the
-        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
+        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.  With
+        ``values``, of a click on each id, or ``costs``, of showing it, value · P(click) − cost is
+        what is compared.
         """
         now = checked_time(now)
         check_options(top_k, draws, floor)
@@ -186,6 +190,7 @@ class Recommender:
         read = self._read(reader, candidates)
         names: tuple[Any, ...] = read.names
         excluded = positions(names, exclude)
+        worths, expenses = amounts(names, values, costs, self.bandit.policy)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
@@ -196,7 +201,14 @@ class Recommender:
         self.weights.follow(self.learner)
         self._watch.decided(alike=self.own is None and rows.alike)
         choice = self.bandit.choose(
-            rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
+            rows,
+            top_k=top_k,
+            exclude=excluded,
+            draws=draws,
+            floor=floor,
+            items=names,
+            values=worths,
+            costs=expenses,
         )
         return self._issue(choice, names, rows.numbers(choice.index), now)
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
@@ -65,8 +66,34 @@ class UniformSettings(RuleSettings, frozen=True, tag="uniform"):
     """`fabcost.bandit.rules.Uniform`."""
 
 
+class TSUCBSettings(RuleSettings, frozen=True, tag="ts-ucb"):
+    """`fabcost.bandit.targeted.TSUCB`."""
+
+    draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 1
+    log_odds: bool = False
+
+
+class InformationRelaxationSettings(RuleSettings, frozen=True, tag="information-relaxation"):
+    """`fabcost.bandit.targeted.InformationRelaxation`."""
+
+    horizon: Annotated[float, Meta(gt=0.0, le=LONGEST_HORIZON)] = 5.0
+
+
+class InformationDirectedSettings(RuleSettings, frozen=True, tag="information-directed"):
+    """`fabcost.bandit.targeted.InformationDirected`."""
+
+    draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 64
+
+
 PolicySettings = (
-    ThompsonSettings | GreedySettings | EpsilonGreedySettings | UCBSettings | UniformSettings
+    ThompsonSettings
+    | GreedySettings
+    | EpsilonGreedySettings
+    | UCBSettings
+    | UniformSettings
+    | TSUCBSettings
+    | InformationRelaxationSettings
+    | InformationDirectedSettings
 )
 
 
