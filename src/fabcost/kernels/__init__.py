@@ -21,6 +21,7 @@ from fabcost.kernels.beliefs import (
     ep_summary,
     ep_sweep,
     ep_visits,
+    lagging_adf_pass,
     marginals,
     numbered,
     own_absorb,
@@ -58,6 +59,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
+from fabcost.kernels.lagging import LAG, settle
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -81,6 +83,7 @@ from fabcost.kernels.wide import (
 
 __all__ = [
     "ARITHMETIC",
+    "LAG",
     "LANES",
     "NO_SUMS",
     "SEEDS",
@@ -116,6 +119,7 @@ __all__ = [
     "group_rows",
     "half_power",
     "inner",
+    "lagging_adf_pass",
     "largest_score",
     "law",
     "make_normal",
@@ -133,6 +137,7 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "settle",
     "sites_over_rows",
     "solve_lower",
     "sparse_times",
