@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
 from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
-from fabcost.inference.forgetting.ageing import age
+from fabcost.inference.forgetting.ageing import parts_of
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
-from fabcost.inference.passes import Swept, check_stopping, filter_rows
+from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
@@ -126,6 +127,17 @@ class FabCost:
         self._posterior: Gaussian | None = prior
 
     @property
+    def _belief(self) -> Carried:
+        """The belief with all that it may be behind."""
+        if self._lag is not None:
+            kernels.settle(*self._carried, self._lag)
+        return self._carried
+
+    @_belief.setter
+    def _belief(self, belief: Carried) -> None:
+        self._carried, self._lag = belief, Lag.of(belief)
+
+    @property
     def posterior(self) -> Gaussian:
         """The belief after all impressions so far."""
         if self._posterior is None:
@@ -212,7 +224,7 @@ class FabCost:
     def learn_up_to_refresh(self, batch: Portion) -> int:
         """Learn until a refresh is under way; how many that were."""
         learnt = 0
-        for part in self._parts(batch):
+        for part in parts_of(self, batch):
             slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots
@@ -230,19 +242,6 @@ class FabCost:
             self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
             learnt += size
         return learnt
-
-    def _parts(self, batch: Portion) -> Iterable[Portion]:
-        """Parts of a batch, between which the belief ages."""
-        if self._ageing is None:
-            return (batch,)
-        spans = self._ageing.parts(self.seen, batch.size, batch.at, self._age)
-        return map(batch.part, spans)
-
-    def _age(self, halvings: float) -> int:
-        """Forget, for so many half-lives; a number of visits that cost more than that."""
-        age(self._belief, self.prior, self._history, self.own, halvings)
-        self._posterior = None
-        return self.prior.dimension // 2 + (0 if self.own is None else len(self.own) // 8)
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
         """Refine the sites by EP now, whatever the schedule says; all within this call."""
@@ -334,7 +333,8 @@ class FabCost:
         return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
 
     def _filter(self, over: Pass) -> None:
-        self.skipped += filter_rows(self._belief, over, self.own, exact=self._exact)
+        given = (self._carried, over, self.own)
+        self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
         self.seen += over.stop - over.start
         self._posterior = None
 

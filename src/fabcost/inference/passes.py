@@ -8,10 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fabcost import kernels
+from fabcost.gaussian import at_a_line
 from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
+
+#: With so many weights or more, a root is beyond the first caches.
+LAGGING = 256
 
 
 class Swept(NamedTuple):
@@ -85,16 +89,22 @@ class Sweeps:
         return self.swept
 
     def visit(
-        self, belief: Carried, over: Pass, *, exact: bool, table: FloatArray | None = None
+        self,
+        belief: Carried,
+        over: Pass,
+        *,
+        exact: bool,
+        table: FloatArray | None = None,
+        lag: Lag | None = None,
     ) -> None:
-        """Visit the next rows, of a pass over them."""
+        """Visit the next rows, of a pass over them; the belief may lag behind."""
         X, y, sites, start, stop, items, counts = over
         slots, numbers = (None, None) if table is None else (items, self._numbers)
         if numbers is not None:
             numbers = numbers[self.at - start :]
         self._left_out += kernels.ep_visits(
             *(*belief, X, y, *sites, start, stop, exact, slots, table, counts),
-            *(numbers, self._sums, self._moves, self._own_moves),
+            *(numbers, self._sums, self._moves, self._own_moves, lag),
         )
         self.visits += stop - start
         self.at += stop - start
@@ -131,7 +141,35 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
         raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
 
 
-def filter_rows(belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool) -> int:
+class Lag(NamedTuple):
+    """Steps that not all rows of a belief's root have taken yet; see `fabcost.kernels.lagging`.
+
+    Examples
+    --------
+    >>> Lag.of(Carried(np.zeros(LAGGING), np.eye(LAGGING))).taken.size
+    256
+    """
+
+    alongs: FloatArray
+    steps: FloatArray
+    shrinks: FloatArray
+    taken: Slots
+    turn: Slots
+
+    @classmethod
+    def of(cls, belief: Carried) -> Lag | None:
+        """None yet, for a belief so large that it pays."""
+        weights, width = belief.root.shape
+        if weights < LAGGING:
+            return None
+        alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
+        numbers = np.zeros((2, kernels.LAG))
+        return cls(alongs, numbers[0], numbers[1], taken, np.zeros(1, dtype=np.int64))
+
+
+def filter_rows(
+    belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool, lag: Lag | None = None
+) -> int:
     """Learn the rows of a pass by ADF, each with its site; how many steps were skipped.
 
     Examples
@@ -145,6 +183,10 @@ def filter_rows(belief: Carried, over: Pass, own: OwnEffects | None, *, exact: b
     """
     X, y, sites, start, stop, items, counts = over
     given = (*belief, X, y, *sites, start, stop)
+    if lag is not None:
+        table = None if own is None or items is None else own.table
+        slots = None if table is None else items
+        return int(kernels.lagging_adf_pass(*given, exact, slots, table, counts, lag))
     how = exact if counts is None else counts
     if own is None or items is None:
         step = kernels.adf_pass if counts is None else kernels.counts_adf_pass

@@ -209,7 +209,8 @@ def visit(learner: FabCost, sweeps: Sweeps, most: int) -> int:
         table = None
         if learner.own is not None and over.items is not None:
             table = learner.own.written(over.items[over.start : over.stop]).table
-        sweeps.visit(learner._belief, over, exact=learner._exact, table=table)
+        given = (learner._carried, over)
+        sweeps.visit(*given, exact=learner._exact, table=table, lag=learner._lag)
     return sweeps.visits - before
 
 

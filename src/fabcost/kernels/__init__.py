@@ -21,6 +21,7 @@ from fabcost.kernels.beliefs import (
     ep_summary,
     ep_sweep,
     ep_visits,
+    lagging_adf_pass,
     marginals,
     numbered,
     own_absorb,
@@ -62,6 +63,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
+from fabcost.kernels.lagging import LAG, settle
 from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -97,6 +99,7 @@ from fabcost.kernels.wide import (
 
 __all__ = [
     "ARITHMETIC",
+    "LAG",
     "LANES",
     "NO_SUMS",
     "SEEDS",
@@ -137,6 +140,7 @@ __all__ = [
     "half_power",
     "hashed_rows",
     "inner",
+    "lagging_adf_pass",
     "largest_score",
     "law",
     "least_ratio",
@@ -159,6 +163,7 @@ __all__ = [
     "ratio_scores",
     "regrets_and_gains",
     "revealed",
+    "settle",
     "share_among_equals",
     "sites_over_rows",
     "solve_lower",

@@ -33,6 +33,7 @@ from numba import njit
 
 from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
+from fabcost.kernels.lagging import follow_where, project_where, take
 from fabcost.kernels.lanes import (
     fetch,
     hold,
@@ -108,6 +109,24 @@ def _move(mean, root, weights, width, along, step, shrink):
 
 
 @njit(cache=True, nogil=True)
+def _look(lag, mean, root, x, weights, width, along):
+    """along ← rootᵀ x of a belief that may lag behind; returns xᵀμ and xᵀ Σ x."""
+    if lag is None:
+        return dot(x, mean, weights), _project(root, x, weights, width, along)
+    follow_where(lag, mean, root, weights, width, x)
+    return dot(x, mean, weights), project_where(root, x, weights, width, along)
+
+
+@njit(cache=True, nogil=True)
+def _go(lag, mean, root, weights, width, along, step, shrink):
+    """`_move`, now or later."""
+    if lag is None:
+        _move(mean, root, weights, width, along, step, shrink)
+    else:
+        take(lag, mean, root, weights, width, along, step, shrink)
+
+
+@njit(cache=True, nogil=True)
 def _aim(slots, table, i, x, weights, tilted):
     """Where θ and η meet, u; and what the item adds to centre and variance of η, hᵢ/dᵢ and 1/dᵢ."""
     if slots is None:
@@ -171,29 +190,43 @@ def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, None)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, None, None, None, None)
 
 
 @njit(cache=True, nogil=True)
 def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
     """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, None, None, counts)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, True, None, None, counts, None)
 
 
 @njit(cache=True, nogil=True)
 def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     """`adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, None)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, slots, table, None, None)
 
 
 @njit(cache=True, nogil=True)
 def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
     """`counts_adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, slots, table, counts)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, True, slots, table, counts, None)
 
 
 @njit(cache=True, nogil=True)
-def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts):
+def lagging_adf_pass(
+    mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts, lag
+):
+    """Each of these passes, where the root lags behind."""
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, slots, table, counts, lag)
+
+
+@njit(cache=True, nogil=True)
+def _adf_pass(mean, root, given, exact, slots, table, counts, lag):
+    X, y, precision, shift, start, stop = given
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -202,13 +235,13 @@ def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, tab
     for i in range(start, stop):
         x = skip(rows, i * weights)
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
-        centre = dot(u, centres, weights) + offset
-        variance = _project(roots, u, weights, width, along) + spare
+        centre, variance = _look(lag, centres, roots, u, weights, width, along)
+        centre, variance = centre + offset, variance + spare
         _, _, slope, curvature, kept = _match(labels, counts, i, centre, variance, exact)
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
             shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
-            _move(centres, roots, weights, width, along, slope, shrink)
+            _go(lag, centres, roots, weights, width, along, slope, shrink)
             shifted = (slope + centre * curvature) / kept
             _add(slots, table, i, x, weights, curvature / kept, shifted)
         else:
@@ -321,6 +354,7 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
         sums,
         moves,
         own_moves,
+        None,
     )
     log_factors, move = ep_summary(sums, moves, own_moves)
     return skipped, log_factors, move
@@ -344,6 +378,7 @@ def ep_visits(
     sums,
     moves,
     own_moves,
+    lag,
 ):
     """The visits of `ep_sweep` to ``X[start:stop]``; returns how many were skipped.
 
@@ -358,8 +393,8 @@ def ep_visits(
     for i in range(start, stop):
         x = skip(rows, i * weights)
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
-        centre = dot(u, centres, weights) + offset
-        variance = _project(roots, u, weights, width, along) + spare
+        centre, variance = _look(lag, centres, roots, u, weights, width, along)
+        centre, variance = centre + offset, variance + spare
         left = 1.0 - precision[i] * variance
         if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
             skipped += 1
@@ -377,7 +412,8 @@ def ep_visits(
             skipped += 1
             continue
         step = (new_shift - shift[i] - change * centre) / growth
-        _move(
+        _go(
+            lag,
             centres,
             roots,
             weights,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fabcost import kernels
@@ -9,6 +13,10 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference.history import Carried, History
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.portion import Portion
+
+if TYPE_CHECKING:
+    from fabcost.inference.online import FabCost
 
 #: Beyond so many half-lives nothing is left: the belief is the prior.
 ALL_OF_IT = 30.0
@@ -16,6 +24,22 @@ ALL_OF_IT = 30.0
 #: older ones too would be nearer to the posterior, and slower to follow a world that has changed.
 LEAST_KEPT = 3 / 4
 LEAST_KNOWN = 1e-3
+
+
+def parts_of(learner: FabCost, batch: Portion) -> Iterable[Portion]:
+    """Parts of a batch, between which a learner ages if it does."""
+    if learner._ageing is None:
+        return (batch,)
+    spans = learner._ageing.parts(learner.seen, batch.size, batch.at, partial(_age, learner))
+    return map(batch.part, spans)
+
+
+def _age(learner: FabCost, halvings: float) -> int:
+    """Forget, for so many half-lives; a number of visits that cost more than that."""
+    own = learner.own
+    age(learner._belief, learner.prior, learner._history, own, halvings)
+    learner._posterior = None
+    return learner.prior.dimension // 2 + (0 if own is None else len(own) // 8)
 
 
 def age(
