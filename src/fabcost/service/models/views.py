@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
+from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
@@ -187,7 +188,10 @@ class Views:
         totals = await self._totals(model)
         _, belief, own = model.known()
         law = None if own is None else own.law([each.item for each in tail.latest])
-        watch = await self.reader.ask(lambda _: tail.watch(belief, law))
+        if isinstance(belief, WideGaussian):  # which this thread changes, and which takes no time
+            watch = tail.watch(belief, law)
+        else:
+            watch = await self.reader.ask(lambda _: tail.watch(belief, law))
         watch.decisions = watch.decisions or totals.decisions
         count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
         watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
@@ -207,17 +211,13 @@ class Views:
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
         model = self.models.of(name)
-
-        def read(stored: StoredDecision) -> tuple[Impression, list[str], DecisionView]:
-            row = impression(stored.features)
-            return row, _hashed_names(model.schema, row, stored), _view(stored)
-
-        row, names, shown = await self._stored(name, decision_id, read)
+        stored = await self._stored(name, decision_id, lambda found: found)
+        row, shown = impression(stored.features), _view(stored)
         known = model.known()
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = names or [model.schema.columns[column] for column in row.columns]
+        columns = _names(model.schema, row, stored)
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
@@ -246,10 +246,11 @@ class Views:
         return await self.reader.ask(find)
 
 
-def _hashed_names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]:
-    """What a decision's columns stand for, which a hash has chosen; none if they have names."""
+def _names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]:
+    """What the columns of a decision stand for."""
     if not isinstance(schema, HashedSchema):
-        return []
+        columns = schema.columns
+        return [columns[column] for column in row.columns]
     made = record(stored.record)
     item = (made.features or {}).get(stored.item, made.item_features or {})
     found = schema.names(made.context, item)
