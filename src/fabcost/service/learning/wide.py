@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.rules import Belief
+from fabcost.bandit.prospects import Belief
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideChanges

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
-from fabcost.bandit.rules import Belief
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from fabcost.bandit.rules import Belief
+from fabcost.bandit.prospects import Belief
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import OwnLaw
 from fabcost.inference.wide.belief import WideGaussian
