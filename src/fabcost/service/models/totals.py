@@ -1,17 +1,54 @@
-"""What the bandit gains over the arm beside it, from the minutes whose outcomes are known."""
+"""Counts over a whole log, and what the bandit gains over the arm beside it."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from itertools import groupby, takewhile
+from typing import NamedTuple
 
 from fabcost.bandit.lift import Arm, lift
 from fabcost.service.store.rows import CountRow
+from fabcost.service.store.store import Store
 from fabcost.wire.messages import LiftView
 
 _MINUTE = 60.0
+_OLDEST_SECONDS = 60.0
 _OTHERS = ("holdback", "baseline")
+
+
+class Totals(NamedTuple):
+    """Counts over the whole log, which take long when it is long."""
+
+    feedback: dict[str, int]
+    pending: int
+    decisions: int
+    outcomes: int
+    clicks: float
+    lift: LiftView | None
+    at: float
+    seconds: float
+
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use them again."""
+        return is_fresh(self.at, self.seconds, now)
+
+
+def count_all(store: Store, name: str, wait: float, now: float) -> Totals:
+    """Of a model that waits so long for rewards."""
+    started = time.monotonic()
+    feedback, pending = store.feedback_counts(name), store.pending(name)
+    rows = store.counts.minutes(name, since=0.0)
+    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
+    clicks, gained = sum(row.rewards for row in rows), gain(rows, wait, now)
+    at = time.monotonic()
+    return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
+
+
+def is_fresh(at: float, seconds: float, now: float) -> bool:
+    """Looking again may take a fiftieth of the time at most."""
+    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def gain(rows: Sequence[CountRow], wait: float, now: float) -> LiftView | None:

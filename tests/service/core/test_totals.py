@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fabcost.bandit.lift import Arm, lift
-from fabcost.service.models.gains import gain, settled
+from fabcost.service.models.totals import gain, settled
 from fabcost.service.store.rows import CountRow
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
