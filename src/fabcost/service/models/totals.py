@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
-from fabcost.bandit.lift import Arm, lift
+from fabcost.bandit.lift import Arm, imbalance, lift
 from fabcost.service.store.rows import CountRow
 from fabcost.service.store.store import Store
 from fabcost.wire.messages import LiftView
@@ -35,13 +35,21 @@ class Totals(NamedTuple):
         return is_fresh(self.at, self.seconds, now)
 
 
-def count_all(store: Store, name: str, wait: float, now: float) -> Totals:
-    """Of a model that waits so long for rewards."""
+class Trial(NamedTuple):
+    """How arms are compared: what is held back ``since`` when, and how long rewards may take."""
+
+    held: float
+    since: float
+    wait: float
+
+
+def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
+    """Counts of a model."""
     started = time.monotonic()
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
     decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, gained = sum(row.rewards for row in rows), gain(rows, wait, now)
+    clicks, gained = sum(row.rewards for row in rows), gain(rows, trial, now)
     at = time.monotonic()
     return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
 
@@ -51,14 +59,14 @@ def is_fresh(at: float, seconds: float, now: float) -> bool:
     return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
-def gain(rows: Sequence[CountRow], wait: float, now: float) -> LiftView | None:
-    """Of all minutes in their order; None while there is nothing to compare."""
-    known = settled(rows, wait, now)
+def gain(rows: Sequence[CountRow], trial: Trial, now: float) -> LiftView | None:
+    """Of all minutes of a trial; None while there is nothing to compare."""
+    known = settled([row for row in rows if row.start >= trial.since], trial.wait, now)
     ours = _arm(known, "bandit")
     for name in _OTHERS:
         theirs = _arm(known, name)
         if ours.impressions and theirs.impressions:
-            return _view(name, ours, theirs)
+            return _view(name, ours, theirs, trial.held if name == "holdback" else 0.0)
     return None
 
 
@@ -85,8 +93,9 @@ def _arm(rows: Sequence[CountRow], name: str) -> Arm:
     return Arm(sum(row.rewards for row in ours), sum(row.impressions for row in ours))
 
 
-def _view(name: str, ours: Arm, theirs: Arm) -> LiftView:
+def _view(name: str, ours: Arm, theirs: Arm, planned: float) -> LiftView:
     found = lift(ours, theirs)
+    held, both = int(theirs.impressions), int(theirs.impressions + ours.impressions)
     value, low, high = found.gained(ours.clicks)
     return LiftView(
         over=name,
@@ -102,6 +111,9 @@ def _view(name: str, ours: Arm, theirs: Arm) -> LiftView:
         gained=_finite(value),
         gained_low=_finite(low),
         gained_high=_finite(high),
+        share=held / both,
+        planned_share=planned or None,
+        share_p=imbalance(held, both, planned) if 0.0 < planned < 1.0 else None,
     )
 
 

@@ -21,7 +21,7 @@ from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
-from fabcost.service.models.totals import Totals, count_all, is_fresh
+from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -158,8 +158,7 @@ class Views:
         """Those of the last time, or of now."""
         totals = self.totals.get(model)
         if totals is None or not totals.is_fresh(time.monotonic()):
-            wait, now = model.settings.reward_wait_seconds, self.clock.now()
-            count = partial(count_all, name=model.name, wait=wait, now=now)
+            count = partial(count_all, name=model.name, trial=_trial(model), now=self.clock.now())
             totals = self.totals[model] = await self.reader.ask(count)
         return totals
 
@@ -236,6 +235,12 @@ def _names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]
     item = (made.features or {}).get(stored.item, made.item_features or {})
     found = schema.names(made.context, item)
     return [found.get(column, f"weight {column}") for column in row.columns]
+
+
+def _trial(model: Model) -> Trial:
+    """It begins anew with new settings; minutes that began before are left out."""
+    since = model.edited if model.edited > model.created else 0.0
+    return Trial(model.settings.holdback, since, model.settings.reward_wait_seconds)
 
 
 def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
