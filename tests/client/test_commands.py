@@ -18,7 +18,7 @@ from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
 from fabcost.wire import formats
 from fabcost.wire.formats import PART_BYTES
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}
@@ -87,7 +87,7 @@ def test_a_model_is_made_with_settings(server: Running) -> None:
     with Client(server.address) as client:
         settings = client.model("stars").settings
         assert (settings.values, settings.largest_value) == ("fraction", 5.0)
-        assert settings.half_life.length == 50.0
+        assert settings.half_life == HalfLifeSettings(50.0)
     for wrong, words in (
         (["--set", "values"], "must be NAME=VALUE"),
         (["--set", "values=stars"], "stars"),
