@@ -96,13 +96,14 @@ def test_clicks_of_before_are_rewards(store_address: str) -> None:
     run(store_address, "INSERT INTO tallies VALUES ('news', 'ad-1', 4, 3, 2)")
     store = store_at(store_address)
     store.open(take_over=True)
-    found = (
-        *store.counts.minutes("news", since=0.0),
-        *store.counts.calibration("news"),
-        *store.counts.tallies("news", limit=9),
+    minute, interval, tally = (
+        store.counts.minutes("news", since=0.0)[0],
+        store.counts.calibration("news")[0],
+        store.counts.tallies("news", limit=9)[0],
     )
     store.close()
-    assert [(row.clicks, row.rewards) for row in found] == [(2, 2.0)] * 3
+    assert (minute.clicks, minute.rewards) == (interval.clicks, interval.rewards) == (2, 2.0)
+    assert (tally.clicks, tally.rewards) == (2, 2.0)
 
 
 def test_opening_again_changes_nothing(store: Store, store_address: str) -> None:
