@@ -59,7 +59,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
-from fabcost.kernels.lagging import LAG, settle
+from fabcost.kernels.lagging import LAG, put_rest_aside, settle
 from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -137,6 +137,7 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "put_rest_aside",
     "settle",
     "sites_over_rows",
     "solve_lower",
