@@ -112,7 +112,8 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, always:ITEM, "
+            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, ts-ucb:1, "
+            "information-relaxation:5, information-directed:64, always:ITEM, "
             "or learning-thompson and so on; repeatable."
         ),
     ] = ["uniform", "greedy", "thompson"],  # noqa: B006
@@ -125,7 +126,7 @@ def evaluate(
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
     own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
-    draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
+    draws: Annotated[int, typer.Option(min=1, help="For probabilities of rules that draw.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
     least_propensity: Annotated[
@@ -176,7 +177,10 @@ def replay(
     reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
     policy: Annotated[
         list[str],
-        typer.Option(help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide."),
+        typer.Option(
+            help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide, "
+            "fabcost@ts-ucb chooses by another rule."
+        ),
     ] = ["fabcost", "laplace", "uniform"],  # noqa: B006
     against: Annotated[
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")

@@ -13,12 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost import kernels
+from fabcost import kernels, sparse
 
-FloatArray = npt.NDArray[np.float64]
-
-#: Beyond this magnitude the square of a feature times a variance could overflow.
-LARGEST_FEATURE = 1e75
+FloatArray = sparse.FloatArray
+LARGEST_FEATURE = sparse.LARGEST_FEATURE
 #: Up to here moments of a row that stands for many impressions were compared with 40 digits.
 LARGEST_WEIGHT = 1e9
 _SHOWN = 5

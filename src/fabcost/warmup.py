@@ -10,7 +10,8 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.bandit.rows import WIDE
-from fabcost.bandit.rules import BayesianUCB, Greedy
+from fabcost.bandit.rules import BayesianUCB, Greedy, Policy
+from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -19,7 +20,7 @@ from fabcost.inference import adf, ep
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WideFabCost
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments, tilted
@@ -28,6 +29,14 @@ _PRIOR = Gaussian.isotropic(3)
 _ROWS = np.eye(4, 3)
 _ITEMS = ("a", "b", None, "a")
 _LABELS = np.array([1.0, -1.0, 1.0, -1.0])
+_RULES: tuple[Policy | None, ...] = (
+    None,
+    Greedy(),
+    BayesianUCB(),
+    TSUCB(2),
+    InformationRelaxation(),
+    InformationDirected(8),
+)
 
 
 def warm_up() -> None:
@@ -78,7 +87,7 @@ def _learn_effects(rows: FloatArray, moments: Moments) -> None:
     learner.observe_many(rows, _LABELS, _ITEMS)
     learner.replace_prior(_PRIOR)
     ep.fit(_PRIOR, rows, _LABELS, items=_ITEMS, own_variance=1.0)
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(rows, items=_ITEMS)
         learner.observe(rows[0], True, "a")
@@ -100,14 +109,16 @@ def _learn_wide() -> None:
     learner.observe(([1, 0, 1], [1.0, 1.0, 1.0]), True)
     learner.posterior.predict(_ROWS)
     learner.posterior.covariance([0])
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(_ROWS)
         bandit.choose(_ROWS, draws=8, exclude=[1])
+    recommender = Recommender(Schema.open(), belief=Wide(bits=4))
+    recommender.feedback(recommender.recommend({"a": "b"}, {1: {"c": "d"}}).id, clicked=True)
 
 
 def _choose(rows: FloatArray) -> None:
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(FabCost(_PRIOR), policy=policy, seed=0)
         bandit.choose(rows)
         bandit.choose(rows, draws=8, floor=0.1, exclude=[1])

@@ -30,8 +30,8 @@ from fabcost.paper.scales import PAPER, QUICK, Scale
 from fabcost.paper.statistics import median_interval
 from fabcost.paper.units import Result, Unit, UnitFolder
 
-TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
-SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}
+TINY = replace(QUICK, timed_rows=200, timed_widths=(3, 6), convergence_sizes=(40, 80), streams=2)
+SMALLER = {"few": 2, "repeats": 2, "sizes": 2}
 
 
 def tiny(unit: Unit) -> Unit:

@@ -35,8 +35,10 @@ from fabcost.kernels.choosing import (
     count_drawn_wins,
     count_own_wins,
     count_wins,
+    drawn_leaders,
     drawn_scores,
     drawn_weights,
+    drawn_worths,
     entropy,
     first_largest,
     fold,
@@ -49,6 +51,8 @@ from fabcost.kernels.choosing import (
     own_law,
     own_scores,
     place_of,
+    share_among_equals,
+    worths_of,
 )
 from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
@@ -60,21 +64,33 @@ from fabcost.kernels.functions import (
 )
 from fabcost.kernels.groups import group_rows
 from fabcost.kernels.lagging import LAG, put_rest_aside, settle
-from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
     narrow,
     solve_lower,
+    squares,
     times,
     times_own_transpose,
+)
+from fabcost.kernels.targets import (
+    least_ratio,
+    moving_means,
+    ratio_scores,
+    regrets_and_gains,
+    revealed,
+    target_scores,
+    target_shares,
 )
 from fabcost.kernels.wide import (
     added_up,
     are_rising,
     are_sound,
     count_wide_wins,
+    crossed_hash,
+    hashed_rows,
     sparse_times,
     wide_draw,
     wide_marginals,
@@ -97,6 +113,7 @@ __all__ = [
     "asinh",
     "bounded",
     "cholesky",
+    "click_moments",
     "correct_own_law",
     "count_drawn_wins",
     "count_own_wins",
@@ -104,9 +121,12 @@ __all__ = [
     "count_wins",
     "counts_adf_pass",
     "counts_over_rows",
+    "crossed_hash",
     "drawn",
+    "drawn_leaders",
     "drawn_scores",
     "drawn_weights",
+    "drawn_worths",
     "entropy",
     "ep_summary",
     "ep_sweep",
@@ -118,13 +138,16 @@ __all__ = [
     "fresh_normals",
     "group_rows",
     "half_power",
+    "hashed_rows",
     "inner",
     "lagging_adf_pass",
     "largest_score",
     "law",
+    "least_ratio",
     "make_normal",
     "marginals",
     "mix",
+    "moving_means",
     "narrow",
     "nearly_best",
     "normal_quantile",
@@ -138,16 +161,24 @@ __all__ = [
     "place_of",
     "predictions",
     "put_rest_aside",
+    "ratio_scores",
+    "regrets_and_gains",
+    "revealed",
     "settle",
+    "share_among_equals",
     "sites_over_rows",
     "solve_lower",
     "sparse_times",
+    "squares",
     "sum_of_logs",
+    "target_scores",
+    "target_shares",
     "times",
     "times_own_transpose",
     "wide_draw",
     "wide_marginals",
     "wide_pass",
+    "worths_of",
 ]
 
 #: Raised whenever the same input gets other bits: what was computed before is not gone on with

@@ -10,13 +10,17 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import entry, real
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
 FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
-_AT_ONCE = FORMAT._replace(version=3)
+_BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
+_WIDE = "wide"
+_LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
@@ -29,11 +33,40 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     1
     """
     said = settings.get("learner", {}).keys()
-    if {"served", "rests_until"} & said:
+    of_rule = settings.get("policy", {}).get("kind")
+    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
         return FORMAT
     if {"half_life", "most_kept", "inheritance"} & said:
-        return _AT_ONCE
+        return _BEFORE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
+
+
+def belief_to_dict(learner: object) -> dict[str, str]:
+    """The name of a learner's belief, if it is not the full one.
+
+    Examples
+    --------
+    >>> belief_to_dict(WideFabCost(8))
+    {'belief': 'wide'}
+    """
+    return {"belief": _WIDE} if isinstance(learner, WideFabCost) else {}
+
+
+def learner_from_dict(
+    settings: Mapping[str, Any], arrays: dict[str, archive.Array]
+) -> FabCost | WideFabCost:
+    """The learner whose state and belief these are.
+
+    Examples
+    --------
+    >>> learner_from_dict({"belief": "narrow"}, {})
+    Traceback (most recent call last):
+    ValueError: belief is 'narrow' but must be 'wide', or not be said
+    """
+    if settings.get("belief", _WIDE) != _WIDE:
+        raise ValueError(f"belief is {settings['belief']!r} but must be {_WIDE!r}, or not be said")
+    kind = WideFabCost if "belief" in settings else FabCost
+    return kind.restored(settings["learner"], arrays)
 
 
 def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:
@@ -86,7 +119,11 @@ def policy_from_dict(given: Mapping[str, Any]) -> Policy:
     >>> policy_from_dict({"kind": "Thompson", "scale": 0.5})
     Thompson(scale=0.5)
     """
-    options = {name: real(given, name) for name in given if name != "kind"}
+    options: dict[str, Any] = {
+        name: value if isinstance(value, bool) else real(given, name)
+        for name, value in given.items()
+        if name != "kind"
+    }
     return _POLICIES[given["kind"]](**options)
 
 

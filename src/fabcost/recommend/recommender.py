@@ -12,7 +12,7 @@ import numpy as np
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.rules import Policy
-from fabcost.features.folding import FoldedRows
+from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Reader, ReadItems, Record
@@ -22,6 +22,7 @@ from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend import document
 from fabcost.recommend.alarms import Alarm, Watch
@@ -30,13 +31,15 @@ from fabcost.recommend.ledger import (
     ExpiredDecisionError,
     Feedback,
     Ledger,
+    Numbers,
     Pending,
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.options import check_options, one_prior, positions
+from fabcost.recommend.options import amounts, check_options, check_wide, one_prior, positions
 from fabcost.recommend.start import Start
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
+from fabcost.sparse import SparseRows
 
 
 class Recommender:
@@ -77,6 +80,8 @@ class Recommender:
     discount
         How much of an impression there one here is, above 0 and at most 1; None for what the
         outcomes speak for, see `fabcost.inference.inheritance.inheritance.Inheritance`.
+    belief
+        `fabcost.Wide`, for very many hashed weights, without items' own effects; None: the full.
 
     Examples
     --------
@@ -101,8 +106,12 @@ class Recommender:
         half_life: HalfLife | float | None = None,
         start: Recommender | str | os.PathLike[str] | None = None,
         discount: float | None = None,
+        belief: Wide | None = None,
     ) -> None:
-        self.schema = schema.copy()
+        if belief is not None:
+            check_wide(learner, prior, prior_variance, half_life, start)
+            learner, prior_variance = belief.learner(), belief.variance
+        self.schema = schema.copy() if belief is None else hashed(schema, belief.bits)
         origin = None if start is None else self._origin(start, discount)
         if origin is not None:
             origin.grow(self.schema)
@@ -125,7 +134,7 @@ class Recommender:
     @property
     def learner(self) -> Learner:
         """Its posterior has a weight for each of ``schema.columns``."""
-        return self.bandit.learner  # type: ignore[return-value]  # it was made with one
+        return self.bandit.learner
 
     @property
     def prior(self) -> Prior:
@@ -163,12 +172,16 @@ class Recommender:
         exclude: Collection[Hashable] = (),
         draws: int | None = None,
         floor: float = 0.0,
+        values: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> Decision:
         """Choose one of the candidates, given by id with their records or as a `catalogue`.
 
         Where items have effects of their own, ids are strings or integers.
         Ids in ``exclude`` that are not among the candidates are ignored.  With ``draws`` the
-        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
+        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.  With
+        ``values``, of a click on each id, or ``costs``, of showing it, value · P(click) − cost is
+        what is compared.
         """
         now = checked_time(now)
         check_options(top_k, draws, floor)
@@ -177,6 +190,7 @@ class Recommender:
         read = self._read(reader, candidates)
         names: tuple[Any, ...] = read.names
         excluded = positions(names, exclude)
+        worths, expenses = amounts(names, values, costs, self.bandit.policy)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
@@ -187,9 +201,16 @@ class Recommender:
         self.weights.follow(self.learner)
         self._watch.decided(alike=self.own is None and rows.alike)
         choice = self.bandit.choose(
-            rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
+            rows,
+            top_k=top_k,
+            exclude=excluded,
+            draws=draws,
+            floor=floor,
+            items=names,
+            values=worths,
+            costs=expenses,
         )
-        return self._issue(choice, names, rows, now)
+        return self._issue(choice, names, rows.numbers(choice.index), now)
 
     def feedback(self, decision: int, clicked: Any, *, now: float | None = None) -> Feedback:
         """Learn what became of a decision, once: the first feedback counts.
@@ -258,11 +279,11 @@ class Recommender:
         return candidates
 
     def _issue(
-        self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
+        self, choice: Choice, names: tuple[Any, ...], row: Numbers, now: float | None
     ) -> Decision:
         item = names[choice.index]
         known = None if self.own is None else item
-        decision = self._ledger.issue(rows.row(choice.index), now, known)
+        decision = self._ledger.issue(row, now, known)
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
@@ -276,26 +297,28 @@ class Recommender:
     def _learn(
         self, pending: Pending, label: float, now: float | None, *, expired: bool = False
     ) -> None:
-        row = np.zeros(self.schema.width)
-        row[pending.columns] = pending.numbers
+        row = pending.row(self.schema.width, sparse=isinstance(self.learner, WideFabCost))
         centre, variance = self._predicted(row, pending.item)
         made = now if pending.time is None else pending.time
         self.bandit.learn(row, label, pending.item, at=made)
+        seen = None if isinstance(row, SparseRows) else row
         self._watch.learnt(
-            row, clicked=label > 0, centre=centre, variance=variance, expired=expired
+            seen, clicked=label > 0, centre=centre, variance=variance, expired=expired
         )
 
-    def _predicted(self, row: FloatArray, item: Key | None) -> tuple[float, float]:
+    def _predicted(self, row: FloatArray | SparseRows, item: Key | None) -> tuple[float, float]:
         """Mean and variance of the log-odds of a click."""
-        belief, rows = self.learner.posterior, row[None, :]
+        belief: Any = self.learner.posterior
+        rows: Any = row if isinstance(row, SparseRows) else row[None, :]
         own = self.own
         found = belief.marginal(rows) if own is None else own.marginal(belief, rows, [item])
         return found.mean.item(), found.variance.item()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
-        if not isinstance(self.learner, FabCost):
+        if not isinstance(self.learner, FabCost | WideFabCost):
+            kind = type(self.learner).__name__
             raise ValueError(
-                f"the learner is a {type(self.learner).__name__} but only FabCost can be saved"
+                f"the learner is a {kind} but only FabCost and WideFabCost can be saved"
             )
         learner, of_learner = self.learner.state()
         ledger, of_ledger = self._ledger.state()
@@ -307,6 +330,7 @@ class Recommender:
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
             **self.weights.state(),
+            **document.belief_to_dict(self.learner),
             "watch": self._watch.state(),
         }
         return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
@@ -318,11 +342,12 @@ class Recommender:
             for name, array in arrays.items()
             if name.startswith("learner_")
         }
-        learner = FabCost.restored(settings["learner"], of_learner)
+        learner = document.learner_from_dict(settings, of_learner)
         weights = learner.posterior.dimension
         most, given = limits_of_state(settings, weights)
+        schema = Schema.from_dict(settings["schema"], most_columns=weights)
         recommender = cls(
-            Schema.from_dict(settings["schema"], most_columns=weights),
+            hashed(schema, learner.name.bits) if isinstance(learner, WideFabCost) else schema,
             learner=learner,
             policy=document.policy_from_dict(settings["policy"]),
             prior=document.prior_from_dict(settings),

@@ -98,7 +98,7 @@ def test_opening_again_changes_nothing(store: Store, store_address: str) -> None
 
 def test_newer_version_is_refused(store: Store, store_address: str) -> None:
     run(store_address, "UPDATE schema_version SET version = 99")
-    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 6"):
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 7"):
         store_at(store_address).open(take_over=True)
 
 

@@ -29,7 +29,7 @@ OF_EXPORT = ("reward", "propensity", "action")
 class Columns:
     """The names of a log's columns."""
 
-    reward: str  # 0 or 1, or how many clicks of the impressions
+    reward: str  # from 0 to 1, or how many clicks of the impressions
     propensity: str  # the logged probability of the action
     action: str  # the id of the chosen item
     context: tuple[str, ...] = ()  # what was known of the visitor
@@ -128,7 +128,7 @@ def read_log(
     sheet.check_has(columns.named)
     cleaned, wrong = sheet.clean(columns.context)
     read = _Read(
-        *cells.outcomes(sheet.table[columns.reward]),
+        *cells.outcomes(sheet.table[columns.reward], cells.fraction),
         cells.numbers(columns.propensity, sheet.table[columns.propensity]),
         cells.texts(columns.action, sheet.table[columns.action]),
         None if columns.slot is None else cells.texts(columns.slot, sheet.table[columns.slot]),
@@ -152,7 +152,7 @@ class _Read(NamedTuple):
     def wrong(self, columns: Columns, items: LoggedItems | None) -> Iterator[Wrong]:
         """What is wrong with a round, whatever its context."""
         unlikely = ~((self.propensity > 0.0) & (self.propensity <= 1.0))
-        yield Wrong(columns.reward, self.no_outcome, cells.AN_OUTCOME)
+        yield Wrong(columns.reward, self.no_outcome, cells.A_FRACTION)
         yield Wrong(columns.propensity, unlikely, "lie in (0, 1]")
         yield Wrong(columns.action, missing(self.action), "have a value")
         if items is not None:

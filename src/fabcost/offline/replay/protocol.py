@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
-from fabcost.bandit.rows import OwnRows
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
+from fabcost.bandit.targeted import ComparingPolicy
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
@@ -55,7 +56,8 @@ def replay(
     learner
         Learns from what is shown.
     policy
-        `Thompson` or `Greedy` (any `LinearPolicy`), or `Uniform`.
+        `Thompson` or `Greedy` (any `LinearPolicy`), or `Uniform`; or a rule that compares
+        candidates, such as `TSUCB`, which scores all that is left in every round.
     rng
         Decides ties and draws.
     rounds
@@ -85,7 +87,10 @@ def replay(
     keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
     if keys.shape != labels.shape:
         raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
-    if own is None or items is None or isinstance(policy, Uniform):
+    if isinstance(policy, ComparingPolicy):
+        known = None if items is None else own
+        choose = _comparing_chooser(policy, learner, known, rows, keys, ties, draws)
+    elif own is None or items is None or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
         choose = _owned_chooser(policy, learner, own, rows, keys, ties, draws)
@@ -123,6 +128,31 @@ def _owned_chooser(
         place = int(scores.argmax())
         gone[place] = True
         return int(order[place])
+
+    return choose
+
+
+def _comparing_chooser(
+    policy: ComparingPolicy,
+    learner: Learner,
+    own: OwnEffects | None,
+    rows: FloatArray,
+    items: npt.NDArray[np.intp],
+    ties: np.random.Generator,
+    draws: np.random.Generator,
+) -> Callable[[], int]:
+    """The best of those that are left, which alone are compared."""
+    left = ties.permutation(len(rows))
+
+    def choose() -> int:
+        nonlocal left
+        given: Rows = rows[left]
+        if own is not None:
+            given = OwnRows(given, own, items[left].tolist())
+        place = int(policy.scores(learner.posterior, given, draws).argmax())
+        index = int(left[place])
+        left = np.delete(left, place)
+        return index
 
     return choose
 

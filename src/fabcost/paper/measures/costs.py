@@ -117,7 +117,7 @@ def units(scale: Scale, seed: int) -> list[Unit]:
     settings = {"repeats": _REPEATS, "seed": seed}
     rows = {**settings, "rows": scale.timed_rows}
     online = {**rows, "arriving": min(1_000, scale.timed_rows // 10), "sizes": 5}
-    weights = {**settings, "widths": [48, 96, 192], "few": 1}
+    weights = {**settings, "widths": [*scale.timed_widths], "few": 1}
     long = 4.0 + 2e-5 * scale.timed_rows
     timed = [
         Unit(f"cost-batch-{each}", measure_batch, {**rows, "design": each, "few": 80}, long, True)
