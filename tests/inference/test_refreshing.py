@@ -23,7 +23,8 @@ from fabcost import (
     kernels,
 )
 from fabcost.inference import file as learner_file
-from fabcost.inference import passes
+from fabcost.inference import memory, passes
+from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
 from tests.inference.bits import data
 
@@ -407,3 +408,27 @@ def test_a_fit_is_whole() -> None:
         model.fit(X, Y)
     whole.observe_many(X, Y)
     assert model.posterior_.mean.tobytes() == whole.posterior.mean.tobytes()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 90), min_size=3, max_size=9), st.booleans(), st.integers(0, 9))
+def test_rows_move_to_larger_memory_unchanged(
+    batches: list[int], bounded: bool, dropped: int
+) -> None:
+    """Some with each that comes; a row that is dropped meanwhile lets the others close up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "_MUCH", 0)
+        past, numbers, expected = History(2, 150 if bounded else None, owned=True), 0.0, []
+        for size in batches:
+            for _ in range(size):
+                past.room()
+                numbers += 1.0
+                past.append(np.full(2, numbers), 1.0, 1, int(numbers) % 10)
+                expected.append(numbers)
+            expected = expected[-150:] if bounded else expected
+            if not bounded:
+                past.drop(np.array([dropped]))
+                expected = [each for each in expected if int(each) % 10 != dropped]
+        assert sorted(past.kept()[0][:, 0]) == expected
+        if not bounded:
+            assert past.kept()[0][:, 1].tolist() == expected

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import mmap
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +11,7 @@ from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass
+from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 
@@ -180,7 +179,7 @@ class Lag(NamedTuple):
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
         """A copy of a belief, which is not whole before `complete`, its lag, and that of here."""
-        aside = Carried(np.empty(belief.mean.size), _untouched(*belief.root.shape))
+        aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
         taken = np.full(self.taken.size, -1)
         alongs, steps, shrinks = self.alongs.copy(), self.steps.copy(), self.shrinks.copy()
         lag = Lag(alongs, steps, shrinks, taken, self.turn.copy(), *_NOTHING_ASIDE)
@@ -189,18 +188,6 @@ class Lag(NamedTuple):
             mean_aside=aside.mean, root_aside=aside.root, taken_aside=taken, missing=missing
         )
         return aside, lag, source
-
-
-def _untouched(rows: int, columns: int) -> FloatArray:
-    """Memory that the system hands out in small pages, when they are first written to.
-
-    In large ones the first rows, wherever they lie, would take as long as all.
-    """
-    pages = mmap.mmap(-1, 8 * rows * columns)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with contextlib.suppress(OSError):  # of a system that has no large ones
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(pages).reshape(rows, columns)
 
 
 def filter_rows(
