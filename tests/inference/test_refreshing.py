@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,8 @@ from fabcost import (
     kernels,
 )
 from fabcost.inference import file as learner_file
+from fabcost.inference import memory, passes
+from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
 from tests.inference.bits import data
 
@@ -55,7 +58,8 @@ def bits_of(learner: FabCost) -> tuple[Any, ...]:
 class Twin:
     """The same by the rules that are stated: refreshes at once, and what was believed before."""
 
-    def __init__(self, refresh: Refresh, visits: int, **variant: Any) -> None:
+    def __init__(self, refresh: Refresh, visits: int, *, copying: int = 0, **variant: Any) -> None:
+        self.copying = copying
         prior = Gaussian.isotropic(WEIGHTS, variance=4.0)
         self.refresh, self.visits = refresh, visits
         self.next = refresh.next_after(0)
@@ -81,15 +85,24 @@ class Twin:
         before = copy.deepcopy(self.after)
         visits = self.after.kept * self.after.refresh(max_sweeps=self.refresh.max_sweeps).sweeps
         in_a_call = max(2, self.visits * WEIGHTS**2 // self.after.prior.dimension**2)
+        if self.after.kept > in_a_call:
+            visits += self.copying * in_a_call
         calls = 0 if visits <= in_a_call else math.ceil(visits / (in_a_call - 1))
         due = self.refresh.next_after(seen)
-        self.next = due if due is None else max(due, seen + 2 * calls)
+        self.next = due if due is None else max(due, seen + 3 * calls)
         if calls:
             self.before, self.ends = before, seen + calls
 
     @property
     def learner(self) -> FabCost:
         return self.after if self.before is None else self.before
+
+
+@pytest.fixture
+def lagging(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Small roots lag behind as large ones do; calls in which a belief is copied."""
+    monkeypatch.setattr(passes, "LAGGING", 2)
+    return kernels.LAG
 
 
 def spread_learner(refresh: Refresh, visits: int, **variant: Any) -> FabCost:
@@ -202,6 +215,50 @@ def _learn(spread: FabCost, twin: Twin, rows: Iterator[Any], act: str, number: i
         if act != "many":
             spread.observe(x, y, item, **weight)
         twin.observe(x, y, item, **weight)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dense", [True, False])
+def test_roots_that_lag_behind_have_the_same_bits(
+    variant: str, dense: bool, lagging: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where rows are sparse, and a look lets all of the root take all steps."""
+    weights = 21
+    rows, labels = data(150, weights)
+    if not dense:
+        rows[np.arange(weights) % 7 != np.arange(150)[:, None] % 7] = 0.0
+    items = [f"ad-{k * k % 7}" for k in range(150)]
+    prior = Gaussian.isotropic(weights, variance=4.0)
+    schedule = Refresh.at(40, 10**6, max_sweeps=2)
+    learners = [FabCost(prior, refresh=schedule, most_work=9_000, **VARIANTS[variant])]
+    monkeypatch.setattr(passes, "LAGGING", 10**9)
+    learners.append(FabCost(prior, refresh=schedule, most_work=None, **VARIANTS[variant]))
+    for each in learners:
+        for k, (x, y, item) in enumerate(zip(rows, labels, items, strict=True)):
+            each.observe(x, y, item, weight=1.0 if k % 10 or variant == "MacKay" else 2.5)
+            if k % 60 == 59:
+                assert each.posterior.dimension == weights
+        each.finish()
+    assert learners[0]._lag is not None
+    assert learners[1]._lag is None
+    assert bits_of(learners[0]) == bits_of(learners[1])
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_large_beliefs_are_copied_first(batch: int, lagging: int) -> None:
+    """In calls in which nothing is visited; growth and copies of a half copied one included."""
+    refresh = Refresh.at(40, 10**6)
+    spread, twin = spread_learner(refresh, 6), Twin(refresh, 6, copying=lagging)
+    rows, labels = data(300, WEIGHTS)
+    for start in range(0, 300, batch):
+        spread.observe_many(rows[start : start + batch], labels[start : start + batch])
+        if batch < 300 and start % 5 == 0:
+            spread = copy.deepcopy(spread)
+    for x, y in zip(rows, labels, strict=True):
+        twin.observe(x, y)
+    assert (spread.refreshing, twin.before is not None) == (False, False)
+    assert bits_of(spread) == bits_of(twin.after)
+    assert twin.ends > 40 + lagging
 
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
@@ -351,3 +408,27 @@ def test_a_fit_is_whole() -> None:
         model.fit(X, Y)
     whole.observe_many(X, Y)
     assert model.posterior_.mean.tobytes() == whole.posterior.mean.tobytes()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.lists(st.integers(0, 90), min_size=3, max_size=9), st.booleans(), st.integers(0, 9))
+def test_rows_move_to_larger_memory_unchanged(
+    batches: list[int], bounded: bool, dropped: int
+) -> None:
+    """Some with each that comes; a row that is dropped meanwhile lets the others close up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "_MUCH", 0)
+        past, numbers, expected = History(2, 150 if bounded else None, owned=True), 0.0, []
+        for size in batches:
+            for _ in range(size):
+                past.room()
+                numbers += 1.0
+                past.append(np.full(2, numbers), 1.0, 1, int(numbers) % 10)
+                expected.append(numbers)
+            expected = expected[-150:] if bounded else expected
+            if not bounded:
+                past.drop(np.array([dropped]))
+                expected = [each for each in expected if int(each) % 10 != dropped]
+        assert sorted(past.kept()[0][:, 0]) == expected
+        if not bounded:
+            assert past.kept()[0][:, 1].tolist() == expected

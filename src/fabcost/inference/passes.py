@@ -11,9 +11,14 @@ from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass
+from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 
+_NOTHING_ASIDE = (
+    *(np.empty(0), np.empty((0, 0))),
+    *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
+)
 #: With so many weights or more, a root is beyond the first caches.
 LAGGING = 256
 
@@ -144,6 +149,8 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
 class Lag(NamedTuple):
     """Steps that not all rows of a belief's root have taken yet; see `fabcost.kernels.lagging`.
 
+    ``turn`` counts the steps, ``missing`` the rows that a copy still needs.
+
     Examples
     --------
     >>> Lag.of(Carried(np.zeros(LAGGING), np.eye(LAGGING))).taken.size
@@ -155,6 +162,10 @@ class Lag(NamedTuple):
     shrinks: FloatArray
     taken: Slots
     turn: Slots
+    mean_aside: FloatArray
+    root_aside: FloatArray
+    taken_aside: Slots
+    missing: Slots
 
     @classmethod
     def of(cls, belief: Carried) -> Lag | None:
@@ -163,8 +174,20 @@ class Lag(NamedTuple):
         if weights < LAGGING:
             return None
         alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
-        numbers = np.zeros((2, kernels.LAG))
-        return cls(alongs, numbers[0], numbers[1], taken, np.zeros(1, dtype=np.int64))
+        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(1, dtype=np.int64)
+        return cls(alongs, numbers[0], numbers[1], taken, turn, *_NOTHING_ASIDE)
+
+    def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
+        """A copy of a belief, which is not whole before `complete`, its lag, and that of here."""
+        aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
+        taken = np.full(self.taken.size, -1)
+        alongs, steps, shrinks = self.alongs.copy(), self.steps.copy(), self.shrinks.copy()
+        lag = Lag(alongs, steps, shrinks, taken, self.turn.copy(), *_NOTHING_ASIDE)
+        missing = np.array([taken.size])
+        source = self._replace(
+            mean_aside=aside.mean, root_aside=aside.root, taken_aside=taken, missing=missing
+        )
+        return aside, lag, source
 
 
 def filter_rows(

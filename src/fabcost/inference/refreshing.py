@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.history import Carried
-from fabcost.inference.passes import Sweeps, Swept
+from fabcost.inference.passes import Lag, Sweeps, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
 
@@ -27,9 +28,10 @@ class Refreshing:
     """A refresh under way: the learner as it was when that began, and what has come since.
 
     What is learnt meanwhile waits for it, in order; so its outcome is that of a refresh at once.
-    It is due at an impression that depends on the number of visits alone: with c of them in a call,
-    the visits of all sweeps and one for each impression since are done after visits / (c − 1)
-    calls.  The next refresh begins after at least as many calls without.
+    It is due at an impression that depends on the number of visits alone: with c of them in a
+    call, the visits of all sweeps and one for each impression since are done after visits / (c − 1)
+    calls; (visits + 32 c) / (c − 1) if 32 calls before copy a large belief.  The next one begins
+    after three times as many or later: most calls have no part in one.
 
     Attributes
     ----------
@@ -67,6 +69,8 @@ class Refreshing:
         self.ends = ends
         self.visits, self.due = visits, due
         self._sweeps = sweeps_of(behind)
+        self._source: tuple[Carried, Lag] | None = None
+        self._idle = self._left_idle = 0
         self._waiting: deque[Step] = deque()
 
     def learn(self, learner: FabCost, batch: Portion) -> int:
@@ -82,25 +86,40 @@ class Refreshing:
             self.take(left)
         return size
 
+    def copy(self, belief: Carried, lag: Lag, *, calls: int) -> None:
+        """Let the first calls do nothing but copy the belief, whose rows change in them."""
+        self._source = (belief, lag)
+        self._idle = self._left_idle = calls
+
     def wait(self, step: Step) -> None:
         """Let impressions, or another change of the learner, come to it in their turn."""
         self._waiting.append(step)
 
     def sweep(self, calls: int) -> int:
         """Make the visits of so many calls; how many are left for impressions that wait."""
-        left = calls * self.visits
-        if self.ends is None:
+        waited = min(calls, self._left_idle)
+        self._left_idle -= waited
+        left = (calls - waited) * self.visits
+        if self.ends is None and left > 0:
+            self._complete()
             left -= visit(self.behind, self._sweeps, left)
             if self._sweeps.swept is not None:
                 self.ends = self._end()
         return left
 
+    def _complete(self) -> None:
+        """See that the copy of the belief is whole."""
+        if self._source is not None:
+            belief, lag = self._source
+            kernels.put_rest_aside(*belief, lag)
+            self._source = None
+
     def _end(self) -> int:
-        visits = self._sweeps.visits
+        visits = self._sweeps.visits + self.visits * self._idle
         calls = 0 if visits <= self.visits else -(-visits // (self.visits - 1))
         due = self.due
         if due is not None:
-            due = max(due, self.begun + 2 * calls)
+            due = max(due, self.begun + 3 * calls)
         warn_of(self.behind, note(self.behind, self._sweeps))
         self.behind.plan(due)
         return self.begun + calls
@@ -175,7 +194,10 @@ def _refresh(learner: FabCost, due: int | None) -> None:
         learner.plan(due)
         return
     learner._refreshing = begun = Refreshing(set_aside(learner), in_a_call, due)
-    if kept <= in_a_call:
+    at_once = kept <= in_a_call
+    if learner._lag is not None:
+        begun.copy(learner._carried, learner._lag, calls=0 if at_once else kernels.LAG)
+    if at_once:
         begun.sweep(calls=1)
         if begun.ends == learner.seen:
             learner.finish()
@@ -193,7 +215,7 @@ def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:
     own, history = learner.own, learner._history
     return Sweeps(
         history.count,
-        learner._belief.root.shape[1],
+        learner._carried.root.shape[1],
         tolerance=learner.tolerance,
         max_sweeps=learner.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
         items=None if own is None else history.items_between(0, history.count),
@@ -246,9 +268,12 @@ def set_aside(learner: FabCost) -> FabCost:
     (1, 0, 1)
     """
     behind = copy.copy(learner)
-    root = at_a_line(*behind._belief.root.shape)
-    root[:] = behind._belief.root
-    learner._belief = Carried(behind._belief.mean.copy(), root)
+    if learner._lag is None:
+        root = at_a_line(*behind._carried.root.shape)
+        root[:] = behind._carried.root
+        learner._belief = Carried(behind._carried.mean.copy(), root)
+    else:
+        behind._carried, behind._lag, learner._lag = learner._lag.copied(learner._carried)
     learner._ageing = copy.copy(behind._ageing)
     learner.own = None if behind.own is None else behind.own.copy()
     learner.plan(None)

@@ -63,7 +63,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
-from fabcost.kernels.lagging import LAG, settle
+from fabcost.kernels.lagging import LAG, put_rest_aside, settle
 from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -160,6 +160,7 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "put_rest_aside",
     "ratio_scores",
     "regrets_and_gains",
     "revealed",

@@ -6,6 +6,9 @@ those that it has not taken when it is needed, that is where x is not zero; besi
 in turn at every step, so that none is further behind.  A root that is larger than the caches is
 then read and written once for `LAG` steps, and where x is sparse a step needs few of its rows.
 Every row takes the same steps in the same order: bits are those of `beliefs`.
+
+A belief can be copied without a call that copies all of it: each row is put aside before it changes
+for the first time, and the last ones when the copy is needed.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ LAG = 32
 @njit(cache=True, nogil=True)
 def _follow(lag, mean, root, width, row, until):
     """Let one row take the steps before ``until``."""
-    alongs, steps, shrinks, taken, _ = lag
+    alongs, steps, shrinks, taken = lag[:4]
+    if taken[row] < until:
+        _put_aside(lag, mean, root, width, row)
     own, fs = skip(root, row * width), pointer(alongs)
     for step in range(taken[row], until):
         k = step % LAG
@@ -39,12 +44,14 @@ def _follow(lag, mean, root, width, row, until):
 @njit(cache=True, nogil=True)
 def _follow_four(lag, mean, root, width, row, until):
     """The same for four rows, which are changed by a step while the sums of the next are formed."""
-    alongs, steps, shrinks, taken, _ = lag
+    alongs, steps, shrinks, taken = lag[:4]
     first = max(taken[row], taken[row + 1], taken[row + 2], taken[row + 3])
     for i in range(row, row + 4):
         _follow(lag, mean, root, width, i, first)
     if first == until:
         return
+    for i in range(row, row + 4):
+        _put_aside(lag, mean, root, width, i)
     a = skip(root, row * width)
     b, c, d = skip(a, width), skip(a, 2 * width), skip(a, 3 * width)
     now = skip(pointer(alongs), first % LAG * width)
@@ -77,6 +84,29 @@ def _follow_four(lag, mean, root, width, row, until):
             sum_c, sum_d = sum_c + new_c * ahead, sum_d + new_d * ahead
     for i in range(row, row + 4):
         taken[i] = until
+
+
+@njit(cache=True, nogil=True)
+def _put_aside(lag, mean, root, width, row):
+    """Copy a row before it changes, with the number of steps that it has taken, if that is due."""
+    mean_aside, root_aside, taken_aside, missing = lag[5:]
+    if missing[0] == 0:
+        return
+    if taken_aside[row] < 0:
+        own, copy = skip(root, row * width), skip(pointer(root_aside), row * width)
+        for j in range(0, width, 8):
+            store(copy, j, load(own, j))
+        mean_aside[row], taken_aside[row] = mean[row], lag[3][row]
+        missing[0] -= 1
+
+
+@njit(cache=True, nogil=True)
+def put_rest_aside(mean, root, lag):
+    """Copy those rows too that have not changed since."""
+    weights, width = root.shape
+    if lag[8][0] > 0:
+        for row in range(weights):
+            _put_aside(lag, pointer(mean), pointer(root), width, row)
 
 
 @njit(cache=True, nogil=True)
@@ -138,7 +168,7 @@ def _add(along, row, x, width):
 @njit(cache=True, nogil=True)
 def take(lag, mean, root, weights, width, along, step, shrink):
     """One more step, which the next rows in turn take with those before it."""
-    alongs, steps, shrinks, _, turn = lag
+    alongs, steps, shrinks, _, turn = lag[:5]
     k = turn[0] % LAG
     own = skip(pointer(alongs), k * width)
     for j in range(0, width, 8):
