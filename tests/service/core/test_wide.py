@@ -179,6 +179,7 @@ def some(rng: np.random.Generator, many: int) -> list[Learnt]:
         ({"prior": {"items": 1.0}}, "one variance of its own"),
         ({"prior_variance": 1.0}, "one variance of its own"),
         ({"most_weights": 500}, "2^bits weights"),
+        ({"values": "fraction"}, "whole clicks"),
     ],
 )
 def test_what_a_wide_belief_has_not_is_refused_in_words(given: Any, words: str) -> None:
