@@ -227,7 +227,7 @@ def test_rows_that_count_decisions_are_as_many(tmp_path: Path) -> None:
 
 
 def test_equal_rows_are_one_to_a_model_where_they_are_counted(tmp_path: Path) -> None:
-    """Its predictions are those of the rows one by one, nearly: a site for many is not many sites."""
+    """Predictions are those of the rows one by one, nearly: a site for many is not many sites."""
     rows = simulated(120)
     values = {}
     for name, log, more in (

@@ -14,8 +14,6 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from fabcost.features.hashed import HashedSchema
-from fabcost.features.schema import Schema
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
@@ -26,7 +24,6 @@ from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
-    Impression,
     StoredDecision,
     TallyRow,
     encoded,
@@ -197,7 +194,7 @@ class Views:
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = _names(model.schema, row, stored)
+        columns = model.names(row.columns, stored)
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
@@ -224,17 +221,6 @@ class Views:
             return read(in_full(store, [stored[key]])[0])
 
         return await self.reader.ask(find)
-
-
-def _names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]:
-    """What the columns of a decision stand for."""
-    if not isinstance(schema, HashedSchema):
-        columns = schema.columns
-        return [columns[column] for column in row.columns]
-    made = record(stored.record)
-    item = (made.features or {}).get(stored.item, made.item_features or {})
-    found = schema.names(made.context, item)
-    return [found.get(column, f"weight {column}") for column in row.columns]
 
 
 def _trial(model: Model) -> Trial:
