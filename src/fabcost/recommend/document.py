@@ -20,6 +20,7 @@ _BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _WIDE = "wide"
+_PREFIX = "learner_"
 _LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
@@ -41,32 +42,40 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
 
 
-def belief_to_dict(learner: object) -> dict[str, str]:
-    """The name of a learner's belief, if it is not the full one.
+def learner_state(learner: object) -> tuple[dict[str, Any], dict[str, archive.Array]]:
+    """What a file says of a learner, with the name of its belief if that is not the full one.
 
     Examples
     --------
-    >>> belief_to_dict(WideFabCost(8))
-    {'belief': 'wide'}
+    >>> learner_state(WideFabCost(8))[0]["belief"]
+    'wide'
     """
-    return {"belief": _WIDE} if isinstance(learner, WideFabCost) else {}
+    if not isinstance(learner, FabCost | WideFabCost):
+        kind = type(learner).__name__
+        raise ValueError(f"the learner is a {kind} but only FabCost and WideFabCost can be saved")
+    state, arrays = learner.state()
+    belief = {"belief": _WIDE} if isinstance(learner, WideFabCost) else {}
+    return {"learner": state} | belief, {_PREFIX + name: arrays[name] for name in arrays}
 
 
-def learner_from_dict(
-    settings: Mapping[str, Any], arrays: dict[str, archive.Array]
+def restored_learner(
+    settings: Mapping[str, Any], arrays: Mapping[str, archive.Array]
 ) -> FabCost | WideFabCost:
-    """The learner whose state and belief these are.
+    """The learner of `learner_state`.
 
     Examples
     --------
-    >>> learner_from_dict({"belief": "narrow"}, {})
+    >>> restored_learner({"belief": "narrow"}, {})
     Traceback (most recent call last):
     ValueError: belief is 'narrow' but must be 'wide', or not be said
     """
     if settings.get("belief", _WIDE) != _WIDE:
         raise ValueError(f"belief is {settings['belief']!r} but must be {_WIDE!r}, or not be said")
     kind = WideFabCost if "belief" in settings else FabCost
-    return kind.restored(settings["learner"], arrays)
+    ours = {name: array for name, array in arrays.items() if name.startswith(_PREFIX)}
+    return kind.restored(
+        settings["learner"], {name.removeprefix(_PREFIX): ours[name] for name in ours}
+    )
 
 
 def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:

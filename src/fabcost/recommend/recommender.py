@@ -315,34 +315,23 @@ class Recommender:
         return found.mean.item(), found.variance.item()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
-        if not isinstance(self.learner, FabCost | WideFabCost):
-            kind = type(self.learner).__name__
-            raise ValueError(
-                f"the learner is a {kind} but only FabCost and WideFabCost can be saved"
-            )
-        learner, of_learner = self.learner.state()
+        learner, of_learner = document.learner_state(self.learner)
         ledger, of_ledger = self._ledger.state()
         settings: dict[str, Any] = {
             "schema": self.schema.to_dict(),
-            "learner": learner,
+            **learner,
             "ledger": ledger,
             "policy": document.policy_to_dict(self.bandit.policy),
             "rng": document.rng_state(self.bandit.rng),
             **document.prior_to_dict(self.prior, owned=self.own is not None),
             **self.weights.state(),
-            **document.belief_to_dict(self.learner),
             "watch": self._watch.state(),
         }
-        return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
+        return settings, of_learner | of_ledger
 
     @classmethod
     def _restored(cls, settings: dict[str, Any], arrays: dict[str, archive.Array]) -> Recommender:
-        of_learner = {
-            name.removeprefix("learner_"): array
-            for name, array in arrays.items()
-            if name.startswith("learner_")
-        }
-        learner = document.learner_from_dict(settings, of_learner)
+        learner = document.restored_learner(settings, arrays)
         weights = learner.posterior.dimension
         most, given = limits_of_state(settings, weights)
         schema = Schema.from_dict(settings["schema"], most_columns=weights)
