@@ -17,7 +17,7 @@ from fabcost import kernels, sparse
 
 FloatArray = sparse.FloatArray
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
-#: Up to here moments of a row that stands for many impressions were compared with 40 digits.
+#: Up to here moments of a row that stands for many impressions were compared with 30 digits.
 LARGEST_WEIGHT = 1e9
 _SHOWN = 5
 
