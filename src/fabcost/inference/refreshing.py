@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.history import Carried
-from fabcost.inference.passes import Lag, Sweeps, Swept
+from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
 
@@ -210,10 +210,10 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     return note(learner, sweeps)
 
 
-def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:
+def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
     """EP over all that a learner keeps, before its first visit."""
     own, history = learner.own, learner._history
-    return Sweeps(
+    return Sweeping(
         history.count,
         learner._carried.root.shape[1],
         tolerance=learner.tolerance,
@@ -223,7 +223,7 @@ def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:
     )
 
 
-def visit(learner: FabCost, sweeps: Sweeps, most: int) -> int:
+def visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
@@ -236,7 +236,7 @@ def visit(learner: FabCost, sweeps: Sweeps, most: int) -> int:
     return sweeps.visits - before
 
 
-def note(learner: FabCost, sweeps: Sweeps) -> Swept:
+def note(learner: FabCost, sweeps: Sweeping) -> Swept:
     """Let a learner know how its refresh went."""
     learner.last_refresh = swept = sweeps.outcome
     learner.skipped += swept.skipped
