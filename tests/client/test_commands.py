@@ -101,8 +101,7 @@ def test_a_model_is_made_with_settings(server: Running) -> None:
     with Client(server.address) as client:
         settings = client.model("stars").settings
         assert (settings.values, settings.largest_value) == ("fraction", 5.0)
-        assert isinstance(settings.half_life, HalfLifeSettings)
-        assert settings.half_life.length == 50.0
+        assert settings.half_life == HalfLifeSettings(50.0)
     for wrong, words in (
         (["--set", "values"], "must be NAME=VALUE"),
         (["--set", "values=stars"], "stars"),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, WideFabCost
+from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, Wide, WideFabCost
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.sparse import SparseRows, as_sparse
@@ -279,3 +279,18 @@ def test_settings_that_make_no_belief_are_refused() -> None:
             WideFabCost(10, **settings)
     with pytest.raises(ValueError, match="dimension is 0"):
         WideGaussian(0)
+
+
+def test_rows_say_whether_they_are_alike() -> None:
+    rows = SparseRows.of_pairs([([1, 2], [1.0, 2.0]), ([1, 2], [1.0, 2.0]), ([1], [1.0])], 4)
+    assert rows[[0, 1]].alike
+    assert not rows.alike
+    assert not rows[[0]].alike
+    assert not SparseRows.of_pairs([([1], [1.0]), ([1], [2.0])], 4).alike
+    assert not SparseRows.of_pairs([([1], [1.0]), ([2], [1.0])], 4).alike
+
+
+def test_a_learner_has_the_name_of_its_belief() -> None:
+    assert Wide(bits=7, core=3, after=4, variance=0.5).learner().name == Wide(7, 3, 4, 0.5)
+    with pytest.raises(ValueError, match="power of two"):
+        _ = WideFabCost(60).name

@@ -19,7 +19,7 @@ from fabcost.paper.measures.costs import (
     Batch,
     Costs,
     Growth,
-    Sweeps,
+    NeededSweeps,
     gather,
     measure_sweeps,
     units,
@@ -121,7 +121,9 @@ def test_sweeps_needed_are_counted_from_the_last_move() -> None:
     errors[0, 1, 4] = 0.011
     errors[0, 2, :-1] = 1.0
     errors[0, 3, :-1] = np.nan
-    assert Sweeps((1, 2, 3, 4), {"exact": errors}, 0.0).needed("exact").tolist() == [[4, 6, 0, 0]]
+    assert NeededSweeps((1, 2, 3, 4), {"exact": errors}, 0.0).needed("exact").tolist() == [
+        [4, 6, 0, 0]
+    ]
 
 
 def test_interval_of_the_median_covers_it() -> None:
@@ -154,7 +156,7 @@ def costs(
     both = {"exact": errors, "mackay": errors}
     return Costs(
         {design: Batch(15, seconds, 1.0) for design in DESIGNS},
-        {design: Sweeps((100,), both, 1.0) for design in DESIGNS},
+        {design: NeededSweeps((100,), both, 1.0) for design in DESIGNS},
         Growth((10, 100, 1000), growing, 1.0),
         Growth((10, 100, 1000), growth, 1.0),
     )

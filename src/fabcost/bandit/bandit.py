@@ -153,11 +153,17 @@ class Bandit:
         clicked: Any,
         item: Key | None = None,
         *,
+        weight: float = 1.0,
         at: float | None = None,
     ) -> None:
-        """Learn what became of the row that was shown, and of its item; ``at`` is when it was."""
+        """Learn what became of the row that was shown, and of its item; ``at`` is when it was.
+
+        What it counts, the ``weight``, is for a `fabcost.FabCost`.
+        """
         if isinstance(self.learner, FabCost):
-            self.learner.observe(x, clicked, item, at=at)
+            self.learner.observe(x, clicked, item, weight=weight, at=at)
+        elif weight != 1.0:
+            raise ValueError(f"weight is {weight} but {type(self.learner).__name__} has none")
         else:
             self.learner.observe(x, clicked)
 

@@ -55,6 +55,7 @@ class LoggedRound(NamedTuple):
     reward: float
     propensity: float
     items: Sequence[str] | None = None
+    weight: float = 1.0  # how much it counts for who learns from it
 
 
 def ips(
@@ -264,7 +265,7 @@ def learning_replay(
         if agreed and rng.random() * logged.propensity < least_propensity:
             item = None if logged.items is None else logged.items[logged.action]
             came = logged.reward if logged.reward in (0.0, 1.0) else Tally(logged.reward, 1.0)
-            bandit.learn(logged.rows[logged.action], came, item)
+            bandit.learn(logged.rows[logged.action], came, item, weight=logged.weight)
             kept.append(logged.reward)
     return sample_mean(np.array(kept, dtype=np.float64), level)
 

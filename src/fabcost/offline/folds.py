@@ -45,10 +45,13 @@ def cross_fits(
     rng: np.random.Generator,
     items: npt.ArrayLike | None = None,
     own_variance: float = 0.0,
+    weight: npt.ArrayLike | None = None,
+    group: bool = False,
 ) -> Iterator[tuple[npt.NDArray[np.intp], ep.EPResult]]:
     """`cross_fit` with all that EP finds, also of the effects of ``items``: one for each row.
 
-    Outcomes may be a `fabcost.Tally`.
+    Outcomes may be a `fabcost.Tally`, and rows have a ``weight`` each; with ``group`` equal rows of
+    a fit are made one.
 
     Examples
     --------
@@ -59,7 +62,7 @@ def cross_fits(
     >>> [fitted.own.keys for _, fitted in fits]
     [('a',), ('a',), ('a',)]
     """
-    rows, (labels, counts) = as_batch(X, y, None, prior.dimension)
+    rows, (labels, counts) = as_batch(X, y, weight, prior.dimension)
     shown = np.full(labels.size, None) if items is None else np.asarray(items, dtype=object)
     if not 2 <= folds <= labels.size:
         raise ValueError(f"folds is {folds} but must lie between 2 and the {labels.size} rows")
@@ -75,6 +78,7 @@ def cross_fits(
                 tolerance=_MODEL_TOLERANCE,
                 items=shown[others].tolist(),
                 own_variance=own_variance,
+                group=group,
             ),
         )
 

@@ -172,7 +172,11 @@ class Metrics:
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
         self._lift = gauge(
-            "lift", "Click rate over the holdback's, less one: value and interval.", "model", "end"
+            "lift",
+            "Click rate over the holdback's, less one: value, low and high end; and the p-value of "
+            "the holdback's share of impressions.",
+            "model",
+            "what",
         )
 
     def _make_distributions(self) -> None:
@@ -242,11 +246,13 @@ class Metrics:
 
     def gained(self, model: str, lift: LiftView | None) -> None:
         """Say what the bandit of a model gains, as far as it is known."""
-        known = {} if lift is None else {"value": lift.value, "low": lift.low, "high": lift.high}
+        known = {}
+        if lift is not None:
+            known = {"value": lift.value, "low": lift.low, "high": lift.high, "p": lift.share_p}
         self._lift.remove_by_labels({"model": model})
-        for end, value in known.items():
+        for what, value in known.items():
             if value is not None:
-                self._lift.labels(model, end).set(value)
+                self._lift.labels(model, what).set(value)
 
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""

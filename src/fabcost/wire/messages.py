@@ -242,12 +242,15 @@ class AlarmView(Struct, frozen=True):
 
 
 class LiftView(Struct, frozen=True, kw_only=True):
-    """What the bandit gains over the arm beside it, over all time; valid whenever one looks.
+    """What the bandit gains over the arm beside it, since the settings were changed last.
 
     ``value`` is the ratio of the click rates less one, from ``low`` to ``high`` with confidence
     ``level`` at every moment at once; null is not known, or no end.  ``gained`` are those of the
     bandit's clicks (or fractions of one) that the other arm would not have had of as many
     impressions.
+    ``share`` is the other arm's of the impressions; ``share_p`` is how plausible that is for the
+    one that was planned, at every moment at once: a tiny one says that outcomes of one arm get
+    lost, and that the lift cannot be trusted.
     """
 
     over: str
@@ -263,6 +266,9 @@ class LiftView(Struct, frozen=True, kw_only=True):
     gained: float | None
     gained_low: float | None
     gained_high: float | None
+    share: float
+    planned_share: float | None
+    share_p: float | None
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,10 @@ import pytest
 
 from fabcost import Recommender
 from fabcost.inference.wide.learner import WideFabCost
+from fabcost.service.learning.follower import Learnt
+from fabcost.service.learning.wide import WideFollower
 from fabcost.service.service import Service
+from fabcost.service.store.rows import Impression
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings, WideSettings
@@ -140,6 +143,32 @@ def test_a_file_of_one_goes_on_as_it_would(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_what_is_handed_over_is_all_there_is() -> None:
+    """However often it is collected: also where the learner began with something."""
+    rng, learner = np.random.default_rng(5), WideFabCost(200, core=9)
+    follower, mirror = WideFollower(learner), WideFabCost(200, core=9).posterior
+    follower.learn(some(rng, 30))
+    publisher = WideFollower(learner).publisher(30)
+    follower = publisher._follower
+    for k in range(40):
+        follower.learn(some(rng, 3))
+        published = publisher.publish(33 + 3 * k, 0, learner)
+        if k % 7 in (0, 1, 4):
+            collected = publisher.collect()
+            assert collected.published is published
+            for each in collected.changes:
+                mirror.follow(each)
+            assert mirror.digest() == learner.posterior.digest()
+            assert publisher.collect().changes == ()
+
+
+def some(rng: np.random.Generator, many: int) -> list[Learnt]:
+    rows = [np.unique(rng.integers(0, 200, 6)).tolist() for _ in range(many)]
+    return [
+        Learnt(Impression(row, [1.0] * len(row)), 2 * (k % 2) - 1) for k, row in enumerate(rows)
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -150,6 +179,7 @@ def test_a_file_of_one_goes_on_as_it_would(tmp_path: Path) -> None:
         ({"prior": {"items": 1.0}}, "one variance of its own"),
         ({"prior_variance": 1.0}, "one variance of its own"),
         ({"most_weights": 500}, "2^bits weights"),
+        ({"values": "fraction"}, "whole clicks"),
     ],
 )
 def test_what_a_wide_belief_has_not_is_refused_in_words(given: Any, words: str) -> None:

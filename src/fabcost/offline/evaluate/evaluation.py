@@ -218,12 +218,14 @@ def _learning(log: Log, target: Target, settings: EvaluationSettings, advance: A
 
 
 def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
-    for situation, item, reward, propensity in zip(
-        log.situation, log.action, log.reward, log.propensity, strict=True
+    weight = np.ones_like(log.reward) if log.weight is None else log.weight
+    for situation, item, *numbers in zip(
+        log.situation, log.action, log.reward, log.propensity, weight, strict=True
     ):
         place = int(np.searchsorted(log.offered[situation], item))
         rows, names = log.rows(situation), log.names(situation)
-        yield LoggedRound(rows, place, float(reward), float(propensity), names)
+        reward, propensity, much = map(float, numbers)
+        yield LoggedRound(rows, place, reward, propensity, names, much)
         advance(1)
 
 
@@ -320,6 +322,8 @@ def _beliefs(
             rng=settings.stream("folds"),
             items=[log.items.ids[each] for each in log.action],
             own_variance=own_variance(log, settings),
+            weight=log.weight,
+            group=log.grouped,
         ):
             yield held_out, fitted.posterior, fitted.own
     else:

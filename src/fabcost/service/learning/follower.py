@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import Belief
@@ -33,8 +32,6 @@ from fabcost.recommend.weights import revise
 from fabcost.service.store.rows import Impression
 from fabcost.sparse import SparseRows
 
-#: Where a snapshot says how often the schema had grown.
-STEPS = "schema_steps"
 #: Changes of items that may wait to be collected, if the items are not more.
 _MANY = 1000
 
@@ -200,22 +197,9 @@ class Follower:
         """Multiplications of a refresh after the next impression."""
         return (self.learner.kept + 1) * int(self.learner.prior.dimension) ** 2
 
-    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """From which a snapshot goes on."""
-        settings, arrays = self.learner.state()
-        del settings["most_work"]  # it is that of a follower
-        if isinstance(self.growth, BySchema):
-            settings[STEPS] = self.growth.steps
-        return settings, arrays
-
     def publisher(self, lsn: int) -> Publisher:
         """That hands over what it learns."""
         return Publisher(lsn, self.learner)
-
-    def complete(self, schema: Schema) -> int:
-        """Give the learner all weights of a schema; how many of them have a given prior."""
-        self.growth.complete(self.learner, schema)
-        return self.growth.given
 
     def provisional(self) -> Follower:
         """One that goes on filtering from here, and is never refreshed."""

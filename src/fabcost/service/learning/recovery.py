@@ -21,7 +21,6 @@ from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
 from fabcost.service.learning.follower import (
-    STEPS,
     BySchema,
     Follower,
     Growth,
@@ -41,8 +40,8 @@ _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
 _ROWS = ("X", "y")
-#: Where an imported learner says for how many weights its prior was given.
-_GIVEN = "given_weights"
+#: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
+_STEPS, _GIVEN = "schema_steps", "given_weights"
 
 
 class StoppedLoadingError(Exception):
@@ -155,8 +154,13 @@ class Recovery:
 
     def snapshot(self, follower: AnyFollower) -> bytes:
         """The learner without the rows that the log has; an imported model's has all rows."""
-        settings, arrays = follower.state()
-        if self._base is not None and isinstance(follower, Follower):
+        if isinstance(follower, WideFollower):
+            return archive.pack(FORMAT, *follower.state())
+        settings, arrays = follower.learner.state()
+        del settings["most_work"]  # it is that of a follower
+        if isinstance(follower.growth, BySchema):
+            settings[_STEPS] = follower.growth.steps
+        if self._base is not None:
             return archive.pack(learner_file.format_of(follower.learner), settings, arrays)
         kept = {name: array for name, array in arrays.items() if name not in _ROWS}
         return archive.pack(FORMAT, settings, kept)
@@ -197,7 +201,7 @@ class Recovery:
         growth = self._growth()
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
-            growth.go_to(settings[STEPS])
+            growth.go_to(settings[_STEPS])
         if self._base is None:
             self._add_rows(settings, arrays)
         return Follower(FabCost.restored(settings, arrays), growth)

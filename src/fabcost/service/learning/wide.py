@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.prospects import Belief
-from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideChanges
 from fabcost.inference.wide.learner import WideFabCost
@@ -53,10 +52,6 @@ class WideFollower:
     def publisher(self, lsn: int) -> WidePublisher:
         """That hands over what it learns."""
         return WidePublisher(lsn, self)
-
-    def complete(self, schema: Schema) -> int:  # noqa: ARG002
-        """Nothing: there are all weights, and none has a prior that was given."""
-        return 0
 
     def provisional(self) -> WideFollower:
         """Never asked for: that is for refreshes."""

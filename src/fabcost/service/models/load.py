@@ -21,6 +21,7 @@ from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
 from fabcost.recommend.start import Start
+from fabcost.service.learning.follower import Follower
 from fabcost.service.learning.recovery import (
     Keeper,
     Progress,
@@ -180,7 +181,8 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], follower: AnyFollowe
     schema = Schema.from_dict(grown, most_columns=None)
     if isinstance(settings.belief, WideSettings):
         schema = HashedSchema(schema, settings.belief.bits)
-    given = follower.complete(schema)
+    if isinstance(follower, Follower):
+        follower.growth.complete(follower.learner, schema)
     recommender = Recommender(
         schema,
         learner=follower.learner,
@@ -190,7 +192,7 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], follower: AnyFollowe
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
-    recommender.weights.given = given
+    recommender.weights.given = follower.growth.given if isinstance(follower, Follower) else 0
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
     own = msgspec.structs.replace(settings, schema=None)

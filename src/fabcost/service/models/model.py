@@ -15,6 +15,7 @@ from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
+from fabcost.features.hashed import HashedSchema
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
@@ -24,7 +25,15 @@ from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import follows_schema
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
-from fabcost.service.store.rows import DecisionRow, NewRecord, Shares, at_step, encoded
+from fabcost.service.store.rows import (
+    DecisionRow,
+    NewRecord,
+    Shares,
+    StoredDecision,
+    at_step,
+    encoded,
+    record,
+)
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
@@ -189,6 +198,16 @@ class Model:
     def written(self, row: str, *, alike: bool = False) -> str:
         """An impression, with what the learner must know of the schema of now."""
         return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
+
+    def names(self, columns: list[int], stored: StoredDecision) -> list[str]:
+        """What the columns of a decision stand for."""
+        if not isinstance(self.schema, HashedSchema):
+            names = self.schema.columns
+            return [names[column] for column in columns]
+        made = record(stored.record)
+        item = (made.features or {}).get(stored.item, made.item_features or {})
+        found = self.schema.names(made.context, item)
+        return [found.get(column, f"weight {column}") for column in columns]
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""

@@ -14,19 +14,16 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from fabcost.features.hashed import HashedSchema
-from fabcost.features.schema import Schema
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.gains import gain
 from fabcost.service.models.model import Known, Model
+from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
-    Impression,
     StoredDecision,
     TallyRow,
     encoded,
@@ -47,7 +44,6 @@ from fabcost.wire.messages import (
     ExplanationAnswer,
     ItemEffect,
     ItemTally,
-    LiftView,
     PosteriorAnswer,
     StatsAnswer,
     StatsBucket,
@@ -60,24 +56,6 @@ _LISTED = '"listed":'
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
-_OLDEST_SECONDS = 60.0
-
-
-class Totals(NamedTuple):
-    """Counts over the whole log, which take long when it is long."""
-
-    feedback: dict[str, int]
-    pending: int
-    decisions: int
-    outcomes: int
-    clicks: float
-    lift: LiftView | None
-    at: float
-    seconds: float
-
-    def is_fresh(self, now: float) -> bool:
-        """Whether to use them again."""
-        return _is_fresh(self.at, self.seconds, now)
 
 
 class Alarms(NamedTuple):
@@ -89,7 +67,7 @@ class Alarms(NamedTuple):
 
     def is_fresh(self, now: float) -> bool:
         """Whether to use them again."""
-        return _is_fresh(self.at, self.seconds, now)
+        return is_fresh(self.at, self.seconds, now)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,8 +155,7 @@ class Views:
         """Those of the last time, or of now."""
         totals = self.totals.get(model)
         if totals is None or not totals.is_fresh(time.monotonic()):
-            wait, now = model.settings.reward_wait_seconds, self.clock.now()
-            count = partial(_count_all, name=model.name, wait=wait, now=now)
+            count = partial(count_all, name=model.name, trial=_trial(model), now=self.clock.now())
             totals = self.totals[model] = await self.reader.ask(count)
         return totals
 
@@ -217,7 +194,7 @@ class Views:
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = _names(model.schema, row, stored)
+        columns = model.names(row.columns, stored)
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
@@ -246,15 +223,10 @@ class Views:
         return await self.reader.ask(find)
 
 
-def _names(schema: Schema, row: Impression, stored: StoredDecision) -> list[str]:
-    """What the columns of a decision stand for."""
-    if not isinstance(schema, HashedSchema):
-        columns = schema.columns
-        return [columns[column] for column in row.columns]
-    made = record(stored.record)
-    item = (made.features or {}).get(stored.item, made.item_features or {})
-    found = schema.names(made.context, item)
-    return [found.get(column, f"weight {column}") for column in row.columns]
+def _trial(model: Model) -> Trial:
+    """It begins anew with new settings; minutes that began before are left out."""
+    since = model.edited if model.edited > model.created else 0.0
+    return Trial(model.settings.holdback, since, model.settings.reward_wait_seconds)
 
 
 def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
@@ -291,21 +263,6 @@ def _read_stats(store: Store, name: str, since: float) -> dict[str, list[Any]]:
         "calibration": [CalibrationBin(**_without_model(row)) for row in calibration],
         "top_items": [ItemTally(**_without_model(row)) for row in tallies],
     }
-
-
-def _count_all(store: Store, name: str, wait: float, now: float) -> Totals:
-    started = time.monotonic()
-    feedback, pending = store.feedback_counts(name), store.pending(name)
-    rows = store.counts.minutes(name, since=0.0)
-    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, gained = sum(row.rewards for row in rows), gain(rows, wait, now)
-    at = time.monotonic()
-    return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
-
-
-def _is_fresh(at: float, seconds: float, now: float) -> bool:
-    """Looking again may take a fiftieth of the time at most."""
-    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import { presentArms, swatch } from "./arms.js";
 import { element } from "./elements.js";
-import { count, percentRange, signedPercent } from "./numbers.js";
+import { count, percent, percentRange, signedPercent } from "./numbers.js";
 import { rateSoFar, rateText } from "./settled.js";
 import { interval, stripScale } from "./strips.js";
 import { total } from "./timeline.js";
@@ -54,10 +54,16 @@ function rateTile({ arm, soFar }, rate, scale) {
   return tile(label, rateText(rate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
 }
 
-// Over all time: the interval holds at every moment, so that one may watch it and stop.
+const UNLIKELY = 0.001;
+
+// Since the last change of settings: the interval holds at every moment, one may watch it and stop.
 function liftTile(gain, arm) {
   const label = `Lift over ${gain?.over ?? arm}`;
   if (!gain) return tile([label], "–", `Needs outcomes of ${arm}`);
+  if (gain.share_p !== null && gain.share_p < UNLIKELY) {
+    const shares = `${percent(gain.share)} of the outcomes are of ${gain.over}, not ${percent(gain.planned_share)}`;
+    return tile([label], "not to be trusted", `${shares}: some get lost`);
+  }
   const range = `${signedPercent(gain.low)} to ${gain.high === null ? "any" : signedPercent(gain.high)}`;
   return tile([label], gain.value === null ? "–" : signedPercent(gain.value), `${range}, whenever you look`);
 }

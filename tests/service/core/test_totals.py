@@ -7,11 +7,12 @@ import asyncio
 import pytest
 
 from fabcost.bandit.lift import Arm, lift
-from fabcost.service.models.gains import gain, settled
+from fabcost.service.models.totals import Trial, gain, settled
 from fabcost.service.store.rows import CountRow
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
 WAIT = 600.0
+TRIAL = Trial(held=0.1, since=0.0, wait=WAIT)
 
 
 def row(minute: int, arm: str, decisions: int, impressions: int, clicks: int) -> CountRow:
@@ -37,16 +38,37 @@ def test_clicks_alone_say_nothing_of_minutes_that_may_wait() -> None:
 def test_over_the_arm_that_is_there() -> None:
     ours = row(0, "bandit", 4000, 4000, 400)
     for arm in ("holdback", "baseline"):
-        found = gain([ours, row(0, arm, 400, 400, 20)], WAIT, now=1e6)
+        found = gain([ours, row(0, arm, 400, 400, 20)], TRIAL, now=1e6)
         expected = lift(Arm(400, 4000), Arm(20, 400))
         assert found is not None
         assert (found.over, found.low, found.high) == (arm, expected.low, expected.high)
         assert found.value == pytest.approx(1.0)
         assert found.gained == pytest.approx(200.0)
-    assert gain([ours], WAIT, now=1e6) is None
-    no_click = gain([ours, row(0, "holdback", 40, 40, 0)], WAIT, now=1e6)
+    assert gain([ours], TRIAL, now=1e6) is None
+    no_click = gain([ours, row(0, "holdback", 40, 40, 0)], TRIAL, now=1e6)
     assert no_click is not None
     assert (no_click.value, no_click.high, no_click.gained) == (None, None, None)
+
+
+def test_a_share_that_was_not_planned_is_told() -> None:
+    ours, theirs = row(0, "bandit", 900, 900, 90), row(0, "holdback", 100, 100, 5)
+    sound = gain([ours, theirs], TRIAL, now=1e6)
+    lost = gain([ours, row(0, "holdback", 100, 40, 5)], TRIAL, now=1e6)
+    assert sound is not None
+    assert lost is not None
+    assert (sound.share, sound.planned_share, sound.share_p) == (0.1, 0.1, 1.0)
+    assert lost.share_p is not None
+    assert lost.share_p < 0.001
+    baseline = gain([ours, row(0, "baseline", 100, 40, 5)], TRIAL, now=1e6)
+    assert baseline is not None
+    assert (baseline.planned_share, baseline.share_p) == (None, None)
+
+
+def test_new_settings_begin_a_new_trial() -> None:
+    rows = [row(m, arm, 10, 10, m) for m in (0, 9) for arm in ("bandit", "holdback")]
+    found = gain(rows, TRIAL._replace(since=500.0), now=1e6)
+    assert found is not None
+    assert (found.impressions, found.clicks) == (10, 9.0)
 
 
 def test_of_a_service(store_address: str) -> None:
