@@ -299,9 +299,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         if self._learner is None:
             evidence = self._step(*lesson)
         else:
-            training.teach(self._learner, lesson)
-            if is_all:
-                self._learner.finish()
+            training.teach(self._learner, lesson, is_all=is_all)
             if self._begun_as == "ep":
                 swept = self._refine(self._learner)
                 if is_all:

@@ -16,7 +16,7 @@ from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, grouped, r
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.inference.passes import Sweeps, Swept
+from fabcost.inference.passes import Sweeping, Swept
 from fabcost.inference.result import Fit
 from fabcost.tilted import Moments, check_moments
 
@@ -160,7 +160,7 @@ def sweep(
     """
     rows = y.size
     slots, table = owned or (None, None)
-    sweeps = Sweeps(
+    sweeps = Sweeping(
         rows,
         belief.root.shape[1],
         tolerance=tolerance,

@@ -35,7 +35,7 @@ class Swept(NamedTuple):
     log_factors: float
 
 
-class Sweeps:
+class Sweeping:
     """EP sweeps over ``rows`` until nothing moves, some visits at a time.
 
     EP contracts linearly, so the move still to come is about change × (change / previous change).
@@ -55,7 +55,7 @@ class Sweeps:
     >>> from fabcost.gaussian import Gaussian
     >>> from fabcost.inference.history import Sites
     >>> belief, data = Carried.of(Gaussian.isotropic(1)), (np.ones((2, 1)), np.ones(2))
-    >>> sweeps = Sweeps(2, width=8, tolerance=1e-6, max_sweeps=9)
+    >>> sweeps = Sweeping(2, width=8, tolerance=1e-6, max_sweeps=9)
     >>> sites = Sites.flat(2)
     >>> while sweeps.swept is None:
     ...     sweeps.visit(belief, Pass(*data, sites, sweeps.at, sweeps.at + 1), exact=True)

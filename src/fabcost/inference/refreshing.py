@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.history import Carried
-from fabcost.inference.passes import Lag, Sweeps, Swept
+from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
 
@@ -68,7 +68,7 @@ class Refreshing:
         self.begun = behind.seen if begun is None else begun
         self.ends = ends
         self.visits, self.due = visits, due
-        self._sweeps = sweeps_of(behind)
+        self._sweeps = _sweeps_of(behind)
         self._source: tuple[Carried, Lag] | None = None
         self._idle = self._left_idle = 0
         self._waiting: deque[Step] = deque()
@@ -102,7 +102,7 @@ class Refreshing:
         left = (calls - waited) * self.visits
         if self.ends is None and left > 0:
             self._complete()
-            left -= visit(self.behind, self._sweeps, left)
+            left -= _visit(self.behind, self._sweeps, left)
             if self._sweeps.swept is not None:
                 self.ends = self._end()
         return left
@@ -120,7 +120,7 @@ class Refreshing:
         due = self.due
         if due is not None:
             due = max(due, self.begun + 3 * calls)
-        warn_of(self.behind, note(self.behind, self._sweeps))
+        _warn_of(self.behind, _note(self.behind, self._sweeps))
         self.behind.plan(due)
         return self.begun + calls
 
@@ -150,7 +150,15 @@ class Refreshing:
 
 
 def check(learner: FabCost, batch: Portion) -> None:
-    """A ValueError if an item or a time is wrong of a batch that may be learnt in parts."""
+    """A ValueError if an item or a time is wrong of a batch that may be learnt in parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1), half_life=9.0)
+    >>> check(learner, Portion(np.ones((1, 1)), np.ones(1)))
+    """
     if learner.own is not None and batch.keys is not None:
         learner.own.find(batch.keys)
     if learner._ageing is not None:
@@ -190,7 +198,7 @@ def _refresh(learner: FabCost, due: int | None) -> None:
     visits = kept * learner.refresh_schedule.max_sweeps
     in_a_call = visits_in_a_call(learner.most_work, learner.prior.dimension, visits)
     if in_a_call is None:
-        warn_of(learner, learner.refresh())
+        _warn_of(learner, learner.refresh())
         learner.plan(due)
         return
     learner._refreshing = begun = Refreshing(set_aside(learner), in_a_call, due)
@@ -204,16 +212,25 @@ def _refresh(learner: FabCost, due: int | None) -> None:
 
 
 def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
-    """All sweeps over what a learner keeps, at once."""
-    sweeps = sweeps_of(learner, max_sweeps)
-    visit(learner, sweeps, sys.maxsize)
-    return note(learner, sweeps)
+    """All sweeps over what a learner keeps, at once.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
+    >>> refine(learner, max_sweeps=2).sweeps
+    2
+    """
+    sweeps = _sweeps_of(learner, max_sweeps)
+    _visit(learner, sweeps, sys.maxsize)
+    return _note(learner, sweeps)
 
 
-def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:
+def _sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
     """EP over all that a learner keeps, before its first visit."""
     own, history = learner.own, learner._history
-    return Sweeps(
+    return Sweeping(
         history.count,
         learner._carried.root.shape[1],
         tolerance=learner.tolerance,
@@ -223,7 +240,7 @@ def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeps:
     )
 
 
-def visit(learner: FabCost, sweeps: Sweeps, most: int) -> int:
+def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
@@ -236,7 +253,7 @@ def visit(learner: FabCost, sweeps: Sweeps, most: int) -> int:
     return sweeps.visits - before
 
 
-def note(learner: FabCost, sweeps: Sweeps) -> Swept:
+def _note(learner: FabCost, sweeps: Sweeping) -> Swept:
     """Let a learner know how its refresh went."""
     learner.last_refresh = swept = sweeps.outcome
     learner.skipped += swept.skipped
@@ -246,7 +263,7 @@ def note(learner: FabCost, sweeps: Sweeps) -> Swept:
     return swept
 
 
-def warn_of(learner: FabCost, swept: Swept) -> None:
+def _warn_of(learner: FabCost, swept: Swept) -> None:
     """Warn of a refresh on schedule that did not come to an end of itself, but was to."""
     if _moves(swept) and learner.refresh_schedule.kind != "geometric":
         warn_that_it_moves(learner.seen, swept.sweeps, swept.skipped)

@@ -27,7 +27,15 @@ LEAST_KNOWN = 1e-3
 
 
 def parts_of(learner: FabCost, batch: Portion) -> Iterable[Portion]:
-    """Parts of a batch, between which a learner ages if it does."""
+    """Parts of a batch, between which a learner ages if it does.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost
+    >>> batch = Portion(np.ones((3, 1)), np.ones(3))
+    >>> [part.size for part in parts_of(FabCost(Gaussian.isotropic(1), half_life=32.0), batch)]
+    [2, 1]
+    """
     if learner._ageing is None:
         return (batch,)
     spans = learner._ageing.parts(learner.seen, batch.size, batch.at, partial(_age, learner))
