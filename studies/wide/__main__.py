@@ -18,6 +18,7 @@ from vowpalwabbit import Workspace
 from fabcost import Bandit, Recommender, Schema, Wide, WideFabCost
 from fabcost.features.items import EncodedItems
 from fabcost.inference.wide.learner import VARIANCE
+from fabcost.warmup import warm_up
 from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page
@@ -211,6 +212,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="write measurements/wide.md")
     given = parser.parse_args()
     start = time.monotonic()
+    warm_up()  # so that nothing is compiled while it is timed
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a peer warns of rows it has not converged on
         rows = 200 if given.quick else ROWS

@@ -7,6 +7,9 @@ from typing import Any
 
 from fabcost.bandit.prospects import checked_amounts
 from fabcost.bandit.targeted import check_valuing
+from fabcost.features.items import EncodedItems
+from fabcost.features.reader import Reader, ReadItems, Record
+from fabcost.features.schema import Schema
 from fabcost.prior import Prior
 
 
@@ -113,3 +116,24 @@ def _in_order(names: tuple[Any, ...], given: Mapping[Any, float] | None, what: s
         if name not in given:
             raise ValueError(f"{what} have no number for {name!r}, which is a candidate")
     return [given[name] for name in names]
+
+
+def read_candidates(
+    schema: Schema, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
+) -> ReadItems | EncodedItems:
+    """Records that have been read, or the items of a catalogue of the same schema.
+
+    Examples
+    --------
+    >>> schema = Schema.open()
+    >>> read_candidates(schema, schema.reader(), {"ad-1": {"make": "kia"}}).names
+    ('ad-1',)
+    """
+    if not isinstance(candidates, EncodedItems):
+        return ReadItems.by(reader, candidates)
+    if candidates.schema is not schema:
+        raise ValueError(
+            "the catalogue was encoded by another schema but must come from this "
+            "recommender's catalogue()"
+        )
+    return candidates

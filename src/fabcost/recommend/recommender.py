@@ -15,7 +15,7 @@ from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
-from fabcost.features.reader import Reader, ReadItems, Record
+from fabcost.features.reader import Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray, as_label
 from fabcost.inference.forgetting.half_life import HalfLife
@@ -24,7 +24,7 @@ from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
-from fabcost.recommend import document
+from fabcost.recommend import document, options
 from fabcost.recommend.alarms import Alarm, Watch
 from fabcost.recommend.ledger import (
     Decision,
@@ -36,7 +36,6 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.options import amounts, check_options, check_wide, one_prior, positions
 from fabcost.recommend.start import Start
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
 from fabcost.sparse import SparseRows
@@ -109,14 +108,14 @@ class Recommender:
         belief: Wide | None = None,
     ) -> None:
         if belief is not None:
-            check_wide(learner, prior, prior_variance, half_life, start)
+            options.check_wide(learner, prior, prior_variance, half_life, start)
             learner, prior_variance = belief.learner(), belief.variance
         self.schema = schema.copy() if belief is None else hashed(schema, belief.bits)
         origin = None if start is None else self._origin(start, discount)
         if origin is not None:
             origin.grow(self.schema)
         given = 0 if learner is None else self.schema.width
-        variances = one_prior(prior, prior_variance)
+        variances = options.one_prior(prior, prior_variance)
         self.weights = Weights(self.schema, variances, most_weights, given)
         if learner is not None and (half_life is not None or start is not None):
             raise ValueError("half_life and start must be None beside a learner, which has its own")
@@ -184,13 +183,13 @@ class Recommender:
         what is compared.
         """
         now = checked_time(now)
-        check_options(top_k, draws, floor)
+        options.check_options(top_k, draws, floor)
         reader = self.schema.reader()
         terms = reader.read(context, "context")
-        read = self._read(reader, candidates)
+        read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = positions(names, exclude)
-        worths, expenses = amounts(names, values, costs, self.bandit.policy)
+        excluded = options.positions(names, exclude)
+        worths, expenses = options.amounts(names, values, costs, self.bandit.policy)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
@@ -265,18 +264,6 @@ class Recommender:
     def _expire_before(self, now: float | None) -> None:
         if now is not None:
             self.expire(now)
-
-    def _read(
-        self, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
-    ) -> ReadItems | EncodedItems:
-        if not isinstance(candidates, EncodedItems):
-            return ReadItems.by(reader, candidates)
-        if candidates.schema is not self.schema:
-            raise ValueError(
-                "the catalogue was encoded by another schema but must come from this "
-                "recommender's catalogue()"
-            )
-        return candidates
 
     def _issue(
         self, choice: Choice, names: tuple[Any, ...], row: Numbers, now: float | None
