@@ -273,8 +273,8 @@ def page(results: Results, found: list[Claim], seeds: int) -> str:
             "half-life is in impressions. The best of each is that of "
             f"{', '.join(map(str, HALF_LIVES))} with the most clicks of the second half on "
             f"{len(CHOOSING)} seeds, which are not among the {seeds} of this page. The new item "
-            "comes to a catalogue of 200 that was learnt for 3,000 visits, and is 2 better in log-odds "
-            "than its features say.",
+            "comes to a catalogue of 200 that was learnt for 3,000 visits, and is 2 better in "
+            "log-odds than its features say.",
             claims.as_markdown(found),
             "Expected clicks, means over the seeds:",
             _markdown(lines(results, seeds)),
