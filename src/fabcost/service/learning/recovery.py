@@ -198,6 +198,8 @@ class Recovery:
             )
         if wide:
             return WideFollower(WideFabCost.restored(settings, arrays))
+        if "mean" not in settings.get("half_life", {"mean": ""}):
+            raise ValueError("its mean went back to the prior's: the log is learnt again")
         growth = self._growth()
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
