@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
-    from fabcost.inference.wide.learner import WideFabCost
+    from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
 
@@ -52,6 +52,7 @@ __all__ = [
     "Text",
     "Thompson",
     "Uniform",
+    "Wide",
     "WideFabCost",
     "load",
     "save",
@@ -73,7 +74,7 @@ _HOMES = {
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
-    "inference.wide.learner": ("WideFabCost",),
+    "inference.wide.learner": ("Wide", "WideFabCost"),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

@@ -20,7 +20,8 @@ from fabcost.inference import adf, ep
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites, product
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WideFabCost
+from fabcost.inference.passes import LAGGING
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.tilted import Moments, tilted
@@ -56,6 +57,7 @@ def warm_up() -> None:
     _recommend()
     _choose_wide()
     _learn_wide()
+    _learn_large()
 
 
 def _learn(rows: FloatArray) -> None:
@@ -80,6 +82,22 @@ def _forget(rows: FloatArray) -> None:
         for refresh in (Refresh.at(2, 4, 9), Refresh.never()):
             learner = FabCost(_PRIOR, refresh=refresh, half_life=4.0, own_variance=variance)
             learner.observe_many(rows, _LABELS, _ITEMS)
+
+
+def _learn_large() -> None:
+    """Where the root lags behind, and is copied while impressions come."""
+    rows = np.eye(len(_LABELS), LAGGING)
+    for half_life in (None, 4.0):
+        for variance in (0.0, 1.0):
+            learner = FabCost(
+                Gaussian.isotropic(LAGGING),
+                refresh=Refresh.at(3, 9),
+                half_life=half_life,
+                own_variance=variance,
+                most_work=1,
+            )
+            learner.observe_many(rows, _LABELS, _ITEMS)
+            learner.refresh()
 
 
 def _learn_effects(rows: FloatArray, moments: Moments) -> None:
@@ -113,6 +131,8 @@ def _learn_wide() -> None:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(_ROWS)
         bandit.choose(_ROWS, draws=8, exclude=[1])
+    recommender = Recommender(Schema.open(), belief=Wide(bits=4))
+    recommender.feedback(recommender.recommend({"a": "b"}, {1: {"c": "d"}}).id, clicked=True)
 
 
 def _choose(rows: FloatArray) -> None:

@@ -14,23 +14,21 @@ from fabcost.bandit.prospects import Belief, ValuedRows
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.bandit.targeted import ComparingPolicy, check_valuing
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.learner import WideFabCost
-from fabcost.inference.wide.rows import SparseRows, as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
 
 
 class Learner(Protocol):
-    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
+    """What a bandit asks of a learner; `fabcost.FabCost` and `fabcost.WideFabCost` are two."""
 
     @property
-    def posterior(self) -> Gaussian:
-        """The belief after all impressions so far."""
+    def posterior(self) -> Any:
+        """The belief after all impressions so far, a `Belief`."""
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
@@ -73,7 +71,7 @@ class Bandit:
     Examples
     --------
     >>> import fabcost
-    >>> learner = fabcost.FabCost(Gaussian.isotropic(2, variance=100.0))
+    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2, variance=100.0))
     >>> bandit = Bandit(learner, seed=7)
     >>> candidates = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> choice = bandit.choose(candidates)
@@ -84,7 +82,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: Learner | WideFabCost,
+        learner: Learner,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,
@@ -155,11 +153,17 @@ class Bandit:
         clicked: Any,
         item: Key | None = None,
         *,
+        weight: float = 1.0,
         at: float | None = None,
     ) -> None:
-        """Learn what became of the row that was shown, and of its item; ``at`` is when it was."""
+        """Learn what became of the row that was shown, and of its item; ``at`` is when it was.
+
+        What it counts, the ``weight``, is for a `fabcost.FabCost`.
+        """
         if isinstance(self.learner, FabCost):
-            self.learner.observe(x, clicked, item, at=at)
+            self.learner.observe(x, clicked, item, weight=weight, at=at)
+        elif weight != 1.0:
+            raise ValueError(f"weight is {weight} but {type(self.learner).__name__} has none")
         else:
             self.learner.observe(x, clicked)
 
@@ -187,7 +191,7 @@ def choose(
 
     Examples
     --------
-    >>> from fabcost.bandit.rules import Greedy
+    >>> from fabcost import Gaussian, Greedy
     >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])

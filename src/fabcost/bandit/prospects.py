@@ -13,7 +13,7 @@ from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law
 from fabcost.gaussian import Gaussian, Marginal, standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.rows import as_sparse
+from fabcost.sparse import as_sparse
 
 Belief = Gaussian | WideGaussian
 

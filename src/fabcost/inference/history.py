@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, read_only
+from fabcost.inference.memory import Removal
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
 
@@ -129,6 +130,7 @@ class History:
             self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
+        self._removal.move(self.X, many, stop, self._larger_capacity())
         return start, stop
 
     def kept(self) -> tuple[FloatArray, FloatArray, Sites]:
@@ -204,6 +206,7 @@ class History:
             if array is not None:
                 array[: order.size] = array[order]
         self.count = self.slot = order.size
+        self._removal = Removal()
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
@@ -216,22 +219,24 @@ class History:
 
     def _hold(self, X: FloatArray) -> None:
         self.X, self.readable = X, read_only(X)
+        self._removal = Removal()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hold(self.X)  # a copy of the view is a view of nothing that is written
 
     def _grow(self) -> None:
-        capacity = 2 * self.y.size
-        if self.window is not None:
-            capacity = min(capacity, self.window)
-        self._hold(_grown(self.X, capacity))
+        capacity = self._larger_capacity()
+        self._hold(self._removal.end(self.X, capacity))
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
             self.items = _grown(self.items, capacity)
         if self.counts is not None:
             self.counts = _grown(self.counts, capacity)
+
+    def _larger_capacity(self) -> int:
+        return max(1, min(2 * self.y.size, self.window or 2 * self.y.size))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""

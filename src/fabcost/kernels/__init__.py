@@ -13,12 +13,17 @@ a belief.
 from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
+    NO_SUMS,
     absorb,
     adf_pass,
     counts_adf_pass,
     drawn,
+    ep_summary,
     ep_sweep,
+    ep_visits,
+    lagging_adf_pass,
     marginals,
+    numbered,
     own_absorb,
     own_adf_pass,
     own_counts_adf_pass,
@@ -58,6 +63,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
+from fabcost.kernels.lagging import LAG, put_rest_aside, settle
 from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -83,6 +89,8 @@ from fabcost.kernels.wide import (
     are_rising,
     are_sound,
     count_wide_wins,
+    crossed_hash,
+    hashed_rows,
     sparse_times,
     wide_draw,
     wide_marginals,
@@ -91,7 +99,9 @@ from fabcost.kernels.wide import (
 
 __all__ = [
     "ARITHMETIC",
+    "LAG",
     "LANES",
+    "NO_SUMS",
     "SEEDS",
     "absorb",
     "added_up",
@@ -111,13 +121,16 @@ __all__ = [
     "count_wins",
     "counts_adf_pass",
     "counts_over_rows",
+    "crossed_hash",
     "drawn",
     "drawn_leaders",
     "drawn_scores",
     "drawn_weights",
     "drawn_worths",
     "entropy",
+    "ep_summary",
     "ep_sweep",
+    "ep_visits",
     "first_largest",
     "fold",
     "folded_law",
@@ -125,7 +138,9 @@ __all__ = [
     "fresh_normals",
     "group_rows",
     "half_power",
+    "hashed_rows",
     "inner",
+    "lagging_adf_pass",
     "largest_score",
     "law",
     "least_ratio",
@@ -136,6 +151,7 @@ __all__ = [
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "numbered",
     "own_absorb",
     "own_adf_pass",
     "own_age",
@@ -144,9 +160,11 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "put_rest_aside",
     "ratio_scores",
     "regrets_and_gains",
     "revealed",
+    "settle",
     "share_among_equals",
     "sites_over_rows",
     "solve_lower",

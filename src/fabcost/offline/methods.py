@@ -104,6 +104,8 @@ LEARNERS: dict[str, MakeLearner] = {
 
 #: Those of which items may have effects of their own: what is not the paper's.
 OWNING = frozenset({FAB_COST, ADF, EP})
+#: Those for which an impression may count more or less than another.
+WEIGHING = OWNING | {LAPLACE}
 
 
 @dataclass(frozen=True)

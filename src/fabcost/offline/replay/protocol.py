@@ -13,7 +13,7 @@ from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.bandit.targeted import ComparingPolicy
-from fabcost.impressions import FloatArray, as_impressions
+from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
 
@@ -43,6 +43,7 @@ def replay(
     rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
     items: npt.ArrayLike | None = None,
+    weight: npt.ArrayLike | None = None,
 ) -> Replay:
     """Choose from all logged impressions, see the logged outcome, take it out, go on.
 
@@ -67,6 +68,8 @@ def replay(
     items
         Whose each impression is, as integers: for a learner whose items have effects of their own.
         Every round then scores all that is left.
+    weight
+        How much each impression counts for the learner; clicks are counted as they are.
 
     Examples
     --------
@@ -79,6 +82,7 @@ def replay(
     (True, True)
     """
     rows, labels = as_impressions(X, y, learner.posterior.dimension)
+    counts = None if weight is None else as_weights(weight, labels.size)
     many = labels.size if rounds is None else rounds
     if not 1 <= many <= labels.size:
         raise ValueError(f"rounds is {many} but there are {labels.size} impressions to show")
@@ -97,10 +101,11 @@ def replay(
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
+        much = {} if counts is None else {"weight": float(counts[index])}
         if isinstance(learner, FabCost):
-            learner.observe(rows[index], labels[index], keys.item(index))
+            learner.observe(rows[index], labels[index], keys.item(index), **much)
         else:
-            learner.observe(rows[index], labels[index])
+            learner.observe(rows[index], labels[index], **much)
         order[t] = index
         if progress is not None and (t + 1) % _REPORT_EVERY == 0:
             progress(t + 1)

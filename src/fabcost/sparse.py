@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import LARGEST_FEATURE, FloatArray
 
+FloatArray = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.int64]
+#: Beyond this magnitude the square of a feature times a variance could overflow.
+LARGEST_FEATURE = 1e75
 _LARGEST_DENSE = 10_000_000
 
 
@@ -89,6 +91,31 @@ class SparseRows:
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
         return self.dense().astype(dtype or np.float64, copy=False)
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of all there is."""
+        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
+
+    @property
+    def alike(self) -> bool:
+        """Whether there are several rows and all are the same."""
+        sizes = np.diff(self.starts)
+        if len(self) < 2 or (sizes != sizes[0]).any():
+            return False
+        columns, values = (each.reshape(len(self), -1) for each in (self.columns, self.values))
+        return bool((columns == columns[0]).all() and (values == values[0]).all())
+
+    def numbers(self, place: int) -> tuple[Columns, FloatArray]:
+        """Columns of a row's numbers that are not zero, and these.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([3, 1], [2.0, 1.0])], 5).numbers(0)
+        (array([1, 3]), array([1., 2.]))
+        """
+        start, stop = self.starts[place], self.starts[place + 1]
+        return self.columns[start:stop], self.values[start:stop]
 
     def dense(self) -> FloatArray:
         """The rows as an array, if that is not too large."""
