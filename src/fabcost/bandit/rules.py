@@ -117,7 +117,11 @@ class Thompson:
         if self.scale != 1.0:
             spread *= self.scale
         normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
-        won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws, *own)
+        # Nothing is said as None, not left out: kernels are compiled apart for either.
+        noise, places, of_items = own or (None, None, None)
+        won: FloatArray = kernels.count_drawn_wins(
+            centre, spread, normals, draws, noise, places, of_items
+        )
         won /= draws
         centre += kernels.times(spread, normals[0])
         if own:
