@@ -219,7 +219,7 @@ def moments(rows: Rows, centre: FloatArray, variance: FloatArray) -> tuple[Float
     --------
     >>> mean, radius = moments(np.ones((1, 1)), np.array([0.0]), np.array([4.0]))
     >>> mean.round(3), radius.round(3)
-    (array([0.5]), array([0.315]))
+    (array([0.5]), array([0.314]))
     """
     mean, radius = kernels.click_moments(centre, variance)
     if not isinstance(rows, ValuedRows):
