@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels, sparse
+from fabcost.sparse import SparseRows, as_sparse, is_sparse
 
 FloatArray = sparse.FloatArray
+Rows = FloatArray | SparseRows
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
 #: Up to here moments of a row that stands for many impressions were compared with 40 digits.
 LARGEST_WEIGHT = 1e9
@@ -142,16 +144,26 @@ def as_impressions(
 
 
 def as_batch(
-    X: npt.ArrayLike, y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, weights: int
-) -> tuple[FloatArray, Outcomes]:
-    """`as_impressions` where rows may have a weight each, or `Tally`.
+    X: npt.ArrayLike | SparseRows,
+    y: npt.ArrayLike | Tally,
+    weight: npt.ArrayLike | None,
+    weights: int,
+    *,
+    dense: bool = False,
+) -> tuple[Rows, Outcomes]:
+    """`as_impressions` where rows may be sparse, unless they must be ``dense``, and have weights.
 
     Examples
     --------
     >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
     array([[0.5, 0. ]])
     """
-    rows = as_rows(X, weights)
+    rows: Rows
+    if is_sparse(X):
+        sparse_rows = as_sparse(X, weights)
+        rows = sparse_rows.dense() if dense else sparse_rows
+    else:
+        rows = as_rows(X, weights)
     return rows, as_outcomes(y, weight, rows.shape[0])
 
 
@@ -241,6 +253,17 @@ def as_keys(items: Iterable[Any] | None, rows: int) -> list[Any]:
     return keys
 
 
+def readable(rows: Rows) -> Rows:
+    """`read_only` for rows, of which sparse ones are.
+
+    Examples
+    --------
+    >>> readable(np.eye(2)).flags.writeable
+    False
+    """
+    return rows if isinstance(rows, SparseRows) else read_only(rows)
+
+
 def read_only(array: FloatArray) -> FloatArray:
     """A view that cannot be written: a kernel is compiled for one kind of array, not for both.
 
@@ -266,8 +289,8 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
 
 
 def grouped(
-    X: FloatArray, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
-) -> tuple[FloatArray, Outcomes, npt.NDArray[np.int64] | None]:
+    X: Rows, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
+) -> tuple[Rows, Outcomes, npt.NDArray[np.int64] | None]:
     """The distinct rows, in the order in which they come first, with their counts and items.
 
     Examples
@@ -279,7 +302,20 @@ def grouped(
            [0., 1.]]))
     """
     keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
-    rows = read_only(np.ascontiguousarray(X))
-    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
+    rows: Rows
+    if isinstance(X, SparseRows):
+        first, numbers = X.groups(keys)
+        rows, each = X[first], _clicks_of(outcomes)
+        sums = [np.bincount(numbers, column) for column in each.T]
+        counts = np.column_stack(sums).astype(np.float64)
+    else:
+        dense = read_only(np.ascontiguousarray(X))
+        rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), keys, *outcomes)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
     return rows, Outcomes(labels, counts), None if slots is None else slots[first]
+
+
+def _clicks_of(outcomes: Outcomes) -> FloatArray:
+    if outcomes.counts is not None:
+        return outcomes.counts
+    return np.asarray(outcomes.labels[:, None] == (1.0, -1.0), dtype=np.float64)

@@ -17,7 +17,8 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
 from fabcost.inference.ep import Refresh
-from fabcost.inference.history import Sites, product
+from fabcost.inference.history import Sites
+from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior

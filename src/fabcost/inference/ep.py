@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, grouped, read_only
+from fabcost.impressions import FloatArray, Rows, Tally, as_batch, as_keys, grouped, readable
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.result import Fit
+from fabcost.inference.sparse.steps import sweep_sparse
+from fabcost.sparse import SparseRows
 from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10
@@ -66,7 +68,7 @@ class Swept(NamedTuple):
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike,
+    X: npt.ArrayLike | SparseRows,
     y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
@@ -89,8 +91,7 @@ def fit(
     prior
         The belief before the data.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.  Their order does not
-        matter.
+        Rows, sparse or not, and outcomes: 0/1, −1/+1, booleans or `fabcost.Tally`, in any order.
     moments
         "exact" or the paper's "mackay", which has no weights.
     tolerance
@@ -121,8 +122,8 @@ def fit(
     >>> result.converged, round(result.log_evidence, 3)
     (True, -1.888)
     """
-    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     own = effects_of(prior.dimension, own_variance)
+    rows, outcomes = as_batch(X, y, weight, prior.dimension, dense=own is not None)
     slots = None if own is None else own.enter(as_keys(items, len(rows)))
     if group:
         rows, outcomes, slots = grouped(rows, outcomes, slots)
@@ -149,7 +150,7 @@ def fit(
 
 def sweep(
     belief: Carried,
-    X: FloatArray,
+    X: Rows,
     y: FloatArray,
     sites: Sites,
     *,
@@ -173,11 +174,14 @@ def sweep(
     """
     check_stopping(tolerance, max_sweeps)
     previous, skipped = math.inf, 0
-    given = (*belief, read_only(X), y, *sites, exact, *owned)
+    given = (*belief, readable(X), y, *sites, exact, *owned)
     if counts is not None:
         given = (*given, *(() if owned else (None, None)), counts)
     for sweeps in range(1, max_sweeps + 1):
-        left_out, log_factors, change = kernels.ep_sweep(*given)
+        if isinstance(X, SparseRows):
+            left_out, log_factors, change = sweep_sparse(belief, X, y, sites, exact, counts)
+        else:
+            left_out, log_factors, change = kernels.ep_sweep(*given)
         skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
         if remaining <= tolerance or sweeps == max_sweeps:
@@ -206,7 +210,7 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
 def log_mass(
     prior: Gaussian,
     posterior: Gaussian,
-    X: FloatArray,
+    X: Rows,
     sites: Sites,
     own: OwnEffects | None,
     owned: Owned | tuple[()],
@@ -219,7 +223,7 @@ def log_mass(
     >>> log_mass(prior, prior, np.eye(1), nothing, None, ())
     0.0
     """
-    eta = kernels.times(X, posterior.mean)
+    eta = X @ posterior.mean if isinstance(X, SparseRows) else kernels.times(X, posterior.mean)
     if own is not None and owned:
         effects = np.append(_own_means(own, posterior.mean), 0.0)  # the last is that of slot −1
         eta += effects[owned.slots]

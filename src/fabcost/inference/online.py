@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
+from fabcost.impressions import (
+    FloatArray,
+    Rows,
+    Tally,
+    as_batch,
+    as_keys,
+    as_label,
+    as_row,
+    readable,
+)
 from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, check_stopping, sweep
 from fabcost.inference.forgetting.ageing import age
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
@@ -18,9 +26,11 @@ from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joi
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
+from fabcost.inference.passes import filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.saved import checks, state
+from fabcost.sparse import SparseRows, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -141,7 +151,7 @@ class FabCost:
 
     def observe(
         self,
-        x: npt.ArrayLike,
+        x: npt.ArrayLike | SparseRows,
         y: Any,
         item: Key | None = None,
         *,
@@ -149,22 +159,23 @@ class FabCost:
         at: float | None = None,
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
-        row = as_row(x, self.prior.dimension)
-        if weight != 1.0 or type(y) is Tally or self._ageing is not None:
+        if is_sparse(x) or weight != 1.0 or type(y) is Tally or self._ageing is not None:
+            rows = x if is_sparse(x) else as_row(x, self.prior.dimension)[None, :]
             outcome = y if type(y) is Tally else [as_label(y)]
-            return self.observe_many(row[None, :], outcome, [item], weight=weight, at=at)
+            return self.observe_many(rows, outcome, [item], weight=weight, at=at)
+        row = readable(as_row(x, self.prior.dimension)[None, :])
         label = as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
-            slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
-            self._filter(Pass(rows, np.array([label]), _UNKEPT, 0, 1, slots))
+            slots = None if self.own is None else np.array([slot])
+            self._filter(Pass(row, np.array([label]), _UNKEPT, 0, 1, slots))
         else:
             self._keep(row, label, 1, slot, None)
         return None
 
     def observe_many(
         self,
-        X: npt.ArrayLike,
+        X: npt.ArrayLike | SparseRows,
         y: npt.ArrayLike | Tally,
         items: Iterable[Any] | None = None,
         *,
@@ -174,9 +185,11 @@ class FabCost:
         """Learn from a batch as if its impressions came one after another.
 
         Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
-        ``at`` has their times, or one for all, if the half-life is in seconds.
+        ``at`` has their times, or one for all, if the half-life is in seconds.  Sparse rows (see
+        `fabcost.sparse.as_sparse`) stay so, unless items have effects of their own.
         """
-        rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
+        dense, weights = self.own is not None, self.prior.dimension
+        rows, (labels, counts) = as_batch(X, y, weight, weights, dense=dense)
         if counts is not None:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
@@ -194,7 +207,7 @@ class FabCost:
                 self._keep(part.rows[some], part.labels[some], many, shown, counts)
                 done += many
             rest = (done, size, slots, part.counts)
-            self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
+            self._filter(Pass(readable(part.rows), part.labels, _UNKEPT, *rest))
 
     def _parts(self, batch: Portion) -> Iterable[Portion]:
         """Parts of a batch, between which the belief ages."""
@@ -282,7 +295,7 @@ class FabCost:
             self._history.drop(self.own.forget(items))
 
     def _keep(
-        self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
+        self, X: Rows, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
     ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         self._history.room()
@@ -314,16 +327,8 @@ class FabCost:
             warn_that_it_moves(self.seen, swept.sweeps, swept.skipped)
 
     def _filter(self, over: Pass) -> None:
-        X, y, sites, start, stop, items, counts = over
-        given = (*self._belief, X, y, *sites, start, stop)
-        how = self._exact if counts is None else counts
-        if self.own is None or items is None:
-            step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
-            self.skipped += step(*given, how)
-        else:
-            owned = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
-            self.skipped += owned(*given, how, items, self.own.table)
-        self.seen += stop - start
+        self.skipped += filter_rows(self._belief, over, self.own, exact=self._exact)
+        self.seen += over.stop - over.start
         self._posterior = None
 
     def _no_history(self) -> History:

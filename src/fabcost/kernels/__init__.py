@@ -5,9 +5,9 @@ function of this source and of the input: every sum has one order (`lanes`), eve
 made of sums, products, quotients and square roots (`functions`), no flag lets the compiler
 change them, and no library is called that might.
 
-A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
-that these match, `counts` those of a row that stands for many, `choosing` what a decision needs of
-a belief.
+A reader starts at `beliefs`, the ADF pass and the EP sweep; `sparse` has them for rows of which
+most numbers are zero, `moments` the integrals of a site that these match, `counts` those of a row
+that stands for many, `choosing` what a decision needs of a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
@@ -64,6 +64,16 @@ from fabcost.kernels.products import (
     times,
     times_own_transpose,
 )
+from fabcost.kernels.sparse import (
+    covariance_of,
+    sparse_absorb,
+    sparse_adf_pass,
+    sparse_gram,
+    sparse_marginals,
+    sparse_root_sweep,
+    sparse_sum,
+    sparse_sweep,
+)
 from fabcost.kernels.wide import (
     added_up,
     are_rising,
@@ -96,6 +106,7 @@ __all__ = [
     "count_wins",
     "counts_adf_pass",
     "counts_over_rows",
+    "covariance_of",
     "drawn",
     "drawn_scores",
     "drawn_weights",
@@ -127,6 +138,13 @@ __all__ = [
     "predictions",
     "sites_over_rows",
     "solve_lower",
+    "sparse_absorb",
+    "sparse_adf_pass",
+    "sparse_gram",
+    "sparse_marginals",
+    "sparse_root_sweep",
+    "sparse_sum",
+    "sparse_sweep",
     "sparse_times",
     "sum_of_logs",
     "times",
