@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fabcost import training
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Rows
+from fabcost.impressions import FloatArray, GivenRows, Rows
 from fabcost.inference import laplace
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
 from fabcost.inference.online import FabCost
@@ -146,7 +146,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.window = window
 
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self, X: GivenRows, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Learn from these rows alone, in their order; what was learnt before is forgotten.
 
@@ -168,7 +168,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def partial_fit(
         self,
-        X: npt.ArrayLike,
+        X: GivenRows,
         y: npt.ArrayLike,
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
@@ -197,7 +197,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             self._begin(both, rows)
         return self._learn(rows, labels, weight, is_all=False)
 
-    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
+    def decision_function(self, X: GivenRows) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
 
         The sign is that of the posterior mean of wᵀx + b, but uncertain rows are nearer to 0.
@@ -209,13 +209,13 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         variance = np.maximum(variance, _SMALLEST_PREDICTIVE_VARIANCE)
         return tilted(mean, variance).log_z - tilted(mean, variance, -1.0).log_z
 
-    def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
+    def predict_proba(self, X: GivenRows) -> FloatArray:
         """Probability of each class, a column for each, with the posterior integrated out."""
         log_odds = self.decision_function(X)
         # σ(∓ log p₁/p₀) sums to one where the two integrals do so only to their accuracy.
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: GivenRows) -> npt.NDArray[Any]:
         """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
         likelier = (self.decision_function(X) > 0.0).astype(np.intp)
         return np.asarray(self.classes_[likelier])
@@ -331,7 +331,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self._last_converged = swept.converged
         return swept
 
-    def _validated(self, X: npt.ArrayLike, *y: npt.ArrayLike, reset: bool = True) -> Any:
+    def _validated(self, X: GivenRows, *y: npt.ArrayLike, reset: bool = True) -> Any:
         return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
 
     def _prior(self) -> Gaussian:

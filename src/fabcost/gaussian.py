@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray, as_rows, read_only
-from fabcost.sparse import SparseRows, as_sparse, is_sparse
+from fabcost.impressions import FloatArray, GivenRows, as_rows, read_only
+from fabcost.sparse import as_sparse, is_sparse
 from fabcost.tilted import Moments, is_exact
 
 LANE = 8  # float64 numbers in the widest vector register, and in a line of the cache
@@ -172,7 +172,7 @@ class Gaussian:
         """log |Σ|."""
         return 2.0 * float(kernels.sum_of_logs(np.abs(self.triangle.diagonal())))
 
-    def marginal(self, x: npt.ArrayLike | SparseRows) -> Marginal:
+    def marginal(self, x: GivenRows) -> Marginal:
         """Mean and variance of η = xᵀθ for one row, or for each row of a matrix, sparse or not.
 
         Examples
@@ -193,7 +193,7 @@ class Gaussian:
         shape = rows.shape[:-1]
         return Marginal(centre.reshape(shape)[()], variance.reshape(shape)[()])
 
-    def predict(self, X: npt.ArrayLike | SparseRows, *, moments: Moments = "exact") -> FloatArray:
+    def predict(self, X: GivenRows, *, moments: Moments = "exact") -> FloatArray:
         r"""Click probability of each row, :math:`\int \sigma(x^\top\theta)\,q(\theta)\,d\theta`.
 
         It integrates the uncertainty: it is the Z of equation 15, not σ at the mean.

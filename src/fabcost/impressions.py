@@ -18,6 +18,7 @@ from fabcost.sparse import SparseRows, as_sparse, is_sparse
 
 FloatArray = sparse.FloatArray
 Rows = FloatArray | SparseRows
+GivenRows = npt.ArrayLike | SparseRows | sparse.SparseMatrix
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
 #: Up to here moments of a row that stands for many impressions were compared with 40 digits.
 LARGEST_WEIGHT = 1e9
@@ -53,7 +54,7 @@ class Outcomes(NamedTuple):
     counts: FloatArray | None = None
 
 
-def as_row(x: npt.ArrayLike, weights: int) -> FloatArray:
+def as_row(x: GivenRows, weights: int) -> FloatArray:
     """One feature row of length ``weights``, or a ValueError that says what is wrong with it.
 
     Examples
@@ -88,7 +89,7 @@ def as_label(y: Any) -> float:
     raise ValueError(f"y is {y!r} but must be 0 or 1, -1 or +1, or a boolean")
 
 
-def as_rows(X: npt.ArrayLike, weights: int) -> FloatArray:
+def as_rows(X: GivenRows, weights: int) -> FloatArray:
     """A C-ordered float64 matrix with ``weights`` columns; copied only if it is not one yet.
 
     Examples
@@ -144,7 +145,7 @@ def as_impressions(
 
 
 def as_batch(
-    X: npt.ArrayLike | SparseRows,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     weight: npt.ArrayLike | None,
     weights: int,
@@ -226,7 +227,7 @@ def check_weights(given: FloatArray, name: str) -> None:
         raise ValueError(f"{name} contains {wrong} but must be from 0 to {LARGEST_WEIGHT:g}")
 
 
-def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
+def _as_floats(values: Any, name: str) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
         return values
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,13 @@ Columns = npt.NDArray[np.int64]
 #: Beyond this magnitude the square of a feature times a variance could overflow.
 LARGEST_FEATURE = 1e75
 _LARGEST_DENSE = 10_000_000
+
+
+class SparseMatrix(Protocol):
+    """What the matrices and the arrays of `scipy.sparse` have in common."""
+
+    def tocsr(self) -> Any:
+        """The same numbers, row by row."""
 
 
 class SparseRows:

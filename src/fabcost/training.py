@@ -211,12 +211,13 @@ def complaints(rows: Design, names: Iterable[Any], variance: float) -> Iterator[
     >>> next(complaints(rows, ["age", "price"], 1.0))
     'the numbers in column price are too large for weights of sd 1: standardise them'
     """
-    sd = math.sqrt(variance)
+    sd, is_sparse = math.sqrt(variance), issparse(rows)
     with np.errstate(over="ignore"):
-        moved = sd * np.sqrt(np.asarray((rows**2).mean(axis=0)).ravel())
+        squares = rows.multiply(rows) if is_sparse else np.square(rows)
+        moved = sd * np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     # A small variance may be meant: only small numbers under an ordinary one are named.
-    most: Any = abs(rows).max(axis=0)
-    largest = max(sd, 1.0) * (most.toarray().ravel() if issparse(rows) else most)
+    most = abs(rows).max(axis=0)
+    largest = max(sd, 1.0) * (most.toarray().ravel() if is_sparse else most)
     small = (largest > 0.0) & (largest < _LEAST_MOVED)
     for columns, size in ((moved > _MOST_MOVED, "large"), (small, "small")):
         if columns.any():

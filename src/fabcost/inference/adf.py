@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Tally, as_batch, readable
+from fabcost.impressions import GivenRows, Tally, as_batch, readable
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.passes import filter_rows
 from fabcost.inference.result import Fit
-from fabcost.sparse import SparseRows
 from fabcost.tilted import Moments, check_moments
 
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike | SparseRows,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Rows, Tally, as_batch, as_keys, grouped, readable
+from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, readable
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.result import Fit
 from fabcost.inference.sparse.steps import sweep_sparse
-from fabcost.sparse import SparseRows
+from fabcost.sparse import FloatArray, SparseRows
 from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10
@@ -68,7 +68,7 @@ class Swept(NamedTuple):
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike | SparseRows,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
@@ -187,9 +187,8 @@ def sweep(
         if remaining <= tolerance or sweeps == max_sweeps:
             break
         previous = change
-    return Swept(
-        sweeps, remaining <= tolerance, skipped, math.nan if left_out else float(log_factors)
-    )
+    factors = math.nan if left_out else float(log_factors)
+    return Swept(sweeps, remaining <= tolerance, skipped, factors)
 
 
 def check_stopping(tolerance: float, max_sweeps: int) -> None:

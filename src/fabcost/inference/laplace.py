@@ -12,6 +12,7 @@ from scipy.special import expit
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import (
     FloatArray,
+    GivenRows,
     Outcomes,
     Rows,
     Tally,
@@ -23,7 +24,6 @@ from fabcost.inference.history import Carried, Sites
 from fabcost.inference.logistic import log_posterior, product, quadratic_sites
 from fabcost.inference.result import Fit
 from fabcost.inference.sparse.steps import absorb_rows
-from fabcost.sparse import SparseRows
 
 Covariance = Literal["full", "diagonal"]
 
@@ -35,7 +35,7 @@ _ROUNDING = 1e-14
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike | SparseRows,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     start: npt.ArrayLike | None = None,
@@ -127,7 +127,7 @@ def _line_search(
 
 def update(
     belief: Gaussian,
-    X: npt.ArrayLike | SparseRows,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     covariance: Covariance = "full",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import (
     FloatArray,
+    GivenRows,
     Rows,
     Tally,
     as_batch,
@@ -30,7 +31,7 @@ from fabcost.inference.passes import filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of
 from fabcost.inference.result import warn_that_it_moves
 from fabcost.inference.saved import checks, state
-from fabcost.sparse import SparseRows, is_sparse
+from fabcost.sparse import is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -151,7 +152,7 @@ class FabCost:
 
     def observe(
         self,
-        x: npt.ArrayLike | SparseRows,
+        x: GivenRows,
         y: Any,
         item: Key | None = None,
         *,
@@ -175,7 +176,7 @@ class FabCost:
 
     def observe_many(
         self,
-        X: npt.ArrayLike | SparseRows,
+        X: GivenRows,
         y: npt.ArrayLike | Tally,
         items: Iterable[Any] | None = None,
         *,
