@@ -13,7 +13,7 @@ from fabcost.impressions import FloatArray, Outcomes, grouped
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Sites
-from fabcost.inference.sparse.steps import sweep_sparse
+from fabcost.inference.sparse.steps import sweep_once
 from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import as_sparse
 from tests.inference import twins
@@ -165,7 +165,7 @@ def test_fits_are_those_of_dense_rows(weight: float | None) -> None:
         assert same_bits([filtered.root], [adf.fit(prior, X, y, weight=weight).posterior.root])
         found, expected = (ep.fit(prior, rows, y, weight=weight) for rows in (given, X))
         assert_near(found.posterior, expected.posterior)
-        assert found.sweeps == expected.sweeps
+        assert found.converged
         assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
         mode, dense_mode = (laplace.fit(prior, rows, y, weight=weight) for rows in (given, X))
         assert_near(mode.posterior, dense_mode.posterior)
@@ -207,8 +207,53 @@ def test_where_rounding_would_show_the_root_is_kept() -> None:
         *(Sites.flat(40) for _ in range(2)),
     )
     swept = kernels.ep_sweep(*dense, X, labels, *sites, True)
-    assert sweep_sparse(sparse, rows, labels, others, True, None) == swept
+    assert sweep_once(sparse, rows, labels, others, True, None) == swept
     assert same_bits((*dense, *sites), (*sparse, *others))
+
+
+def test_sites_matched_at_once_end_where_visits_do() -> None:
+    """And where parallel EP would not come to rest, visits go on one after the other."""
+    X, y = one_hot(120)
+    rows, labels = as_sparse(X, X.shape[1]), np.where(y > 0, 1.0, -1.0)
+    for variance in (0.1, 1.0, 100.0, 1e6):
+        prior = Gaussian.isotropic(X.shape[1], variance=variance)
+        expected = ep.fit(prior, X, y)
+        belief, sites = Carried.of(prior), Sites.flat(120)
+        found = sweep_sparse(
+            belief, rows, labels, sites, True, None, tolerance=1e-10, max_sweeps=300
+        )
+        assert found[1] == expected.converged
+        assert_near(belief.gaussian(), expected.posterior, 3e-9)
+        rebuilt = Carried.of(prior)
+        kernels.absorb(*rebuilt, X, *sites, 0, 120)
+        assert_near(rebuilt.gaussian(), belief.gaussian(), 1e-8)
+
+
+def test_inverse() -> None:
+    for weights in WEIGHTS:
+        covariance = correlated_prior(weights).covariance
+        low, _ = kernels.cholesky(covariance)
+        solved, inverse = kernels.inverse_of(low)
+        np.testing.assert_allclose(solved[:weights, :weights], np.linalg.inv(low), atol=1e-9)
+        expected = np.linalg.inv(covariance)
+        np.testing.assert_allclose(inverse[:weights, :weights], expected, rtol=1e-8, atol=1e-9)
+
+
+@each_size
+def test_match_is_a_sweep_that_leaves_the_belief(weights: int) -> None:
+    X, y = data(weights)
+    X = X[X.any(axis=1)]
+    y, rows, belief = y[: len(X)], as_sparse(X, weights), correlated_prior(weights)
+    sites, expected = Sites.flat(len(X)), Sites.flat(len(X))
+    given = (belief.mean, belief.covariance, *rows.arrays, y, *sites, True, None)
+    assert kernels.sparse_match(*given)[0] == 0
+    for i, row in enumerate(X):
+        centre, variance = belief.marginal(row)
+        _, slope, curvature = twins.site(y[i] * centre, variance, True)
+        kept = 1.0 - variance * curvature
+        expected.precision[i] = curvature / kept
+        expected.shift[i] = (y[i] * slope + centre * curvature) / kept
+    np.testing.assert_allclose(sites, expected, rtol=1e-5, atol=1e-6)
 
 
 def learnt(X: FloatArray, y: FloatArray, batch: int, *, saved: bool = False, **how: Any) -> FabCost:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, readable
+from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, read_only
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
@@ -173,15 +173,15 @@ def sweep(
     2
     """
     check_stopping(tolerance, max_sweeps)
+    if isinstance(X, SparseRows):
+        given = (belief, X, y, sites, exact, counts)
+        return Swept(*sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps))
     previous, skipped = math.inf, 0
-    given = (*belief, readable(X), y, *sites, exact, *owned)
+    dense = (*belief, read_only(X), y, *sites, exact, *owned)
     if counts is not None:
-        given = (*given, *(() if owned else (None, None)), counts)
+        dense = (*dense, *(() if owned else (None, None)), counts)
     for sweeps in range(1, max_sweeps + 1):
-        if isinstance(X, SparseRows):
-            left_out, log_factors, change = sweep_sparse(belief, X, y, sites, exact, counts)
-        else:
-            left_out, log_factors, change = kernels.ep_sweep(*given)
+        left_out, log_factors, change = kernels.ep_sweep(*dense)
         skipped += left_out
         remaining = change * change / previous if change < previous < math.inf else change
         if remaining <= tolerance or sweeps == max_sweeps:

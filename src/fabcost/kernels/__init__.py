@@ -66,10 +66,12 @@ from fabcost.kernels.products import (
 )
 from fabcost.kernels.sparse import (
     covariance_of,
+    inverse_of,
     sparse_absorb,
     sparse_adf_pass,
     sparse_gram,
     sparse_marginals,
+    sparse_match,
     sparse_root_sweep,
     sparse_sum,
     sparse_sweep,
@@ -120,6 +122,7 @@ __all__ = [
     "group_rows",
     "half_power",
     "inner",
+    "inverse_of",
     "largest_score",
     "law",
     "make_normal",
@@ -142,6 +145,7 @@ __all__ = [
     "sparse_adf_pass",
     "sparse_gram",
     "sparse_marginals",
+    "sparse_match",
     "sparse_root_sweep",
     "sparse_sum",
     "sparse_sweep",

@@ -6,6 +6,8 @@ bit: sums leave out zeros only, and keep their lanes and their order.  A row of 
 by the steps since it was last needed when it is needed again, and at the end: it is read once for
 many of them.
 
+`sparse_match` is for parallel EP, whose sites are all matched to one belief.
+
 `sparse_sweep` has the covariance in place of the root, Σ = C − Σₗ kₗ uₗuₗᵀ with at most `PENDING`
 terms that C does not hold yet.  A visit is as in `beliefs`, with u = Σx and k = Δτ/(1 + Δτ xᵀu);
 it takes O((non-zeros + `PENDING`) D), and O(D²) when all terms are taken into C at once, whose
@@ -448,6 +450,60 @@ def _settle_tile(sigma, us, scaled, width, pending, i, j):
     store(row, 5 * width, load(row, 5 * width) - f)
     store(row, 6 * width, load(row, 6 * width) - g)
     store(row, 7 * width, load(row, 7 * width) - h)
+
+
+@njit(cache=True, nogil=True)
+def sparse_match(mean, covariance, starts, columns, values, y, precision, shift, exact, counts):
+    """Visit all rows with the same belief, which is left as it is; returns as `sparse_sweep`."""
+    skipped, labels, sds = 0, pointer(y), np.sqrt(np.diag(covariance))
+    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
+    for i in range(y.size):
+        centre, variance, most = 0.0, 0.0, 0.0
+        for p in range(starts[i], starts[i + 1]):
+            row, along = covariance[columns[p]], 0.0
+            for q in range(starts[i], p):
+                along += values[q] * row[columns[q]]
+            centre += values[p] * mean[columns[p]]
+            variance += values[p] * (2.0 * along + values[p] * row[columns[p]])
+            most += abs(values[p]) * sds[columns[p]]
+        if not variance >= SMALLEST_SHARE * most * most:
+            grown, shrunk = -1.0, -1.0
+            break
+        sound, new_precision, new_shift, growth, log_factor, factor = visit(
+            labels, counts, i, centre, variance, precision[i], shift[i], exact
+        )
+        if not sound:
+            skipped += 1
+            continue
+        grown += max(growth - 1.0, 0.0)
+        shrunk += max(1.0 / growth - 1.0, 0.0)
+        precision[i], shift[i] = new_precision, new_shift
+        log_factors, product = multiply(log_factors, product, log_factor, factor)
+    hold(y)
+    return skipped, log_factors + log(product), max(grown, shrunk)
+
+
+@njit(cache=True, nogil=True)
+def inverse_of(low):
+    """L⁻¹, and L⁻ᵀL⁻¹, for a lower triangular L; both padded to a multiple of eight."""
+    weights = low.shape[0]
+    width = -(-weights // 8) * 8
+    solved = np.zeros((width, width))
+    m = pointer(solved)
+    for i in range(weights):
+        row = skip(m, i * width)
+        for j in range(i):
+            other, factor = skip(m, j * width), low[i, j]
+            for k in range(0, j + 1, 8):
+                store(row, k, load(row, k) - factor * load(other, k))
+        row[i] += 1.0
+        for k in range(0, i + 1, 8):
+            store(row, k, load(row, k) / low[i, i])
+    opposite, inverse = -solved, np.zeros((width, width))
+    _settle(pointer(inverse), m, pointer(opposite), width, weights)
+    hold(solved)
+    hold(opposite)
+    return solved, inverse
 
 
 @njit(cache=True, nogil=True)
