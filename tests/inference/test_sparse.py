@@ -13,7 +13,7 @@ from fabcost.impressions import FloatArray, Outcomes, grouped
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Sites
-from fabcost.inference.sparse.steps import sweep_once
+from fabcost.inference.sparse.steps import sweep_once, sweep_sparse
 from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import as_sparse
 from tests.inference import twins
@@ -249,7 +249,7 @@ def test_match_is_a_sweep_that_leaves_the_belief(weights: int) -> None:
     assert kernels.sparse_match(*given)[0] == 0
     for i, row in enumerate(X):
         centre, variance = belief.marginal(row)
-        _, slope, curvature = twins.site(y[i] * centre, variance, True)
+        _, slope, curvature = twins.site(float(y[i] * centre), float(variance), True)
         kept = 1.0 - variance * curvature
         expected.precision[i] = curvature / kept
         expected.shift[i] = (y[i] * slope + centre * curvature) / kept

@@ -145,7 +145,7 @@ class _AtOnce:
         return cls(belief, rows, sites, low)
 
     def sweep(self, y: FloatArray, sites: Pair, exact: bool, counts: Counts) -> Found | None:
-        """Match all sites, and make the belief of them; None, and nothing is changed, if none is."""
+        """Match all sites, and make the belief of them; None, and nothing changes, if none is."""
         (mean, root), weights = self._belief, self._belief[0].size
         tried = (sites[0].copy(), sites[1].copy())
         given = (mean, self._covariance, *self._rows.arrays, y, *tried, exact, counts)
