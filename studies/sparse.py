@@ -7,7 +7,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, get_args
+from functools import partial
+from typing import NamedTuple, get_args
 
 import numpy as np
 from rich.console import Console
@@ -67,11 +68,8 @@ def fits(data: Data, repeats: int) -> Iterator[Claim]:
         few = slice(0, 500)
         for model, rows in ((dense, data.X), (sparse, matrix)):
             model.fit(rows[few], data.y[few])
-        actions: tuple[Callable[[], Any], ...] = (
-            lambda dense=dense: dense.fit(data.X, data.y),
-            lambda sparse=sparse: sparse.fit(matrix, data.y),
-        )
-        rounds = in_turn(*actions, repeats=repeats)
+        given = partial(dense.fit, data.X, data.y), partial(sparse.fit, matrix, data.y)
+        rounds = in_turn(*given, repeats=repeats)
         before, after = (median(column) for column in rounds.T)
         yield Claim(
             f"`fit` with {inference!r}, {size} one-hot, dense over sparse",
