@@ -35,7 +35,8 @@ demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
 	$(BIN)/fabcost demo
 
 test: setup  ## Set everything up and run tests, lint, types and layer contracts
-	$(MAKE) --no-print-directory --jobs 2 lint types layers suite
+	@# The longest first: the others are done while kernels are compiled.
+	$(MAKE) --no-print-directory --jobs 2 suite lint types layers
 
 check: lint types layers  ## What can be checked without running it, in less than a minute
 
@@ -56,7 +57,7 @@ docs: setup  ## The documentation as a site in site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 studies: setup  ## Every measurement that the documentation quotes
-	for name in inference accuracy peers full_replay catalogue clicks priors raw_data own_effects wide sparse weights forgetting warm_starts replays service kills; do \
+	for name in inference inference.calls accuracy peers full_replay catalogue clicks priors raw_data own_effects wide sparse weights forgetting warm_starts lift replays service kills; do \
 	  $(BIN)/python -m studies.$$name || exit 1; done
 
 benchmarks: studies

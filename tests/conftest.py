@@ -5,6 +5,7 @@ Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks f
 
 from __future__ import annotations
 
+import gc
 import os
 import ssl
 import subprocess
@@ -12,7 +13,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from importlib.util import cache_from_source
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -59,17 +62,41 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels before there are workers, which would all do so at once."""
+    """Compile kernels and sources before there are workers, which would all do so at once."""
+    gc.disable()  # nothing that is collected is garbage
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         sys.stderr.write("the kernels, compiled once for this machine: ")
         sys.stderr.flush()
         started = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-c", WARM_UP], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            pytest.exit(f"they cannot be compiled\n{done.stderr}", returncode=1)
+        with reading_sources():
+            compile_kernels()
         sys.stderr.write(f"{time.monotonic() - started:.0f} s\n")
+
+
+@contextmanager
+def reading_sources() -> Iterator[None]:
+    """If no tests ran here before, read them all meanwhile, which leaves their bytecode."""
+    nothing, folder = subprocess.DEVNULL, Path(__file__).parent / "docs"
+    if sys.dont_write_bytecode or Path(cache_from_source(str(folder / "of.py"))).parent.exists():
+        yield
+        return
+    # What is wrong with them is said by the workers.
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-n0"]
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing):
+        yield
+
+
+def compile_kernels() -> None:
+    command = [sys.executable, "-c", WARM_UP]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.exit(f"they cannot be compiled\n{done.stderr}", returncode=1)
+
+
+def pytest_collection_finish() -> None:
+    """What is there for all tests is not looked through again with the garbage of each."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fabcost.bandit.bandit import Bandit
     from fabcost.bandit.beta import BetaBernoulli
     from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
+    from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
     from fabcost.estimator import BayesianLogisticRegression
     from fabcost.features.kinds import Boolean, Categorical, Date, Numeric, Text
     from fabcost.features.schema import Schema
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
-    from fabcost.inference.wide.learner import WideFabCost
+    from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.prior import Prior
     from fabcost.recommend.recommender import Recommender
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "TSUCB",
     "Bandit",
     "BayesianLogisticRegression",
     "BayesianUCB",
@@ -39,6 +41,8 @@ __all__ = [
     "Greedy",
     "HalfLife",
     "HashedFeatures",
+    "InformationDirected",
+    "InformationRelaxation",
     "Numeric",
     "Prior",
     "Recommender",
@@ -48,6 +52,7 @@ __all__ = [
     "Text",
     "Thompson",
     "Uniform",
+    "Wide",
     "WideFabCost",
     "load",
     "save",
@@ -58,6 +63,7 @@ _HOMES = {
     "bandit.bandit": ("Bandit",),
     "bandit.beta": ("BetaBernoulli",),
     "bandit.rules": ("BayesianUCB", "EpsilonGreedy", "Greedy", "Thompson", "Uniform"),
+    "bandit.targeted": ("TSUCB", "InformationDirected", "InformationRelaxation"),
     "estimator": ("BayesianLogisticRegression",),
     "features.kinds": ("Boolean", "Categorical", "Date", "Numeric", "Text"),
     "features.schema": ("Schema",),
@@ -68,7 +74,7 @@ _HOMES = {
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
-    "inference.wide.learner": ("WideFabCost",),
+    "inference.wide.learner": ("Wide", "WideFabCost"),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

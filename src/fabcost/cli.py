@@ -27,6 +27,8 @@ _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each
 
 _OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
 _IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
+_CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS."
+_WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
 
 
 def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
@@ -109,10 +111,13 @@ def evaluate(
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
     slot: Annotated[str | None, typer.Option(help="Only items of a row's slot compete.")] = None,
     impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
+    clicks: Annotated[str | None, typer.Option(help=_CLICKS_HELP)] = None,
+    weight: Annotated[str | None, typer.Option(help=_WEIGHT_HELP)] = None,
     policy: Annotated[
         list[str],
         typer.Option(
-            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, always:ITEM, "
+            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, ts-ucb:1, "
+            "information-relaxation:5, information-directed:64, always:ITEM, "
             "or learning-thompson and so on; repeatable."
         ),
     ] = ["uniform", "greedy", "thompson"],  # noqa: B006
@@ -125,7 +130,7 @@ def evaluate(
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
     own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
-    draws: Annotated[int, typer.Option(min=1, help="For Thompson's probabilities.")] = 256,
+    draws: Annotated[int, typer.Option(min=1, help="For probabilities of rules that draw.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
     skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
     least_propensity: Annotated[
@@ -135,11 +140,12 @@ def evaluate(
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
     from fabcost.offline.evaluate import report
     from fabcost.offline.evaluate.settings import EvaluationSettings
+    from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import columns_of, open_log, read_items
 
     try:
-        named = (reward, propensity, action)
-        columns, export = columns_of(log, named, context, slot, impressions)
+        named = (named_outcome(reward, clicks, impressions), propensity, action)
+        columns, export = columns_of(log, named, context, slot, impressions, weight)
         known = None if items is None else read_items(items, item_id or columns.action)
         settings = EvaluationSettings(
             tuple(estimator),
@@ -160,8 +166,9 @@ def evaluate(
             crosses=crosses,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
-        if impressions is None:
-            del origin["impressions"]
+        for name in ("impressions", "weight"):
+            if origin[name] is None:
+                del origin[name]
         report.run(read, policy, settings, out=out, console=Console(), origin=origin)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
@@ -173,10 +180,15 @@ def replay(
     log: Annotated[
         Path, typer.Argument(exists=True, dir_okay=False, help="CSV, TSV, JSON Lines or Parquet.")
     ],
-    reward: Annotated[str, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")],
+    reward: Annotated[
+        str | None, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")
+    ] = None,
     policy: Annotated[
         list[str],
-        typer.Option(help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide."),
+        typer.Option(
+            help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide, "
+            "fabcost@ts-ucb chooses by another rule."
+        ),
     ] = ["fabcost", "laplace", "uniform"],  # noqa: B006
     against: Annotated[
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
@@ -186,6 +198,8 @@ def replay(
         str | None, typer.Option(help="Column of the item's id, which then is no feature.")
     ] = None,
     impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
+    clicks: Annotated[str | None, typer.Option(help=_CLICKS_HELP)] = None,
+    weight: Annotated[str | None, typer.Option(help=_WEIGHT_HELP)] = None,
     own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
     select: Annotated[
         int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
@@ -206,21 +220,26 @@ def replay(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
+    from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.impressions import read_log
     from fabcost.offline.replay import report
     from fabcost.offline.replay.runs import ReplaySettings
 
     try:
+        outcome = named_outcome(reward, clicks, impressions)
+        if outcome is None:
+            raise ValueError("neither --reward nor --clicks names a column of outcomes")
         prior = _prior(prior_variance, own_effects)
         settings = ReplaySettings(
             tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
         )
         read = read_log(
             log,
-            reward,
+            outcome,
             drop=drop,
             item=item,
             impressions=impressions,
+            weight=weight,
             skip_bad_rows=skip_bad_rows,
         )
         report.run(
@@ -232,10 +251,11 @@ def replay(
             out=out,
             origin={
                 "path": str(log),
-                "reward": reward,
+                "reward": outcome,
                 "drop": drop,
                 "item": item,
                 "select": select,
+                **({} if weight is None else {"weight": weight}),
             },
         )
     except ValueError as error:

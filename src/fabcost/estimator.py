@@ -19,8 +19,9 @@ from fabcost import training
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, GivenRows, Rows
 from fabcost.inference import laplace
-from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh, Swept
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.passes import Swept
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 from fabcost.training import ClassWeight, Design, Inference, Weights
@@ -300,7 +301,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         if self._learner is None:
             evidence = self._step(*lesson)
         else:
-            training.teach(self._learner, lesson)
+            training.teach(self._learner, lesson, is_all=is_all)
             if self._begun_as == "ep":
                 swept = self._refine(self._learner)
                 if is_all:

@@ -17,10 +17,10 @@ from fabcost import kernels, sparse
 from fabcost.sparse import SparseRows, as_sparse, is_sparse
 
 FloatArray = sparse.FloatArray
-Rows = FloatArray | SparseRows
+Rows = sparse.Rows
 GivenRows = npt.ArrayLike | SparseRows | sparse.SparseMatrix
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
-#: Up to here moments of a row that stands for many impressions were compared with 40 digits.
+#: Up to here moments of a row that stands for many impressions were compared with 30 digits.
 LARGEST_WEIGHT = 1e9
 _SHOWN = 5
 
@@ -181,7 +181,7 @@ def as_outcomes(y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, rows: in
     >>> as_outcomes(Tally([3], [40]), None, 1)
     Outcomes(labels=array([-1.]), counts=array([[ 3., 37.]]))
     """
-    each = None if weight is None else _each(weight, "weight", rows)
+    each = None if weight is None else as_weights(weight, rows)
     if isinstance(y, Tally):
         counts = _clicks_and_misses(y, rows)
         labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
@@ -193,8 +193,8 @@ def as_outcomes(y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, rows: in
 
 
 def _clicks_and_misses(counts: Tally, rows: int) -> FloatArray:
-    clicks = _each(counts.clicks, "clicks", rows)
-    impressions = _each(counts.impressions, "impressions", rows)
+    clicks = as_weights(counts.clicks, rows, "clicks")
+    impressions = as_weights(counts.impressions, rows, "impressions")
     for i in np.flatnonzero(clicks > impressions):
         raise ValueError(
             f"row {i} has {clicks[i]} clicks but must have at most one of each of its "
@@ -203,8 +203,14 @@ def _clicks_and_misses(counts: Tally, rows: int) -> FloatArray:
     return np.column_stack([clicks, impressions - clicks])
 
 
-def _each(values: npt.ArrayLike, name: str, rows: int) -> FloatArray:
-    """Numbers that can be exponents, one for each row or one for all."""
+def as_weights(values: npt.ArrayLike, rows: int, name: str = "weight") -> FloatArray:
+    """Numbers that can be exponents, one for each row or one for all.
+
+    Examples
+    --------
+    >>> as_weights(2, 3)
+    array([2., 2., 2.])
+    """
     given = _as_floats(values, name)
     if np.ndim(values) == 0:
         given = np.full(rows, given[0])

@@ -78,6 +78,11 @@ class SparseRows:
             weights,
         )
 
+    def copy(self) -> SparseRows:
+        """The same in memory of its own."""
+        starts, columns, values = (each.copy() for each in self.arrays)
+        return SparseRows(starts, columns, values, self.weights)
+
     @property
     def arrays(self) -> tuple[Columns, Columns, FloatArray]:
         """Starts, columns and values, as kernels take them."""
@@ -103,6 +108,31 @@ class SparseRows:
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
         return self.dense().astype(dtype or np.float64, copy=False)
+
+    @property
+    def own_bytes(self) -> int:
+        """Bytes of all there is."""
+        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
+
+    @property
+    def alike(self) -> bool:
+        """Whether there are several rows and all are the same."""
+        sizes = np.diff(self.starts)
+        if len(self) < 2 or (sizes != sizes[0]).any():
+            return False
+        columns, values = (each.reshape(len(self), -1) for each in (self.columns, self.values))
+        return bool((columns == columns[0]).all() and (values == values[0]).all())
+
+    def numbers(self, place: int) -> tuple[Columns, FloatArray]:
+        """Columns of a row's numbers that are not zero, and these.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([3, 1], [2.0, 1.0])], 5).numbers(0)
+        (array([1, 3]), array([1., 2.]))
+        """
+        start, stop = self.starts[place], self.starts[place + 1]
+        return self.columns[start:stop], self.values[start:stop]
 
     def dense(self) -> FloatArray:
         """The rows as an array, if that is not too large."""
@@ -169,6 +199,9 @@ class SparseRows:
         """The columns that any row has, in order, and the place among them of each number."""
         columns, places = np.unique(self.columns, return_inverse=True)
         return _whole(columns), _whole(places)
+
+
+Rows = FloatArray | SparseRows
 
 
 def is_sparse(rows: Any) -> bool:

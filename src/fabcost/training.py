@@ -16,8 +16,8 @@ from sklearn.utils.validation import _check_sample_weight
 
 from fabcost.impressions import FloatArray, Rows, as_rows
 from fabcost.inference import result
-from fabcost.inference.ep import Swept
 from fabcost.inference.online import FabCost
+from fabcost.inference.passes import Swept
 from fabcost.sparse import as_sparse
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
@@ -74,8 +74,8 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
     return Lesson(design[told], second[told], weight[told])
 
 
-def teach(learner: FabCost, lesson: Lesson) -> None:
-    """Learn, with scikit-learn's warning in place of ours.
+def teach(learner: FabCost, lesson: Lesson, *, is_all: bool = False) -> None:
+    """Learn, with scikit-learn's warning in place of ours; all refreshes too, if it is all.
 
     Examples
     --------
@@ -88,6 +88,8 @@ def teach(learner: FabCost, lesson: Lesson) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         learner.observe_many(lesson.design, lesson.second, weight=lesson.weight)
+        if is_all:
+            learner.finish()
     for each in told:
         ours = issubclass(each.category, result.ConvergenceWarning)
         category = ConvergenceWarning if ours else each.category

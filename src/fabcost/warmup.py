@@ -10,7 +10,8 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.bandit.rows import WIDE
-from fabcost.bandit.rules import BayesianUCB, Greedy
+from fabcost.bandit.rules import BayesianUCB, Greedy, Policy
+from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
@@ -20,7 +21,8 @@ from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WideFabCost
+from fabcost.inference.passes import LAGGING
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 from fabcost.sparse import as_sparse
@@ -30,6 +32,14 @@ _PRIOR = Gaussian.isotropic(3)
 _ROWS = np.eye(4, 3)
 _ITEMS = ("a", "b", None, "a")
 _LABELS = np.array([1.0, -1.0, 1.0, -1.0])
+_RULES: tuple[Policy | None, ...] = (
+    None,
+    Greedy(),
+    BayesianUCB(),
+    TSUCB(2),
+    InformationRelaxation(),
+    InformationDirected(8),
+)
 
 
 def warm_up() -> None:
@@ -49,6 +59,7 @@ def warm_up() -> None:
     _recommend()
     _choose_wide()
     _learn_wide()
+    _learn_large()
 
 
 def _learn(rows: FloatArray) -> None:
@@ -86,12 +97,28 @@ def _forget(rows: FloatArray) -> None:
             learner.observe_many(rows, _LABELS, _ITEMS)
 
 
+def _learn_large() -> None:
+    """Where the root lags behind, and is copied while impressions come."""
+    rows = np.eye(len(_LABELS), LAGGING)
+    for half_life in (None, 4.0):
+        for variance in (0.0, 1.0):
+            learner = FabCost(
+                Gaussian.isotropic(LAGGING),
+                refresh=Refresh.at(3, 9),
+                half_life=half_life,
+                own_variance=variance,
+                most_work=1,
+            )
+            learner.observe_many(rows, _LABELS, _ITEMS)
+            learner.refresh()
+
+
 def _learn_effects(rows: FloatArray, moments: Moments) -> None:
     learner = FabCost(_PRIOR, refresh=Refresh.at(2, 9), moments=moments, own_variance=1.0)
     learner.observe_many(rows, _LABELS, _ITEMS)
     learner.replace_prior(_PRIOR)
     ep.fit(_PRIOR, rows, _LABELS, items=_ITEMS, own_variance=1.0)
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(rows, items=_ITEMS)
         learner.observe(rows[0], True, "a")
@@ -113,14 +140,16 @@ def _learn_wide() -> None:
     learner.observe(([1, 0, 1], [1.0, 1.0, 1.0]), True)
     learner.posterior.predict(_ROWS)
     learner.posterior.covariance([0])
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(learner, policy=policy, seed=0)
         bandit.choose(_ROWS)
         bandit.choose(_ROWS, draws=8, exclude=[1])
+    recommender = Recommender(Schema.open(), belief=Wide(bits=4))
+    recommender.feedback(recommender.recommend({"a": "b"}, {1: {"c": "d"}}).id, clicked=True)
 
 
 def _choose(rows: FloatArray) -> None:
-    for policy in (None, Greedy(), BayesianUCB()):
+    for policy in _RULES:
         bandit = Bandit(FabCost(_PRIOR), policy=policy, seed=0)
         bandit.choose(rows)
         bandit.choose(rows, draws=8, floor=0.1, exclude=[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 
 POLICIES: list[Policy] = [
     Thompson(),
@@ -13,5 +14,10 @@ POLICIES: list[Policy] = [
     EpsilonGreedy(0.2),
     BayesianUCB(0.9),
     Uniform(),
+    TSUCB(),
+    TSUCB(draws=5),
+    TSUCB(log_odds=True),
+    InformationRelaxation(),
+    InformationDirected(draws=16),
 ]
 EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from fabcost import cli
 from fabcost.client import Client, commands
 from fabcost.service.settings import Settings
 from fabcost.wire import formats
 from fabcost.wire.formats import PART_BYTES
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings
 from tests.service.http.serving import Running, running
 
 ADVERTS = {"ad-1": {"make": "kia", "age": 3}, "ad-2": {"make": "ford", "age": 1}}
@@ -74,6 +78,67 @@ def test_a_model_is_made_from_what_another_or_a_file_has_learnt(
     assert "plain: 1 weights" in done.output
     done = run(server, "create-model", "both", "--start", "news", "--file", __file__)
     assert done.exit_code != 0
+
+
+def test_a_wide_belief_is_chosen_by_its_name(server: Running) -> None:
+    wide = 'belief={"kind": "wide", "bits": 12}'
+    done = run(server, "create-model", "wide", "--set", wide)
+    assert "wide: 4096 weights" in done.output
+    for wrong, words in (
+        (['belief={"kind": "narrow"}'], "narrow"),
+        (['belief={"kind": "wide", "bits": 40}'], "bits"),
+        ([wide, "--start", "news"], "knows no columns by name"),
+    ):
+        done = run(server, "create-model", "refused", "--set", *wrong)
+        assert done.exit_code == 2
+        assert words in done.output
+
+
+def test_a_model_is_made_with_settings(server: Running) -> None:
+    half_life = 'half_life={"length": 50}'
+    given = ("--set", "values=fraction", "--set", "largest_value=5", "--set", half_life)
+    assert run(server, "create-model", "stars", *given).exit_code == 0
+    with Client(server.address) as client:
+        settings = client.model("stars").settings
+        assert (settings.values, settings.largest_value) == ("fraction", 5.0)
+        assert settings.half_life == HalfLifeSettings(50.0)
+    for wrong, words in (
+        (["--set", "values"], "must be NAME=VALUE"),
+        (["--set", "values=stars"], "stars"),
+        (["--set", "seed=1", "--file", __file__], "only one of them"),
+    ):
+        done = run(server, "create-model", "wrong", *wrong)
+        assert done.exit_code == 2
+        assert words in done.output
+
+
+@pytest.mark.parametrize("form", ["jsonl", "parquet", "dsjson"])
+def test_values_go_with_a_log_and_into_an_evaluation(
+    server: Running, form: str, tmp_path: Path
+) -> None:
+    """Of 40 decisions among two; each of the log's formats has what another model learns."""
+    settings = ModelSettings(values="fraction", floor=0.5)
+    path = tmp_path / f"log.{form}"
+    with Client(server.address) as client:
+        client.create_model(f"videos-{form}", settings)
+        client.create_model(f"again-{form}", settings)
+        for i in range(40):
+            decision = client.decide(f"videos-{form}", candidates=ADVERTS, decision_id=f"d{i}")
+            client.feedback(f"videos-{form}", decision.decision_id, i / 64)
+        assert run(server, "export-log", f"videos-{form}", "--out", str(path)).exit_code == 0
+        assert run(server, "import-log", f"again-{form}", str(path)).exit_code == 0
+        there, again = (client.posterior(f"{name}-{form}") for name in ("videos", "again"))
+        stats = client.stats(f"again-{form}")
+    assert again.digest == there.digest
+    assert sum(each.rewards for each in stats.buckets) == sum(range(40)) / 64
+    if form == "parquet":
+        rewards = pq.read_table(path).column("reward").to_pylist()
+        assert rewards == [i / 64 for i in range(40)]
+        out = ("--policy", "uniform", "--policy", "thompson", "--out", str(tmp_path / "out"))
+        done = CliRunner().invoke(cli.application, ["evaluate", str(path), *out])
+        assert done.exit_code == 0, done.output
+        found = json.loads((tmp_path / "out" / "evaluation.json").read_text(encoding="utf-8"))
+        assert found["click_rate"]["value"] == pytest.approx(sum(range(40)) / 64 / 40)
 
 
 def test_the_format_can_be_said(server: Running, tmp_path: Path) -> None:

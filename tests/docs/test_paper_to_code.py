@@ -95,7 +95,7 @@ RECORDS = {
     "fabcost.gaussian.Marginal",
     "fabcost.inference.compare.MomentError",
     "fabcost.inference.ep.EPResult",
-    "fabcost.inference.ep.Swept",
+    "fabcost.inference.passes.Swept",
     "fabcost.inference.nuts.NutsResult",
     "fabcost.inference.history.Carried",
     "fabcost.inference.history.Pass",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from fabcost.inference import compare, ep, laplace, nuts
 from tests.reference import grid_posterior
 from tests.simulated import cold_start, correlated_prior
 
-pytest.importorskip("nutpie")
+pytestmark = pytest.mark.skipif(find_spec("nutpie") is None, reason="nutpie is not installed")
 
 
 def test_moments_are_those_of_the_posterior() -> None:

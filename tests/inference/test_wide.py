@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, WideFabCost
+from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, Wide, WideFabCost
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.sparse import SparseRows, as_sparse
@@ -74,7 +74,7 @@ def test_steps_are_those_of_plain_numpy(core: int, after: int) -> None:
 
 def test_with_every_column_in_the_core_it_is_the_full_belief() -> None:
     X, y = stream(np.random.default_rng(2))
-    wide = WideFabCost(WEIGHTS, core=WEIGHTS, after=1)
+    wide = WideFabCost(WEIGHTS, variance=1.0, core=WEIGHTS, after=1)
     full = FabCost(Gaussian.isotropic(WEIGHTS), refresh=Refresh.never())
     wide.observe_many(X, y)
     full.observe_many(X, y)
@@ -91,10 +91,10 @@ def test_every_form_of_rows_and_any_batching_has_the_same_bits() -> None:
     forms: list[Any] = [X, csr_array(X), pairs, SparseRows.of_pairs(pairs, WEIGHTS)]
     found = []
     for form in forms:
-        learner = WideFabCost(WEIGHTS, core=9)
+        learner = WideFabCost(WEIGHTS, variance=1.0, core=9)
         learner.observe_many(form, y)
         found.append(learner.posterior)
-    one_by_one = WideFabCost(WEIGHTS, core=9)
+    one_by_one = WideFabCost(WEIGHTS, variance=1.0, core=9)
     for pair, label in zip(pairs, y, strict=True):
         one_by_one.observe(pair, label)
     for belief in [*found[1:], one_by_one.posterior]:
@@ -111,7 +111,7 @@ def test_bits_are_a_function_of_the_source_and_the_input() -> None:
     labels = (np.arange(300) ** 2 % 5 == 1).astype(int)
     digest = hashlib.sha256()
     for core in (0, 13, 64):
-        learner = WideFabCost(997, core=core)
+        learner = WideFabCost(997, variance=1.0, core=core)
         learner.observe_many(rows, labels)
         arrays = learner.state()[1]
         bandit, few = Bandit(learner, seed=1), rows[np.arange(40)]
@@ -125,7 +125,7 @@ def test_bits_are_a_function_of_the_source_and_the_input() -> None:
 
 def learnt(core: int = 9) -> tuple[WideFabCost, Floats]:
     X, y = stream(np.random.default_rng(4))
-    learner = WideFabCost(WEIGHTS, core=core)
+    learner = WideFabCost(WEIGHTS, variance=1.0, core=core)
     learner.observe_many(X, y)
     return learner, X
 
@@ -279,3 +279,18 @@ def test_settings_that_make_no_belief_are_refused() -> None:
             WideFabCost(10, **settings)
     with pytest.raises(ValueError, match="dimension is 0"):
         WideGaussian(0)
+
+
+def test_rows_say_whether_they_are_alike() -> None:
+    rows = SparseRows.of_pairs([([1, 2], [1.0, 2.0]), ([1, 2], [1.0, 2.0]), ([1], [1.0])], 4)
+    assert rows[[0, 1]].alike
+    assert not rows.alike
+    assert not rows[[0]].alike
+    assert not SparseRows.of_pairs([([1], [1.0]), ([1], [2.0])], 4).alike
+    assert not SparseRows.of_pairs([([1], [1.0]), ([2], [1.0])], 4).alike
+
+
+def test_a_learner_has_the_name_of_its_belief() -> None:
+    assert Wide(bits=7, core=3, after=4, variance=0.5).learner().name == Wide(7, 3, 4, 0.5)
+    with pytest.raises(ValueError, match="power of two"):
+        _ = WideFabCost(60).name

@@ -1,4 +1,4 @@
-"""Sites with two exponents, against quadrature with forty digits and against those with one."""
+"""Sites with two exponents, against quadrature with thirty digits and against those with one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def assert_within(clicks: float, misses: float, mean: float, sd: float) -> None:
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("share", SHARES)
-def test_moments_match_forty_digits(weight: float, share: float) -> None:
+def test_moments_match_quadrature(weight: float, share: float) -> None:
     clicks = share * weight
     for mean, sd in [(-60.0, 1e-6), (1.5, 0.08), (-4.0, 0.9), (30.0, 1.1), (-0.3, 40.0)]:
         assert_within(clicks, weight - clicks, mean, sd)
@@ -44,14 +44,14 @@ def test_moments_match_forty_digits(weight: float, share: float) -> None:
 
 @pytest.mark.parametrize("tilt", [-3.0, -0.5, 0.5, 1.0])
 @pytest.mark.parametrize(("clicks", "misses"), [(1e6, 0.0), (0.02, 0.0), (3.0, 2000.0)])
-def test_moments_in_the_tails_match_forty_digits(tilt: float, clicks: float, misses: float) -> None:
+def test_moments_in_the_tails_match_quadrature(tilt: float, clicks: float, misses: float) -> None:
     for sd in (5.0, 1e3):
         assert_within(clicks, misses, tilt * sd * sd, sd)
 
 
 @settings(max_examples=40)
 @given(st.floats(-3, 6), st.floats(0, 1), st.booleans(), st.floats(-60, 60), st.floats(-6, 3))
-def test_moments_match_forty_digits_anywhere(
+def test_moments_match_quadrature_anywhere(
     log_weight: float, share: float, mirrored: bool, mean: float, log_sd: float
 ) -> None:
     weight = 10.0**log_weight

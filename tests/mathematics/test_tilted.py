@@ -36,7 +36,7 @@ TILTS = [-3.0, -0.75, -0.5, -0.4999, -0.01, 0.4, 0.6, 1.0]
 
 
 @pytest.mark.parametrize("sd", SDS)
-def test_exact_moments_match_forty_digits(sd: float) -> None:
+def test_exact_moments_match_quadrature(sd: float) -> None:
     for margin in [*MARGINS, *(tilt * sd * sd for tilt in TILTS if sd > 6.0)]:
         centre, variance, log_z = tilted_by_quadrature(margin, sd)
         s2 = mp.mpf(sd) ** 2

@@ -15,10 +15,14 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner, Result
 
+import fabcost
+from fabcost import Tally
 from fabcost.cli import application
+from fabcost.inference import ep
 from fabcost.offline import estimators
 from fabcost.offline.evaluate.evaluation import evaluated
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.folds import cross_fits
 from fabcost.offline.logs.decisions import Columns, read_items, read_log
 from fabcost.offline.logs.rounds import Log, LoggedItems
 
@@ -215,7 +219,63 @@ def test_rows_that_count_decisions_are_as_many(tmp_path: Path) -> None:
         given = (path, *OPTIONS, *CONTEXT, *more, "--estimator", "ips", "--out", out)
         assert command(*given).exit_code == 0
         texts.append(found(out)["estimates"])
-    assert texts[0] == texts[1]
+    assert texts[0][0] == texts[1][0]
+    assert texts[0][0]["policy"] == "uniform"
+    # Those that learn have one site for equal rounds, which is not quite as many sites.
+    for counted_one, single_one in zip(*texts, strict=True):
+        assert counted_one["value"] == pytest.approx(single_one["value"], rel=0.01)
+
+
+def test_equal_rows_are_one_to_a_model_where_they_are_counted(tmp_path: Path) -> None:
+    """Predictions are those of the rows one by one, nearly: a site for many is not many sites."""
+    rows = simulated(120)
+    values = {}
+    for name, log, more in (
+        ("single", [row for row in rows for _ in range(3)], ()),
+        ("counted", [{**r, "click": 3 * r["click"], "n": 3} for r in rows], ("--impressions", "n")),
+        ("weighted", [{**row, "w": 3.0} for row in rows], ("--weight", "w")),
+        ("half", [{**row, "w": 0.5} for row in rows], ("--weight", "w")),
+    ):
+        path, out = write(tmp_path / f"{name}.csv", log), tmp_path / name
+        policy = ("--policy", "uniform", "--estimator", "dm", "--folds", "2")
+        named = ("--clicks", "click", *OPTIONS[2:]) if name == "counted" else OPTIONS
+        done = command(path, *named, *CONTEXT, *more, *policy, "--out", out)
+        assert done.exit_code == 0, done.output
+        values[name] = found(out)["estimates"][0]["value"]
+    assert values["counted"] == pytest.approx(values["single"], rel=0.01)
+    assert values["counted"] != values["single"]
+    assert values["half"] != values["weighted"]
+
+
+def test_a_model_of_weighted_rows_is_that_of_repeated_ones() -> None:
+    """By EP of the rows of the others, which is a batch without folds."""
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(40, 2)), rng.random(40) < 0.4, rng.integers(0, 4, size=40)
+    prior, streams = fabcost.Gaussian.isotropic(2), [np.random.default_rng(1) for _ in range(2)]
+    fits = cross_fits(prior, X, y, folds=4, rng=streams[0], weight=w, group=True)
+    for (held_out, fitted), fold in zip(
+        fits, np.array_split(streams[1].permutation(40), 4), strict=True
+    ):
+        others = np.setdiff1d(np.arange(40), fold)
+        assert sorted(held_out) == sorted(fold)
+        whole = Tally(w[others] * y[others], w[others])
+        expected = ep.fit(prior, X[others], whole, tolerance=1e-6).posterior
+        np.testing.assert_allclose(fitted.posterior.mean, expected.mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("reward", ["0.3", "1.5", "-0.1", "nan"])
+def test_a_reward_may_be_a_fraction(tmp_path: Path, reward: str) -> None:
+    rows = simulated(60)
+    rows[6]["click"] = reward
+    given = (*OPTIONS, *CONTEXT, "--policy", "uniform", "--policy", "learning-thompson")
+    done = command(write(tmp_path / "log.csv", rows), *given, "--out", tmp_path / "out")
+    assert done.exit_code == (0 if reward == "0.3" else 2), done.output
+    if reward == "0.3":
+        rate = found(tmp_path / "out")["click_rate"]["value"]
+        assert rate == pytest.approx(sum(float(row["click"]) for row in rows) / 60)
+    else:
+        assert "row 7: click" in done.output
+        assert "or a number between 0 and 1" in done.output
 
 
 def test_slot_limits_the_candidates(tmp_path: Path) -> None:

@@ -78,6 +78,61 @@ def test_rows_may_count_impressions(tmp_path: Path) -> None:
     assert (found(out)["rows"], found(out)["positives"]) == (10, 3)
 
 
+def test_clicks_of_impressions_are_named_alone(tmp_path: Path) -> None:
+    counted = tmp_path / "counted.csv"
+    counted.write_text("age,clicks,shown\n20,2,5\n30,0,4\n50,1,1\n", encoding="utf-8")
+    few = ("--impressions", "shown", "--policy", "adf", "--seeds", "2", "--jobs", "1")
+    for name in ("--reward", "--clicks"):
+        out = tmp_path / name
+        assert command(counted, name, "clicks", *few, "--out", out).exit_code == 0
+    assert found(tmp_path / "--reward") == found(tmp_path / "--clicks")
+    for given, words in (
+        (("--clicks", "clicks"), "--impressions must say of how many"),
+        (("--clicks", "clicks", "--reward", "age", *few), "only one of them"),
+        ((), "neither --reward nor --clicks"),
+    ):
+        refused = command(counted, *given)
+        assert refused.exit_code == 2
+        assert words in refused.output
+
+
+def test_rows_of_weight_zero_teach_nothing_and_of_one_are_as_they_were(tmp_path: Path) -> None:
+    X, y = simulated(60)
+    plain = written(tmp_path / "log.csv", X, y).read_text(encoding="utf-8").splitlines()
+    few = ("--reward", "click", "--policy", "fabcost", "--policy", "laplace", "--policy", "greedy")
+    outs = []
+    for weight in (None, "1", "0", "0.25"):
+        lines = plain if weight is None else [f"{row},{weight}" for row in plain]
+        lines[0] = plain[0] if weight is None else f"{plain[0]},w"
+        log, out = tmp_path / f"{weight}.csv", tmp_path / f"{weight}"
+        log.write_text("\n".join(lines), encoding="utf-8")
+        more = () if weight is None else ("--weight", "w")
+        done = command(log, *few, *more, "--seeds", "2", "--jobs", "1", "--out", out)
+        assert done.exit_code == 0, done.output
+        outs.append(found(out)["policies"])
+        assert "w" not in found(out)["columns"]
+    assert outs[0] == outs[1]
+    for name in ("fabcost", "laplace"):
+        assert outs[2][name]["clicks"] != outs[1][name]["clicks"]
+        assert outs[3][name]["clicks"] not in (outs[1][name]["clicks"], outs[2][name]["clicks"])
+    # Greedy by what was never learnt takes them in the random order of ties, as does no learner.
+    unlearnt = command(tmp_path / "1.csv", *few[:2], "--weight", "w", "--policy", "linear")
+    assert unlearnt.exit_code == 2
+    assert "policy linear learns every impression alike" in unlearnt.output
+
+
+@pytest.mark.parametrize("weight", ["-1", "nan", "inf", "", "many", "2e9"])
+def test_a_weight_that_is_none_is_named_by_its_row(tmp_path: Path, weight: str) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(f"age,click,w\n20,1,1\n30,0,{weight}\n40,0,2\n", encoding="utf-8")
+    given = ("--reward", "click", "--weight", "w", "--policy", "adf", "--seeds", "1", "--jobs", "1")
+    refused = command(log, *given)
+    assert refused.exit_code == 2
+    assert "row 2: w" in refused.output
+    assert "must be a number from 0 to 1e+09" in refused.output
+    assert command(log, *given, "--skip-bad-rows").exit_code == 0
+
+
 def test_bad_rows_are_refused_or_counted(tmp_path: Path) -> None:
     log = written(tmp_path / "log.csv", *simulated(50))
     lines = log.read_text(encoding="utf-8").splitlines()

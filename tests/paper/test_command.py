@@ -45,6 +45,7 @@ TINY = Scale(
     bandit_rounds=100,
     whole_day=False,
     timed_rows=100,
+    timed_widths=(6, 12, 24),
 )
 
 TIMES = ("elapsed", "took")

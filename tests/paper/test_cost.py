@@ -19,7 +19,7 @@ from fabcost.paper.measures.costs import (
     Batch,
     Costs,
     Growth,
-    Sweeps,
+    NeededSweeps,
     gather,
     measure_sweeps,
     units,
@@ -30,8 +30,8 @@ from fabcost.paper.scales import PAPER, QUICK, Scale
 from fabcost.paper.statistics import median_interval
 from fabcost.paper.units import Result, Unit, UnitFolder
 
-TINY = replace(QUICK, timed_rows=200, convergence_sizes=(40, 80), streams=2)
-SMALLER = {"few": 2, "repeats": 2, "widths": [3, 6], "sizes": 2}
+TINY = replace(QUICK, timed_rows=200, timed_widths=(3, 6), convergence_sizes=(40, 80), streams=2)
+SMALLER = {"few": 2, "repeats": 2, "sizes": 2}
 
 
 def tiny(unit: Unit) -> Unit:
@@ -121,7 +121,9 @@ def test_sweeps_needed_are_counted_from_the_last_move() -> None:
     errors[0, 1, 4] = 0.011
     errors[0, 2, :-1] = 1.0
     errors[0, 3, :-1] = np.nan
-    assert Sweeps((1, 2, 3, 4), {"exact": errors}, 0.0).needed("exact").tolist() == [[4, 6, 0, 0]]
+    assert NeededSweeps((1, 2, 3, 4), {"exact": errors}, 0.0).needed("exact").tolist() == [
+        [4, 6, 0, 0]
+    ]
 
 
 def test_interval_of_the_median_covers_it() -> None:
@@ -154,7 +156,7 @@ def costs(
     both = {"exact": errors, "mackay": errors}
     return Costs(
         {design: Batch(15, seconds, 1.0) for design in DESIGNS},
-        {design: Sweeps((100,), both, 1.0) for design in DESIGNS},
+        {design: NeededSweeps((100,), both, 1.0) for design in DESIGNS},
         Growth((10, 100, 1000), growing, 1.0),
         Growth((10, 100, 1000), growth, 1.0),
     )

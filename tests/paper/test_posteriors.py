@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from fabcost.paper.parts.posteriors import (
 )
 from fabcost.paper.scales import QUICK
 
-pytest.importorskip("nutpie")
+pytestmark = pytest.mark.skipif(find_spec("nutpie") is None, reason="nutpie is not installed")
 
 TINY = replace(QUICK, posterior_sizes=(500, 1500), draws=400)
 

@@ -262,7 +262,10 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     linear = LinearGaussian(Gaussian.isotropic(13))
     philox = np.random.Generator(np.random.Philox(1))
     for rec, message in (
-        (Recommender(declared(), learner=linear), "LinearGaussian but only FabCost can be saved"),
+        (
+            Recommender(declared(), learner=linear),
+            "LinearGaussian but only FabCost and WideFabCost can be saved",
+        ),
         (Recommender(declared(), policy=Mine()), "the policy is a Mine but only Thompson, Greedy"),
         (Recommender(declared(), seed=philox), "the generator is Philox but only PCG64"),
     ):

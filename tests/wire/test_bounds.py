@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,6 +56,10 @@ def a_long_line() -> bytes:
     return b'{"item": "a", "candidates": {%s}}' % b",".join([b'"a":{}'] * 2 * MEGABYTE)
 
 
+def empty_lines() -> bytes:
+    return 20 * MEGABYTE * b"\n"
+
+
 @contextmanager
 def peak() -> Iterator[list[int]]:
     """The most bytes that were taken in the end, by Python and by Arrow."""
@@ -72,24 +76,25 @@ def peak() -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("body", "form", "complaint"),
+    ("written", "form", "complaint"),
     [
         (
-            long_texts(),
+            long_texts,
             "parquet",
             "the log has 26.,...,... bytes or more when it is not compressed but may have 268,435,",
         ),
-        (equal_rows(), "parquet", "the log has 300,000 lines but may have 250,000 at once"),
-        (a_long_list(), "parquet", "the log has 32.,...,... bytes or more when it is not"),
-        (a_long_line(), "jsonl", "line 1: it has 14,000,030 bytes but may have 8,388,608"),
-        (a_long_line(), "dsjson", "line 1: it has 14,000,030 bytes but may have 8,388,608"),
-        (20 * MEGABYTE * b"\n", "jsonl", "the log has 20,000,000 lines but may have 250,000"),
+        (equal_rows, "parquet", "the log has 300,000 lines but may have 250,000 at once"),
+        (a_long_list, "parquet", "the log has 32.,...,... bytes or more when it is not"),
+        (a_long_line, "jsonl", "line 1: it has 14,000,030 bytes but may have 8,388,608"),
+        (a_long_line, "dsjson", "line 1: it has 14,000,030 bytes but may have 8,388,608"),
+        (empty_lines, "jsonl", "the log has 20,000,000 lines but may have 250,000"),
     ],
     ids=["long texts", "equal rows", "a long list", "a long line", "the same", "empty lines"],
 )
 def test_a_log_that_would_fill_the_memory_is_refused(
-    body: bytes, form: LogFormat, complaint: str
+    written: Callable[[], bytes], form: LogFormat, complaint: str
 ) -> None:
+    body = written()
     with peak() as taken, pytest.raises(ValueError, match=complaint):
         list(read_impressions(body, form, limits=LIMITS))
     assert taken[0] < 3 * len(body) + 30 * MEGABYTE

@@ -10,25 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
+from fabcost.bandit.prospects import Belief, ValuedRows
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
-from fabcost.bandit.rules import Belief, Policy, Thompson
-from fabcost.gaussian import Gaussian
+from fabcost.bandit.rules import Policy, Thompson
+from fabcost.bandit.targeted import ComparingPolicy, check_valuing
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.inference.wide.learner import WideFabCost
 from fabcost.sparse import SparseRows, as_sparse
 
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
 
 
 class Learner(Protocol):
-    """What a bandit asks of a learner; `fabcost.FabCost` is one."""
+    """What a bandit asks of a learner; `fabcost.FabCost` and `fabcost.WideFabCost` are two."""
 
     @property
-    def posterior(self) -> Gaussian:
-        """The belief after all impressions so far."""
+    def posterior(self) -> Any:
+        """The belief after all impressions so far, a `Belief`."""
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
@@ -71,7 +71,7 @@ class Bandit:
     Examples
     --------
     >>> import fabcost
-    >>> learner = fabcost.FabCost(Gaussian.isotropic(2, variance=100.0))
+    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2, variance=100.0))
     >>> bandit = Bandit(learner, seed=7)
     >>> candidates = np.array([[1.0, 0.0], [1.0, 1.0]])
     >>> choice = bandit.choose(candidates)
@@ -82,7 +82,7 @@ class Bandit:
 
     def __init__(
         self,
-        learner: Learner | WideFabCost,
+        learner: Learner,
         *,
         policy: Policy | None = None,
         seed: int | np.random.Generator = 0,
@@ -100,23 +100,28 @@ class Bandit:
         draws: int | None = None,
         floor: float = 0.0,
         items: Sequence[Key | None] | None = None,
+        values: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | None = None,
     ) -> Choice:
         """Choose one row of ``candidates``, and rank the best ``top_k``.
 
         Candidates are a matrix, or the rows of `fabcost.Schema.folded`; ``items`` says whose
-        effect each has, if the learner knows of such.
+        effect each has, if the learner knows of such.  With ``values``, of a click on each, or
+        ``costs``, of showing it, the rule compares value · P(click) − cost.
         With ``draws`` the choice is made from `propensities` and carries them: the logged
         probability is then exact given those draws.
         """
         return choose(
             self.learner.posterior,
             self.policy,
-            self._with_effects(candidates, items),
+            candidates if items is None else self._with_effects(candidates, items),
             rng=self.rng,
             top_k=top_k,
             exclude=exclude,
             draws=draws,
             floor=floor,
+            values=values,
+            costs=costs,
         )
 
     def propensities(
@@ -127,6 +132,8 @@ class Bandit:
         floor: float = 0.0,
         exclude: Collection[int] = (),
         items: Sequence[Key | None] | None = None,
+        values: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | None = None,
     ) -> FloatArray:
         r"""The probability of each candidate to be chosen.
 
@@ -134,7 +141,9 @@ class Bandit:
         joint draws of the weights and f the ``floor``.
         """
         belief = self.learner.posterior
-        rows, excluded = _checked(self._with_effects(candidates, items), exclude, 1, belief)
+        given = candidates if items is None else self._with_effects(candidates, items)
+        rows, excluded = _checked(given, exclude, 1, belief)
+        rows = _valued(rows, self.policy, values, costs)
         _check_mixing(draws, floor)
         return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
 
@@ -144,19 +153,23 @@ class Bandit:
         clicked: Any,
         item: Key | None = None,
         *,
+        weight: float = 1.0,
         at: float | None = None,
     ) -> None:
-        """Learn what became of the row that was shown, and of its item; ``at`` is when it was."""
+        """Learn what became of the row that was shown, and of its item; ``at`` is when it was.
+
+        What it counts, the ``weight``, is for a `fabcost.FabCost`.
+        """
         if isinstance(self.learner, FabCost):
-            self.learner.observe(x, clicked, item, at=at)
+            self.learner.observe(x, clicked, item, weight=weight, at=at)
+        elif weight != 1.0:
+            raise ValueError(f"weight is {weight} but {type(self.learner).__name__} has none")
         else:
             self.learner.observe(x, clicked)
 
-    def _with_effects(
-        self, candidates: Candidates, items: Sequence[Key | None] | None
-    ) -> Candidates:
+    def _with_effects(self, candidates: Candidates, items: Sequence[Key | None]) -> Candidates:
         learner = self.learner
-        if items is None or not isinstance(learner, FabCost) or learner.own is None:
+        if not isinstance(learner, FabCost) or learner.own is None:
             return candidates
         return own_rows(candidates, learner.own, items, learner.prior.dimension)
 
@@ -171,17 +184,20 @@ def choose(
     exclude: Collection[int] = (),
     draws: int | None = None,
     floor: float = 0.0,
+    values: npt.ArrayLike | None = None,
+    costs: npt.ArrayLike | None = None,
 ) -> Choice:
     """`Bandit.choose` for a belief that somebody else keeps.
 
     Examples
     --------
-    >>> from fabcost.bandit.rules import Greedy
+    >>> from fabcost import Gaussian, Greedy
     >>> rng, rows = np.random.default_rng(0), np.array([[2.0], [3.0]])
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])
     """
     rows, excluded = _checked(candidates, exclude, top_k, belief)
+    rows = _valued(rows, policy, values, costs)
     many = min(top_k, len(rows) - len(excluded))
     if draws is None:
         scores = _scores(belief, policy, rows, excluded, rng)
@@ -197,6 +213,9 @@ def choose(
 def _scores(
     belief: Belief, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
 ) -> FloatArray:
+    if excluded and isinstance(policy, ComparingPolicy):
+        allowed = _others(rows, excluded)
+        return _placed(policy.scores(belief, rows[allowed], rng), allowed, len(rows), -np.inf)
     scores = policy.scores(belief, rows, rng)
     if excluded:
         scores[excluded] = -np.inf
@@ -214,9 +233,39 @@ def _scored_shares(
 ) -> tuple[FloatArray, FloatArray]:
     if isinstance(policy, Thompson) and not excluded:
         scores, shares = policy.scored_shares(belief, rows, rng, draws)
-        return scores, _mixed(shares, floor)
+        kernels.mix(shares, floor)
+        return scores, shares
+    if isinstance(policy, ComparingPolicy):
+        allowed = _others(rows, excluded)
+        scores, shares = policy.compared(belief, rows[allowed] if excluded else rows, rng, draws)
+        mixed = _mixed(shares, floor)
+        return _placed(scores, allowed, len(rows), -np.inf), _placed(mixed, allowed, len(rows), 0.0)
     scores = _scores(belief, policy, rows, excluded, rng)
     return scores, _shares(belief, policy, rows, excluded, draws, floor, rng)
+
+
+def _others(rows: Rows, excluded: list[int]) -> npt.NDArray[np.intp]:
+    return np.delete(np.arange(len(rows)), excluded)
+
+
+def _placed(
+    numbers: FloatArray, allowed: npt.NDArray[np.intp], many: int, otherwise: float
+) -> FloatArray:
+    """Numbers of those allowed among those of all."""
+    if allowed.size == many:
+        return numbers
+    found = np.full(many, otherwise)
+    found[allowed] = numbers
+    return found
+
+
+def _valued(
+    rows: Rows, policy: Policy, values: npt.ArrayLike | None, costs: npt.ArrayLike | None
+) -> Rows:
+    if values is None and costs is None:
+        return rows
+    check_valuing(policy)
+    return ValuedRows(rows, values, costs)
 
 
 def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
@@ -234,10 +283,9 @@ def _shares(
 ) -> FloatArray:
     if not excluded:
         return _mixed(policy.shares(belief, rows, rng, draws), floor)
-    shares = np.zeros(len(rows))
-    allowed = np.delete(np.arange(len(rows)), excluded)
-    shares[allowed] = _mixed(policy.shares(belief, rows[allowed], rng, draws), floor)
-    return shares
+    allowed = _others(rows, excluded)
+    shares = _mixed(policy.shares(belief, rows[allowed], rng, draws), floor)
+    return _placed(shares, allowed, len(rows), 0.0)
 
 
 def _mixed(shares: FloatArray, floor: float) -> FloatArray:

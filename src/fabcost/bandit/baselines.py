@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import as_label, as_row, read_only
+from fabcost.impressions import Tally, as_label, as_outcomes, as_row, read_only
 from fabcost.inference import laplace
 from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Carried, History
@@ -34,17 +34,22 @@ class BatchLaplace:
         self._next = self._schedule.next_after(0)
         self._history = History(prior.dimension, None)
 
-    def observe(self, x: npt.ArrayLike, y: Any) -> None:
+    def observe(self, x: npt.ArrayLike, y: Any, *, weight: float = 1.0) -> None:
         """Keep one impression, and refit if it is time."""
         row, label = as_row(x, self.prior.dimension), as_label(y)
-        self._history.room()
-        self._history.append(row, label, 1)
+        counts = None if weight == 1.0 else as_outcomes([label], weight, 1).counts
+        if weight != 0.0:
+            self._history.room()
+            self._history.append(row, label, 1, counts=counts)
         self.seen += 1
         if self.seen != self._next:
             return
         if self._schedule.is_due(self.seen):
             X, labels, _ = self._history.kept()
-            self.posterior = laplace.fit(self.prior, X, labels, start=self.posterior.mean).posterior
+            told = self._history.counts_between(0, self._history.count)
+            outcomes = labels if told is None else Tally(told[:, 0], told.sum(axis=1))
+            found = laplace.fit(self.prior, X, outcomes, start=self.posterior.mean)
+            self.posterior = found.posterior
         self._next = self._schedule.next_after(self.seen)
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from fabcost import kernels
+from fabcost.bandit.prospects import Belief, Prospects, ValuedRows
 from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
+from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.gaussian import Gaussian, standard_normal
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideGaussian
-
-Belief = Gaussian | WideGaussian
 
 
 class Policy(Protocol):
@@ -76,7 +77,13 @@ class Thompson:
         return theta
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
-        """Scores under one draw of the weights, and of the items' own effects if they have any."""
+        """Scores under one draw of the weights, and of the items' own effects if they have any.
+
+        Of rows with values, what they are worth in that draw.
+        """
+        if isinstance(rows, ValuedRows):
+            known = Prospects.of(belief, rows).scaled(1.0, self.scale)
+            return known.worth(known.draw(rng))
         if isinstance(belief, WideGaussian):
             return belief.drawn_scores(rows, rng, self.scale)
         if is_checked(rows):
@@ -84,7 +91,7 @@ class Thompson:
             uniforms = rng.random(belief.dimension + seeds)
             return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
         uniforms = rng.random(belief.dimension)
-        given = read_only(np.ascontiguousarray(rows))
+        given = np.ascontiguousarray(rows)
         scores: FloatArray = kernels.drawn_scores(
             given, belief.mean, belief.root, uniforms, self.scale
         )
@@ -104,6 +111,10 @@ class Thompson:
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under the first of the draws."""
+        if isinstance(rows, ValuedRows):
+            known = Prospects.of(belief, rows).scaled(1.0, self.scale)
+            drawn = known.drawn(rng, (draws + 3) // 4)
+            return known.worth(drawn.first), known.win_shares(drawn, draws)
         if isinstance(belief, WideGaussian):
             return belief.scored_shares(rows, rng, draws, self.scale)
         if isinstance(rows, OwnRows) and rows.are_wide:
@@ -146,14 +157,14 @@ class Greedy:
         return belief.mean
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
-        """Scores under the mean weights."""
-        return scored(rows, belief.mean)
+        """Scores under the mean weights; of rows with values, what they are worth on average."""
+        return _expected(belief, rows)
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """All on the best row, or equally on those that tie."""
-        return wins(scored(rows, belief.mean)[None, :])
+        return wins(_expected(belief, rows)[None, :])
 
 
 @dataclass(frozen=True)
@@ -173,16 +184,16 @@ class EpsilonGreedy:
         _check(0 <= self.epsilon <= 1, f"epsilon is {self.epsilon} but must lie in [0, 1]")
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
-        """Random scores with probability epsilon, else those of the mean weights."""
+        """Random scores with probability epsilon, else those of `Greedy`."""
         if rng.random() < self.epsilon:
             return _random_scores(rows, rng)
-        return scored(rows, belief.mean)
+        return _expected(belief, rows)
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> FloatArray:
         """Greedy's with the uniform mixed in."""
-        best = wins(scored(rows, belief.mean)[None, :])
+        best = wins(_expected(belief, rows)[None, :])
         return np.asarray((1.0 - self.epsilon) * best + self.epsilon / rows.shape[0])
 
 
@@ -207,7 +218,11 @@ class BayesianUCB:
         _check(0 < self.quantile < 1, f"quantile is {self.quantile} but must lie in (0, 1)")
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
-        """The quantile of each row's score."""
+        """The quantile of each row's score, or of what it is worth."""
+        if isinstance(rows, ValuedRows):
+            known = Prospects.of(belief, rows)
+            sd = np.sqrt(known.variance)
+            return known.worth(known.centre + kernels.normal_quantile(self.quantile) * sd)
         if isinstance(belief, WideGaussian):
             centre, variance = belief.marginal(rows)
         elif isinstance(rows, OwnRows):
@@ -245,7 +260,16 @@ class Uniform:
         return np.full(rows.shape[0], 1.0 / rows.shape[0])
 
 
-Rule = Thompson | Greedy | EpsilonGreedy | BayesianUCB | Uniform
+Rule = (
+    Thompson
+    | Greedy
+    | EpsilonGreedy
+    | BayesianUCB
+    | Uniform
+    | TSUCB
+    | InformationRelaxation
+    | InformationDirected
+)
 
 #: The rules by the names that settings and commands give them.
 RULES: dict[str, type[Rule]] = {
@@ -254,7 +278,28 @@ RULES: dict[str, type[Rule]] = {
     "epsilon-greedy": EpsilonGreedy,
     "ucb": BayesianUCB,
     "uniform": Uniform,
+    "ts-ucb": TSUCB,
+    "information-relaxation": InformationRelaxation,
+    "information-directed": InformationDirected,
 }
+
+
+def rule_of(spec: str) -> Rule:
+    """A rule as commands spell it: its name, and its first parameter after a colon.
+
+    Examples
+    --------
+    >>> rule_of("thompson:0.5"), rule_of("ts-ucb")
+    (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False))
+    """
+    kind, _, argument = spec.partition(":")
+    if kind not in RULES:
+        raise ValueError(f"the rule is {kind!r} but must be one of {', '.join(RULES)}")
+    rule: Callable[..., Rule] = RULES[kind]
+    try:
+        return rule(float(argument)) if argument else rule()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument!r} does not suit {kind}") from error
 
 
 def wins(scores: FloatArray) -> FloatArray:
@@ -287,6 +332,12 @@ def _normals(
     fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + rows.normals + many - 1)
     own = _OwnNormals(scale * law.noise, law.places, fresh[of_weights:])
     return fresh[:of_weights].reshape(many, columns), own
+
+
+def _expected(belief: Belief, rows: Rows) -> FloatArray:
+    if isinstance(rows, ValuedRows):
+        return Prospects.of(belief, rows).moments[0]
+    return scored(rows, belief.mean)
 
 
 def _random_scores(rows: Rows, rng: np.random.Generator) -> FloatArray:

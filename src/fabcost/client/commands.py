@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ from fabcost.wire.errors import explained
 if TYPE_CHECKING:
     from fabcost.client.clients import Client
     from fabcost.wire.messages import LogFormat
+    from fabcost.wire.settings import ModelSettings
 
 HERE = "http://127.0.0.1:8000"
 Model = Annotated[str, typer.Argument(help="Its name.")]
@@ -42,18 +43,24 @@ def create_model(
     discount: Annotated[
         float | None, typer.Option(help="Above 0, at most 1; else the outcomes decide.")
     ] = None,
+    assigned: Annotated[
+        list[str], typer.Option("--set", help="NAME=VALUE of a setting of it; repeatable.")
+    ] = [],  # noqa: B006
     url: Url = HERE,
     key: Key = None,
 ) -> None:
-    """Make a model of default settings, from nothing or from what another has learnt."""
+    """Make a model, from nothing or from what another has learnt."""
     with explained():
         from fabcost.client.clients import Client  # noqa: PLC0415
 
         if start is not None and file is not None:
             raise ValueError("--start and --file are given but must be only one of them")
+        if file is not None and assigned:
+            raise ValueError("--set and --file are given but must be only one of them")
+        settings = _settings(assigned)
         with Client(url, key) as client:
             if file is None:
-                made = client.create_model(model, start=start, discount=discount)
+                made = client.create_model(model, settings, start=start, discount=discount)
             else:
                 made = client.import_model(model, file.read_bytes(), start=True, discount=discount)
     typer.echo(f"{made.name}: {made.weights} weights")
@@ -171,3 +178,21 @@ def _format(form: str | None, path: Path) -> LogFormat:
             return known
     given = f"the ending of {path.name}" if form is None else "--format"
     raise ValueError(f"{given} is {name!r} but must be one of {', '.join(WRITERS)}")
+
+
+def _settings(assigned: list[str]) -> ModelSettings:
+    """Those of a new model; a value that is no JSON is a text."""
+    import msgspec  # noqa: PLC0415
+
+    from fabcost.wire.settings import ModelSettings  # noqa: PLC0415
+
+    given: dict[str, Any] = {}
+    for each in assigned:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise ValueError(f"--set is {each!r} but must be NAME=VALUE")
+        try:
+            given[name] = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            given[name] = text
+    return msgspec.convert(given, ModelSettings)

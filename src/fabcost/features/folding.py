@@ -146,6 +146,12 @@ class FoldedRows:
         """One row, written out."""
         return np.asarray(self._parts[index].take(self._source) * self._factors)
 
+    def numbers(self, index: int) -> tuple[Places, FloatArray]:
+        """Columns of a row's numbers that are not zero, and these."""
+        row = self.row(index)
+        columns = np.flatnonzero(row)
+        return columns, row[columns]
+
     def dense(self) -> FloatArray:
         """All rows, written out."""
         rows = self._parts.take(self._source, axis=1)

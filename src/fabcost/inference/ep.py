@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,10 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, read_only
-from fabcost.inference.history import Carried, Sites
+from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
+from fabcost.inference.passes import Sweeping, Swept, check_stopping
 from fabcost.inference.result import Fit
 from fabcost.inference.sparse.steps import sweep_sparse
 from fabcost.sparse import FloatArray, SparseRows
@@ -52,18 +53,6 @@ class EPResult(Fit):
     def sweeps(self) -> int:
         """Passes over the data: its `iterations`."""
         return self.iterations
-
-
-class Swept(NamedTuple):
-    """How sweeping went: visits skipped in all sweeps, and Σ log Cᵢ of the last.
-
-    The factors are NaN if the last sweep left one out.
-    """
-
-    sweeps: int
-    converged: bool
-    skipped: int
-    log_factors: float
 
 
 def fit(
@@ -162,8 +151,6 @@ def sweep(
 ) -> Swept:
     """Refine ``sites``, and the belief that contains them, in place until nothing moves.
 
-    EP contracts linearly, so the move still to come is about change × (change / previous change).
-
     Examples
     --------
     >>> import numpy as np
@@ -172,38 +159,24 @@ def sweep(
     >>> sweep(belief, X, y, sites, exact=True, tolerance=1e-6, max_sweeps=9).sweeps
     2
     """
-    check_stopping(tolerance, max_sweeps)
     if isinstance(X, SparseRows):
+        check_stopping(tolerance, max_sweeps)
         given = (belief, X, y, sites, exact, counts)
         return Swept(*sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps))
-    previous, skipped = math.inf, 0
-    dense = (*belief, read_only(X), y, *sites, exact, *owned)
-    if counts is not None:
-        dense = (*dense, *(() if owned else (None, None)), counts)
-    for sweeps in range(1, max_sweeps + 1):
-        left_out, log_factors, change = kernels.ep_sweep(*dense)
-        skipped += left_out
-        remaining = change * change / previous if change < previous < math.inf else change
-        if remaining <= tolerance or sweeps == max_sweeps:
-            break
-        previous = change
-    factors = math.nan if left_out else float(log_factors)
-    return Swept(sweeps, remaining <= tolerance, skipped, factors)
-
-
-def check_stopping(tolerance: float, max_sweeps: int) -> None:
-    """Whether sweeps can end, and one is made; else a ValueError.
-
-    Examples
-    --------
-    >>> check_stopping(1e-6, 0)
-    Traceback (most recent call last):
-    ValueError: max_sweeps is 0 but must be at least 1
-    """
-    if not tolerance > 0:
-        raise ValueError(f"tolerance is {tolerance} but must be above zero")
-    if max_sweeps < 1:
-        raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
+    rows = y.size
+    slots, table = owned or (None, None)
+    sweeps = Sweeping(
+        rows,
+        belief.root.shape[1],
+        tolerance=tolerance,
+        max_sweeps=max_sweeps,
+        items=slots,
+        capacity=0 if table is None else len(table),
+    )
+    over = Pass(read_only(X), y, sites, 0, rows, slots, counts)
+    while sweeps.swept is None:
+        sweeps.visit(belief, over, exact=exact, table=table)
+    return sweeps.outcome
 
 
 def log_mass(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
+from fabcost.inference.memory import Removal
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.steps import absorb_rows
@@ -134,6 +135,7 @@ class History:
             self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
+        self._removal.move(self.X, many, stop, self._larger_capacity())
         return start, stop
 
     def _write(self, start: int, stop: int, X: Rows) -> None:
@@ -230,6 +232,7 @@ class History:
             if array is not None:
                 array[: order.size] = array[order]
         self.count = self.slot = order.size
+        self._removal = Removal()
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
@@ -242,17 +245,16 @@ class History:
 
     def _hold(self, X: FloatArray) -> None:
         self.X, self.readable = X, read_only(X)
+        self._removal = Removal()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hold(self.X)  # a copy of the view is a view of nothing that is written
 
     def _grow(self) -> None:
-        capacity = 2 * self.y.size
-        if self.window is not None:
-            capacity = min(capacity, self.window)
+        capacity = self._larger_capacity()
         if self.sparse is None:
-            self._hold(_grown(self.X, capacity))
+            self._hold(self._removal.end(self.X, capacity))
         else:
             self.sparse.grow(capacity)
         self.y = _grown(self.y, capacity)
@@ -261,6 +263,9 @@ class History:
             self.items = _grown(self.items, capacity)
         if self.counts is not None:
             self.counts = _grown(self.counts, capacity)
+
+    def _larger_capacity(self) -> int:
+        return max(1, min(2 * self.y.size, self.window or 2 * self.y.size))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import (
-    FloatArray,
-    GivenRows,
-    Rows,
-    Tally,
-    as_batch,
-    as_keys,
-    as_label,
-    as_row,
-    readable,
-)
-from fabcost.inference.ep import TOLERANCE, Refresh, Swept, as_refresh, check_stopping, sweep
-from fabcost.inference.forgetting.ageing import age
+from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, as_row, readable
+from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
+from fabcost.inference.forgetting.ageing import parts_of
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
-from fabcost.inference.passes import filter_rows
-from fabcost.inference.portion import Portion, independent, limit_of
-from fabcost.inference.result import warn_that_it_moves
+from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
+from fabcost.inference.portion import Portion, independent, limit_of, work_of
+from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
-from fabcost.sparse import is_sparse
+from fabcost.sparse import FloatArray, Rows, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -55,8 +47,7 @@ class FabCost:
         "exact" or the paper's "mackay".
     most_kept
         Keep only so many of the last impressions to refine, and refine them at least ten times
-        while they are kept; older sites stay as they are.  It bounds memory and forgets nothing.
-        None keeps all.
+        while they are kept; older sites stay.  It bounds memory and forgets nothing.  None for all.
     half_life
         After which what an impression says counts half; a `fabcost.HalfLife`, or a number of
         impressions.  None for never.  Of impressions that count less the rows are dropped.
@@ -64,6 +55,10 @@ class FabCost:
         A refresh stops when what is still to come is below this many posterior sds.
     own_variance
         τ², of the effect that each item has beside its features; 0 for none.
+    most_work
+        Visits × D² of a refresh in one call, some 10 ms.  One with more is spread over the calls
+        that follow: meanwhile impressions are filtered, and then taken in by the refreshed belief.
+        None does every refresh within the call at which it is due.
     window
         The old name of ``most_kept``, without more refreshes than the schedule has.
 
@@ -104,6 +99,7 @@ class FabCost:
         half_life: HalfLife | float | None = None,
         tolerance: float = TOLERANCE,
         own_variance: float = 0.0,
+        most_work: int | None = MOST_WORK,
         window: int | None = None,
     ) -> None:
         check_stopping(tolerance, max_sweeps=1)
@@ -114,19 +110,29 @@ class FabCost:
         self.most_kept = limit_of(most_kept, window)
         self.half_life = as_half_life(half_life)
         self.tolerance = tolerance
-        self.seen = 0
-        self.refreshes = 0
-        self.skipped = 0
-        self.unconverged = 0
+        self.seen = self.refreshes = self.skipped = self.unconverged = 0
         self.last_refresh: Swept | None = None
         self.own = effects_of(prior.dimension, own_variance)
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
         self._ageing = Ageing.of(self.half_life, prior.dimension, moments)
+        self.most_work = work_of(most_work)
         self.visits_all = window is None
+        self._refreshing: Refreshing | None = None
         self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
         self._posterior: Gaussian | None = prior
+
+    @property
+    def _belief(self) -> Carried:
+        """The belief with all that it may be behind."""
+        if self._lag is not None:
+            kernels.settle(*self._carried, self._lag)
+        return self._carried
+
+    @_belief.setter
+    def _belief(self, belief: Carried) -> None:
+        self._carried, self._lag = belief, Lag.of(belief)
 
     @property
     def posterior(self) -> Gaussian:
@@ -138,17 +144,22 @@ class FabCost:
     @property
     def next_refresh(self) -> int | None:
         """The number of impressions at which the schedule is asked next; None if never again."""
-        return self._next
+        return self._next if self._refreshing is None else self._refreshing.due
+
+    @property
+    def refreshing(self) -> bool:
+        """Whether a refresh is under way, of which `posterior` does not know yet."""
+        return self._refreshing is not None
 
     @property
     def sites(self) -> Sites:
         """The sites of the impressions that are kept, as a copy."""
-        return Sites(*(each.copy() for each in self._history.kept()[2]))
+        return Sites(*(each.copy() for each in self._caught_up()._history.kept()[2]))
 
     @property
     def kept(self) -> int:
         """How many impressions are kept for refreshes."""
-        return self._history.count
+        return self._caught_up()._history.count
 
     def observe(
         self,
@@ -160,12 +171,12 @@ class FabCost:
         at: float | None = None,
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
-        if is_sparse(x) or weight != 1.0 or type(y) is Tally or self._ageing is not None:
+        simple = self._ageing is None and self._refreshing is None and not is_sparse(x)
+        if weight != 1.0 or type(y) is Tally or not simple:
             rows = x if is_sparse(x) else as_row(x, self.prior.dimension)[None, :]
             outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(rows, outcome, [item], weight=weight, at=at)
-        row = readable(as_row(x, self.prior.dimension)[None, :])
-        label = as_label(y)
+        row, label = readable(as_row(x, self.prior.dimension)[None, :]), as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots = None if self.own is None else np.array([slot])
@@ -186,16 +197,32 @@ class FabCost:
         """Learn from a batch as if its impressions came one after another.
 
         Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
-        ``at`` has their times, or one for all, if the half-life is in seconds.  Sparse rows (see
-        `fabcost.sparse.as_sparse`) stay so, unless items have effects of their own.
+        ``at`` has their times, or one for all, if the half-life is in seconds.  Rows may be sparse.
         """
-        dense, weights = self.own is not None, self.prior.dimension
-        rows, (labels, counts) = as_batch(X, y, weight, weights, dense=dense)
+        given, dense = (X, y, weight, self.prior.dimension), self.own is not None
+        rows, (labels, counts) = as_batch(*given, dense=dense)
         if counts is not None:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        for part in self._parts(batch if counts is None else batch.told()):
+        if self._refreshing is not None or self._ageing is not None:
+            check(self, batch)
+        self.learn(batch if counts is None else batch.told())
+
+    def learn(self, batch: Portion) -> None:
+        """Learn what was checked; on the way refreshes may begin, and end."""
+        done = 0
+        while done < batch.size:
+            rest = batch.between(done, batch.size)
+            if self._refreshing is None:
+                done += self.learn_up_to_refresh(rest)
+            else:
+                done += self._refreshing.learn(self, rest)
+
+    def learn_up_to_refresh(self, batch: Portion) -> int:
+        """Learn until a refresh is under way; how many that were."""
+        learnt = 0
+        for part in parts_of(self, batch):
             slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots
@@ -207,46 +234,30 @@ class FabCost:
                 shown = NOBODY if slots is None else slots[some]
                 self._keep(part.rows[some], part.labels[some], many, shown, counts)
                 done += many
+                if self._refreshing is not None:
+                    return learnt + done
             rest = (done, size, slots, part.counts)
             self._filter(Pass(readable(part.rows), part.labels, _UNKEPT, *rest))
-
-    def _parts(self, batch: Portion) -> Iterable[Portion]:
-        """Parts of a batch, between which the belief ages."""
-        if self._ageing is None:
-            return (batch,)
-        if self.own is not None and batch.keys is not None:
-            self.own.find(batch.keys)  # a ValueError if one can be no item
-        spans = self._ageing.parts(self.seen, batch.size, batch.at, self._age)
-        return map(batch.part, spans)
-
-    def _age(self, halvings: float) -> int:
-        """Forget, for so many half-lives; a number of visits that cost more than that."""
-        age(self._belief, self.prior, self._history, self.own, halvings)
-        self._posterior = None
-        return self.prior.dimension // 2 + (0 if self.own is None else len(self.own) // 8)
+            learnt += size
+        return learnt
 
     def refresh(self, *, max_sweeps: int | None = None) -> Swept:
-        """Refine the sites by EP now, whatever the schedule says."""
+        """Refine the sites by EP now, whatever the schedule says; all within this call."""
+        self.finish()
         if self._next is None:
             raise ValueError(
                 f"there is nothing to refresh: the schedule {self.refresh_schedule.kind!r} has no "
                 "refresh to come, so the learner keeps no impressions"
             )
-        swept = sweep(
-            self._belief,
-            *self._history.kept(),
-            exact=self._exact,
-            tolerance=self.tolerance,
-            max_sweeps=self.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
-            owned=self._history.written(self.own),
-            counts=self._history.counts_between(0, self._history.count),
-        )
-        self.last_refresh = swept
-        self.skipped += swept.skipped
-        self.refreshes += 1
-        self.unconverged += not swept.converged and swept.sweeps > 1
-        self._posterior = None
-        return swept
+        return refine(self, max_sweeps)
+
+    def finish(self) -> None:
+        """Bring a refresh that is under way to its end now, if there is one."""
+        if self._refreshing is not None:
+            self.__dict__.update(self._refreshing.caught_up().__dict__)
+
+    def _caught_up(self) -> FabCost:
+        return self if self._refreshing is None else self._refreshing.caught_up()
 
     def grow(self, variance: float | Gaussian, count: int = 1) -> None:
         """Add ``count`` weights, independent of the others, of mean zero and ``variance``.
@@ -266,6 +277,8 @@ class FabCost:
         if self.own is not None:
             self.own.widen(fresh.dimension)
         self._posterior = None
+        if self._refreshing is not None:
+            self._refreshing.wait(partial(FabCost.grow, variance=fresh))
 
     def replace_prior(self, prior: Gaussian | Inheritance) -> bool:
         """Put another prior below the same sites, and what is inherited; whether that was done.
@@ -277,6 +290,7 @@ class FabCost:
             raise ValueError(
                 f"the prior has {prior.dimension} weights but the learner {self.prior.dimension}"
             )
+        self.finish()
         if self._history.count != self.seen:
             return False
         inheritance, first = put_below(self.inheritance, prior)
@@ -292,8 +306,11 @@ class FabCost:
 
         What they taught about the weights stays.  An item that comes back begins anew.
         """
+        gone = list(items)
         if self.own is not None:
-            self._history.drop(self.own.forget(items))
+            self._history.drop(self.own.forget(gone))
+        if self._refreshing is not None:
+            self._refreshing.wait(partial(FabCost.forget, items=gone))
 
     def _keep(
         self, X: Rows, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
@@ -301,39 +318,23 @@ class FabCost:
         """Filter impressions that have room in the history, then refresh if it is time."""
         self._history.room()
         self._filter(self._history.over(*self._history.append(X, y, many, items, counts)))
-        if self.seen != self._next:
-            return
-        if self.refresh_schedule.is_due(self.seen):
-            self._refresh_on_schedule()
-        self._next = self._due_after()
-        if self._next is None:
+        if self.seen == self._next:
+            ask_schedule(self)
+
+    def plan(self, due: int | None) -> None:
+        """Ask the schedule at an impression to come; if at none, keep no impressions."""
+        self._next = due
+        if due is None:
             self._history = self._no_history()
-
-    def _due_after(self) -> int | None:
-        bounded = self.most_kept if self.visits_all else None
-        if self._ageing is not None and self._history.count < self.seen:
-            bounded = self._history.count
-        return self.refresh_schedule.next_after(self.seen, bounded)
-
-    def _refresh_on_schedule(self) -> None:
-        if self.inheritance is not None:
-            weighed = self.inheritance.weighed(self.seen, self._history, self.own)
-            if weighed.discount != self.inheritance.discount:
-                self.replace_prior(weighed)
-            else:
-                self.inheritance = weighed
-        before = self.unconverged
-        swept = self.refresh()
-        if self.unconverged > before and self.refresh_schedule.kind != "geometric":
-            warn_that_it_moves(self.seen, swept.sweeps, swept.skipped)
-
-    def _filter(self, over: Pass) -> None:
-        self.skipped += filter_rows(self._belief, over, self.own, exact=self._exact)
-        self.seen += over.stop - over.start
-        self._posterior = None
 
     def _no_history(self) -> History:
         return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
+
+    def _filter(self, over: Pass) -> None:
+        given = (self._carried, over, self.own)
+        self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
+        self.seen += over.stop - over.start
+        self._posterior = None
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""

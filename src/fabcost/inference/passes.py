@@ -1,19 +1,203 @@
-"""Passes over impressions with their sites."""
+"""Passes over impressions with their sites: that of ADF, and sweeps of EP that may pause."""
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
+import numpy as np
+
 from fabcost import kernels
+from fabcost.gaussian import at_a_line
+from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass
+from fabcost.inference.memory import untouched
+from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.sparse import SparseRows
 
+_NOTHING_ASIDE = (
+    *(np.empty(0), np.empty((0, 0))),
+    *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
+)
+#: With so many weights or more, a root is beyond the first caches.
+LAGGING = 256
 
-def filter_rows(belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool) -> int:
+
+class Swept(NamedTuple):
+    """How sweeping went: visits skipped in all sweeps, and Σ log Cᵢ of the last.
+
+    The factors are NaN if the last sweep left one out.
+    """
+
+    sweeps: int
+    converged: bool
+    skipped: int
+    log_factors: float
+
+
+class Sweeping:
+    """EP sweeps over ``rows`` until nothing moves, some visits at a time.
+
+    EP contracts linearly, so the move still to come is about change × (change / previous change).
+    Between two visits the rows, their sites and the belief must stay as they are.
+
+    Attributes
+    ----------
+    at : int
+        The row to visit next.
+    visits : int
+        How many there were so far.
+    swept : Swept | None
+        How it went, once it is done.
+
+    Examples
+    --------
+    >>> from fabcost.gaussian import Gaussian
+    >>> from fabcost.inference.history import Sites
+    >>> belief, data = Carried.of(Gaussian.isotropic(1)), (np.ones((2, 1)), np.ones(2))
+    >>> sweeps = Sweeping(2, width=8, tolerance=1e-6, max_sweeps=9)
+    >>> sites = Sites.flat(2)
+    >>> while sweeps.swept is None:
+    ...     sweeps.visit(belief, Pass(*data, sites, sweeps.at, sweeps.at + 1), exact=True)
+    >>> sweeps.visits, sweeps.swept.converged
+    (6, True)
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        width: int,
+        *,
+        tolerance: float,
+        max_sweeps: int,
+        items: Slots | None = None,
+        capacity: int = 0,
+    ) -> None:
+        check_stopping(tolerance, max_sweeps)
+        self.at = self.visits = 0
+        self.swept: Swept | None = None
+        self._rows, self._tolerance, self._most = rows, tolerance, max_sweeps
+        self._done = self._skipped = self._left_out = 0
+        self._previous = math.inf
+        self._numbers: Slots | None = None
+        many = 0
+        if items is not None:
+            self._numbers, many = kernels.numbered(items, capacity)
+        self._sums = np.array(kernels.NO_SUMS)
+        self._moves, self._own_moves = np.zeros(width), np.zeros(many)
+
+    @property
+    def outcome(self) -> Swept:
+        """How it went; a ValueError if it goes on."""
+        if self.swept is None:
+            raise ValueError(f"sweeps go on at row {self.at} of {self._rows}")
+        return self.swept
+
+    def visit(
+        self,
+        belief: Carried,
+        over: Pass,
+        *,
+        exact: bool,
+        table: FloatArray | None = None,
+        lag: Lag | None = None,
+    ) -> None:
+        """Visit the next rows, of a pass over them; the belief may lag behind."""
+        X, y, sites, start, stop, items, counts = over
+        slots, numbers = (None, None) if table is None else (items, self._numbers)
+        if numbers is not None:
+            numbers = numbers[self.at - start :]
+        self._left_out += kernels.ep_visits(
+            *(*belief, X, y, *sites, start, stop, exact, slots, table, counts),
+            *(numbers, self._sums, self._moves, self._own_moves, lag),
+        )
+        self.visits += stop - start
+        self.at += stop - start
+        if self.at == self._rows:
+            self._end_sweep()
+
+    def _end_sweep(self) -> None:
+        log_factors, change = kernels.ep_summary(self._sums, self._moves, self._own_moves)
+        left_out, self._left_out = self._left_out, 0
+        self._skipped += left_out
+        self._done += 1
+        slows = change < self._previous < math.inf
+        remaining = change * change / self._previous if slows else change
+        if remaining <= self._tolerance or self._done == self._most:
+            factors = math.nan if left_out else float(log_factors)
+            converged = remaining <= self._tolerance
+            self.swept = Swept(self._done, converged, self._skipped, factors)
+        self._previous, self.at = change, 0
+        self._sums[:], self._moves[:], self._own_moves[:] = kernels.NO_SUMS, 0.0, 0.0
+
+
+def check_stopping(tolerance: float, max_sweeps: int) -> None:
+    """Whether sweeps can end, and one is made; else a ValueError.
+
+    Examples
+    --------
+    >>> check_stopping(1e-6, 0)
+    Traceback (most recent call last):
+    ValueError: max_sweeps is 0 but must be at least 1
+    """
+    if not tolerance > 0:
+        raise ValueError(f"tolerance is {tolerance} but must be above zero")
+    if max_sweeps < 1:
+        raise ValueError(f"max_sweeps is {max_sweeps} but must be at least 1")
+
+
+class Lag(NamedTuple):
+    """Steps that not all rows of a belief's root have taken yet; see `fabcost.kernels.lagging`.
+
+    ``turn`` counts the steps, ``missing`` the rows that a copy still needs.
+
+    Examples
+    --------
+    >>> Lag.of(Carried(np.zeros(LAGGING), np.eye(LAGGING))).taken.size
+    256
+    """
+
+    alongs: FloatArray
+    steps: FloatArray
+    shrinks: FloatArray
+    taken: Slots
+    turn: Slots
+    mean_aside: FloatArray
+    root_aside: FloatArray
+    taken_aside: Slots
+    missing: Slots
+
+    @classmethod
+    def of(cls, belief: Carried) -> Lag | None:
+        """None yet, for a belief so large that it pays."""
+        weights, width = belief.root.shape
+        if weights < LAGGING:
+            return None
+        alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
+        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(1, dtype=np.int64)
+        return cls(alongs, numbers[0], numbers[1], taken, turn, *_NOTHING_ASIDE)
+
+    def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
+        """A copy of a belief, which is not whole before `complete`, its lag, and that of here."""
+        aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
+        taken = np.full(self.taken.size, -1)
+        alongs, steps, shrinks = self.alongs.copy(), self.steps.copy(), self.shrinks.copy()
+        lag = Lag(alongs, steps, shrinks, taken, self.turn.copy(), *_NOTHING_ASIDE)
+        missing = np.array([taken.size])
+        source = self._replace(
+            mean_aside=aside.mean, root_aside=aside.root, taken_aside=taken, missing=missing
+        )
+        return aside, lag, source
+
+
+def filter_rows(
+    belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool, lag: Lag | None = None
+) -> int:
     """Learn the rows of a pass by ADF, each with its site; how many steps were skipped.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from fabcost.gaussian import Gaussian
     >>> from fabcost.inference.history import Sites
     >>> belief = Carried.of(Gaussian.isotropic(1))
@@ -23,9 +207,16 @@ def filter_rows(belief: Carried, over: Pass, own: OwnEffects | None, *, exact: b
     """
     X, y, sites, start, stop, items, counts = over
     if isinstance(X, SparseRows):
+        if lag is not None:
+            kernels.put_rest_aside(*belief, lag)
+            kernels.settle(*belief, lag)
         sparse = (*belief, *X.arrays, y, *sites, start, stop)
         return int(kernels.sparse_adf_pass(*sparse, exact, counts))
     given = (*belief, X, y, *sites, start, stop)
+    if lag is not None:
+        table = None if own is None or items is None else own.table
+        slots = None if table is None else items
+        return int(kernels.lagging_adf_pass(*given, exact, slots, table, counts, lag))
     how = exact if counts is None else counts
     if own is None or items is None:
         step = kernels.adf_pass if counts is None else kernels.counts_adf_pass

@@ -45,6 +45,17 @@ class Portion(NamedTuple):
         at = self.at if self.at is None or self.at.ndim == 0 else self.at[told]
         return Portion(self.rows[told], self.labels[told], keys, self.counts[told], at)
 
+    def between(self, start: int, stop: int) -> Portion:
+        """Some of the rows, with their times."""
+        at = self.at if self.at is None or self.at.ndim == 0 else self.at[start:stop]
+        return self.part(slice(start, stop))._replace(at=at)
+
+    def copied(self) -> Portion:
+        """The same in memory of its own."""
+        counts = None if self.counts is None else self.counts.copy()
+        at = None if self.at is None else self.at.copy()
+        return Portion(self.rows.copy(), self.labels.copy(), self.keys, counts, at)
+
     def part(self, span: slice) -> Portion:
         """Some of the rows, without their times."""
         keys = None if self.keys is None else self.keys[span]
@@ -67,6 +78,20 @@ def limit_of(most_kept: int | None, window: int | None) -> int | None:
     if limit is not None and limit < 1:
         raise ValueError(f"most_kept is {limit} but must be at least 1, or None for all")
     return limit
+
+
+def work_of(most: int | None) -> int | None:
+    """How much work a refresh may take in one call.
+
+    Examples
+    --------
+    >>> work_of(0)
+    Traceback (most recent call last):
+    ValueError: most_work is 0 but must be at least 1, or None for all at once
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
+    return most
 
 
 def independent(variance: float | Gaussian, count: int) -> Gaussian:

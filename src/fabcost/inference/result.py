@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from dataclasses import dataclass
 
 from fabcost.gaussian import Gaussian
+
+_INNER = "fabcost.inference."
 
 
 class ConvergenceWarning(UserWarning):
@@ -30,11 +33,14 @@ def warn_that_it_moves(seen: int, sweeps: int, skipped: int) -> None:
     >>> told[0].category.__name__
     'ConvergenceWarning'
     """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(_INNER):
+        level, frame = level + 1, frame.f_back
     warnings.warn(
         f"EP at impression {seen} still moves after {sweeps} sweeps, of which {skipped} visits "
         "were skipped: allow it more by max_sweeps of the schedule, or a larger tolerance",
         ConvergenceWarning,
-        stacklevel=5,
+        stacklevel=level - 1,
     )
 
 

@@ -13,12 +13,17 @@ that stands for many, `choosing` what a decision needs of a belief.
 from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
+    NO_SUMS,
     absorb,
     adf_pass,
     counts_adf_pass,
     drawn,
+    ep_summary,
     ep_sweep,
+    ep_visits,
+    lagging_adf_pass,
     marginals,
+    numbered,
     own_absorb,
     own_adf_pass,
     own_counts_adf_pass,
@@ -30,8 +35,10 @@ from fabcost.kernels.choosing import (
     count_drawn_wins,
     count_own_wins,
     count_wins,
+    drawn_leaders,
     drawn_scores,
     drawn_weights,
+    drawn_worths,
     entropy,
     first_largest,
     fold,
@@ -44,6 +51,8 @@ from fabcost.kernels.choosing import (
     own_law,
     own_scores,
     place_of,
+    share_among_equals,
+    worths_of,
 )
 from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
@@ -54,13 +63,15 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
-from fabcost.kernels.moments import predictions, sites_over_rows
+from fabcost.kernels.lagging import LAG, put_rest_aside, settle
+from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
     inner,
     narrow,
     solve_lower,
+    squares,
     times,
     times_own_transpose,
 )
@@ -76,11 +87,22 @@ from fabcost.kernels.sparse import (
     sparse_sum,
     sparse_sweep,
 )
+from fabcost.kernels.targets import (
+    least_ratio,
+    moving_means,
+    ratio_scores,
+    regrets_and_gains,
+    revealed,
+    target_scores,
+    target_shares,
+)
 from fabcost.kernels.wide import (
     added_up,
     are_rising,
     are_sound,
     count_wide_wins,
+    crossed_hash,
+    hashed_rows,
     sparse_times,
     wide_draw,
     wide_marginals,
@@ -89,7 +111,9 @@ from fabcost.kernels.wide import (
 
 __all__ = [
     "ARITHMETIC",
+    "LAG",
     "LANES",
+    "NO_SUMS",
     "SEEDS",
     "absorb",
     "added_up",
@@ -101,6 +125,7 @@ __all__ = [
     "asinh",
     "bounded",
     "cholesky",
+    "click_moments",
     "correct_own_law",
     "count_drawn_wins",
     "count_own_wins",
@@ -109,11 +134,16 @@ __all__ = [
     "counts_adf_pass",
     "counts_over_rows",
     "covariance_of",
+    "crossed_hash",
     "drawn",
+    "drawn_leaders",
     "drawn_scores",
     "drawn_weights",
+    "drawn_worths",
     "entropy",
+    "ep_summary",
     "ep_sweep",
+    "ep_visits",
     "first_largest",
     "fold",
     "folded_law",
@@ -121,16 +151,21 @@ __all__ = [
     "fresh_normals",
     "group_rows",
     "half_power",
+    "hashed_rows",
     "inner",
     "inverse_of",
+    "lagging_adf_pass",
     "largest_score",
     "law",
+    "least_ratio",
     "make_normal",
     "marginals",
     "mix",
+    "moving_means",
     "narrow",
     "nearly_best",
     "normal_quantile",
+    "numbered",
     "own_absorb",
     "own_adf_pass",
     "own_age",
@@ -139,6 +174,12 @@ __all__ = [
     "own_scores",
     "place_of",
     "predictions",
+    "put_rest_aside",
+    "ratio_scores",
+    "regrets_and_gains",
+    "revealed",
+    "settle",
+    "share_among_equals",
     "sites_over_rows",
     "solve_lower",
     "sparse_absorb",
@@ -150,12 +191,16 @@ __all__ = [
     "sparse_sum",
     "sparse_sweep",
     "sparse_times",
+    "squares",
     "sum_of_logs",
+    "target_scores",
+    "target_shares",
     "times",
     "times_own_transpose",
     "wide_draw",
     "wide_marginals",
     "wide_pass",
+    "worths_of",
 ]
 
 #: Raised whenever the same input gets other bits: what was computed before is not gone on with

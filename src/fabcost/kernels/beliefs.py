@@ -33,6 +33,7 @@ from numba import njit
 
 from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
+from fabcost.kernels.lagging import follow_where, project_where, take
 from fabcost.kernels.lanes import (
     fetch,
     hold,
@@ -52,6 +53,7 @@ SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain witho
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
 AHEAD = 4  # visits before which the row of an item is asked for
+NO_SUMS = (0.0, 1.0, 0.0, 0.0)  # Σ log Cᵢ but for a product, that, and what grew and shrank
 SCATTER = 0x9E3779B1  # odd: its multiples of the numbers below 2ᵏ are all different modulo 2ᵏ
 
 
@@ -104,6 +106,24 @@ def _move(mean, root, weights, width, along, step, shrink):
         reach *= shrink
         for j in range(0, width, 8):
             store(row, j, load(row, j) - reach * load(along, j))
+
+
+@njit(cache=True, nogil=True)
+def _look(lag, mean, root, x, weights, width, along):
+    """along ← rootᵀ x of a belief that may lag behind; returns xᵀμ and xᵀ Σ x."""
+    if lag is None:
+        return dot(x, mean, weights), _project(root, x, weights, width, along)
+    follow_where(lag, mean, root, weights, width, x)
+    return dot(x, mean, weights), project_where(root, x, weights, width, along)
+
+
+@njit(cache=True, nogil=True)
+def _go(lag, mean, root, weights, width, along, step, shrink):
+    """`_move`, now or later."""
+    if lag is None:
+        _move(mean, root, weights, width, along, step, shrink)
+    else:
+        take(lag, mean, root, weights, width, along, step, shrink)
 
 
 @njit(cache=True, nogil=True)
@@ -170,29 +190,43 @@ def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, None, None, None)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, None, None, None, None)
 
 
 @njit(cache=True, nogil=True)
 def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
     """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, None, None, counts)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, True, None, None, counts, None)
 
 
 @njit(cache=True, nogil=True)
 def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     """`adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, None)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, slots, table, None, None)
 
 
 @njit(cache=True, nogil=True)
 def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
     """`counts_adf_pass` where items have effects of their own."""
-    return _adf_pass(mean, root, X, y, precision, shift, start, stop, True, slots, table, counts)
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, True, slots, table, counts, None)
 
 
 @njit(cache=True, nogil=True)
-def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts):
+def lagging_adf_pass(
+    mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts, lag
+):
+    """Each of these passes, where the root lags behind."""
+    rows = (X, y, precision, shift, start, stop)
+    return _adf_pass(mean, root, rows, exact, slots, table, counts, lag)
+
+
+@njit(cache=True, nogil=True)
+def _adf_pass(mean, root, given, exact, slots, table, counts, lag):
+    X, y, precision, shift, start, stop = given
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -201,13 +235,13 @@ def _adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, tab
     for i in range(start, stop):
         x = skip(rows, i * weights)
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
-        centre = dot(u, centres, weights) + offset
-        variance = _project(roots, u, weights, width, along) + spare
+        centre, variance = _look(lag, centres, roots, u, weights, width, along)
+        centre, variance = centre + offset, variance + spare
         _, _, slope, curvature, kept = match(labels, counts, i, centre, variance, exact)
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
             shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
-            _move(centres, roots, weights, width, along, slope, shrink)
+            _go(lag, centres, roots, weights, width, along, slope, shrink)
             shifted = (slope + centre * curvature) / kept
             _add(slots, table, i, x, weights, curvature / kept, shifted)
         else:
@@ -264,7 +298,7 @@ def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
 
 
 @njit(cache=True, nogil=True)
-def _numbered(slots, capacity):
+def numbered(slots, capacity):
     """A number for each slot, the same for equal ones, and how many numbers there may be.
 
     They are counted as they come, so that a sweep over a few items of many needs little memory.
@@ -338,20 +372,66 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
     eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
     is one coordinate more, along which f is 1/√dᵢ.
     """
+    numbers, many = numbered(slots, 0 if slots is None else len(table))
+    sums, moves, own_moves = np.array(NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
+    skipped = ep_visits(
+        mean,
+        root,
+        X,
+        y,
+        precision,
+        shift,
+        0,
+        y.size,
+        exact,
+        slots,
+        table,
+        counts,
+        numbers,
+        sums,
+        moves,
+        own_moves,
+        None,
+    )
+    log_factors, move = ep_summary(sums, moves, own_moves)
+    return skipped, log_factors, move
+
+
+@njit(cache=True, nogil=True)
+def ep_visits(
+    mean,
+    root,
+    X,
+    y,
+    precision,
+    shift,
+    start,
+    stop,
+    exact,
+    slots,
+    table,
+    counts,
+    numbers,
+    sums,
+    moves,
+    own_moves,
+    lag,
+):
+    """The visits of `ep_sweep` to ``X[start:stop]``; returns how many were skipped.
+
+    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``.
+    """
     weights, width = root.shape
-    scratch, moves = np.empty(2 * width), np.zeros(width)
+    scratch = np.empty(2 * width)
     along, moved, centres, roots = pointer(scratch), pointer(moves), pointer(mean), pointer(root)
     rows, labels, tilted = pointer(X), pointer(y), skip(along, width)
-    numbers, many = _numbered(slots, 0 if slots is None else len(table))
-    own_moves = np.zeros(many)
     skipped = 0
-    log_factors, product = 0.0, 1.0
-    grown, shrunk = 0.0, 0.0
-    for i in range(y.size):
+    log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
+    for i in range(start, stop):
         x = skip(rows, i * weights)
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
-        centre = dot(u, centres, weights) + offset
-        variance = _project(roots, u, weights, width, along) + spare
+        centre, variance = _look(lag, centres, roots, u, weights, width, along)
+        centre, variance = centre + offset, variance + spare
         sound, new_precision, new_shift, growth, log_factor, factor = visit(
             labels, counts, i, centre, variance, precision[i], shift[i], exact
         )
@@ -360,7 +440,8 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
             continue
         change = new_precision - precision[i]
         step = (new_shift - shift[i] - change * centre) / growth
-        _move(
+        _go(
+            lag,
             centres,
             roots,
             weights,
@@ -379,16 +460,26 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
         precision[i] = new_precision
         shift[i] = new_shift
         log_factors, product = multiply(log_factors, product, log_factor, factor)
-    length = dot(moved, moved, width) + dot(pointer(own_moves), pointer(own_moves), own_moves.size)
-    move = max(math.sqrt(length), 0.5 * max(grown, shrunk))
+    sums[0], sums[1], sums[2], sums[3] = log_factors, product, grown, shrunk
     hold(scratch)
     hold(moves)
-    hold(own_moves)
     hold(mean)
     hold(root)
     hold(X)
     hold(y)
-    return skipped, log_factors + log(product), move
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def ep_summary(sums, moves, own_moves):
+    """Σ log Cᵢ of a sweep, and how far the belief moved."""
+    log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
+    moved, own_moved = pointer(moves), pointer(own_moves)
+    length = dot(moved, moved, moves.size) + dot(own_moved, own_moved, own_moves.size)
+    move = max(math.sqrt(length), 0.5 * max(grown, shrunk))
+    hold(moves)
+    hold(own_moves)
+    return log_factors + log(product), move
 
 
 @njit(cache=True, nogil=True)

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.functions import log, make_normal
-from fabcost.kernels.lanes import hold, load, pointer, store
+from fabcost.kernels.functions import exp, log, make_normal
+from fabcost.kernels.lanes import hold, load, load_some, pointer, store, store_some
 from fabcost.kernels.lanes import spread as lanes_of
+from fabcost.kernels.moments import logistic
 from fabcost.kernels.normals import fresh_normals
 from fabcost.kernels.products import dot, narrow, times, times_where
 
@@ -115,7 +116,7 @@ def _is_apart(j, k, noise, places):
 
 
 @njit(cache=True)
-def _share_among_equals(centre, spread, wins, noise, places):
+def share_among_equals(centre, spread, wins, noise, places):
     """Equal rows tie in every draw, which the first of them has won."""
     signatures = _signatures(centre, spread)
     equals = np.empty(centre.size, dtype=np.int64)
@@ -148,36 +149,130 @@ def _add_noise(noise, normals, away, changed):
 
 @njit(cache=True)
 def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, own_normals=None):
-    """How often each score is the largest over ``draws`` draws of centre + spread z.
+    """How often each score is the largest over ``draws`` draws; see `drawn_leaders`.
+
+    Different rows tie with probability zero.
+    """
+    wins = np.zeros(centre.size)
+    _, leader = drawn_leaders(centre, spread, normals, noise, places, own_normals)
+    count_leaders(wins, leader, draws)
+    return share_among_equals(centre, spread, wins, noise, places)
+
+
+@njit(cache=True)
+def drawn_leaders(
+    centre,
+    spread,
+    normals,
+    noise=None,
+    places=None,
+    own_normals=None,
+    values=None,
+    costs=None,
+):
+    """The best of draws of centre + spread z, and whose it is, by sign pattern and row z.
 
     Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
-    negatives of both, which are all standard normal.  Different rows tie with probability zero.
+    negatives of both, which are all standard normal.
 
     With ``noise``, each score has a normal of its own beside z, times its noise: in the draws of
     row i that of place p has the (i + p)-th of ``own_normals``, so that all of one draw are
     independent, and those of others are used again.
+
+    With ``values``, best is the largest value · σ(score) − cost; where σ is 1 in float64, the
+    score decides.
     """
-    wins = np.zeros(centre.size)
+    bests = np.empty((4, len(normals)))
+    leaders = np.empty((4, len(normals)), dtype=np.int64)
     for start in range(0, len(normals), LANES):
         z = np.ascontiguousarray(normals[start : start + LANES].T)
         many = z.shape[1]
         even, odd = np.empty(many), np.empty(many)
         away, changed = np.empty(many), np.empty(many)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        top = np.full((4, many), -np.inf)
         for k in range(centre.size):
-            _half_scores(spread[k], z, 0, even)
-            _half_scores(spread[k], z, 1, odd)
-            for i in range(many):
-                away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+            _deviate(spread[k], z, even, odd, away, changed)
             if noise is not None:
                 first = start + places[k]
                 _add_noise(noise[k], own_normals[first : first + many], away, changed)
-            challenge_in_patterns(k, centre[k], away, changed, best, leader)
-        count_leaders(wins, leader, draws - 4 * start)
-    return _share_among_equals(centre, spread, wins, noise, places)
+            if values is None:
+                challenge_in_patterns(k, centre[k], away, changed, best, leader)
+            else:
+                law = (k, centre[k], values[k], costs[k])
+                _challenge_by_worth(law, 1.0, away, top[0], best[0], leader[0])
+                _challenge_by_worth(law, 1.0, changed, top[1], best[1], leader[1])
+                _challenge_by_worth(law, -1.0, away, top[2], best[2], leader[2])
+                _challenge_by_worth(law, -1.0, changed, top[3], best[3], leader[3])
+        bests[:, start : start + many] = best
+        leaders[:, start : start + many] = leader
+    return bests, leaders
 
 
 @njit(cache=True)
+def _deviate(coefficients, z, even, odd, away, changed):
+    """away ← deviations of a score in all draws, changed ← with every second sign changed."""
+    _half_scores(coefficients, z, 0, even)
+    _half_scores(coefficients, z, 1, odd)
+    for i in range(away.size):
+        away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
+
+
+@njit(cache=True)
+def _challenge_by_worth(law, sign, away, top, best, leader):
+    """Let k lead wherever it is worth more, or as much at a larger score."""
+    k, centre, value, cost = law
+    worths = np.empty(away.size)
+    _fill_worths(centre, sign, away, value, cost, worths)
+    for i in range(best.size):
+        score = centre + sign * away[i]
+        if worths[i] > best[i] or (worths[i] == best[i] and score > top[i]):
+            best[i], top[i], leader[i] = worths[i], score, k
+
+
+@njit(cache=True)
+def _fill_worths(centre, sign, away, value, cost, worths):
+    """worths ← value · σ(centre ± away) − cost."""
+    source, found = pointer(away), pointer(worths)
+    i = 0
+    while i < away.size:
+        many = min(8, away.size - i)
+        x = centre + sign * load_some(source, i, many)
+        store_some(found, i, many, value / (1.0 + exp(0.0 - x)) - cost)
+        i += 8
+    hold(away)
+    hold(worths)
+
+
+@njit(cache=True)
+def worths_of(scores, values, costs):
+    """value · σ(score) − cost of each."""
+    worths = np.empty(scores.size)
+    for i in range(scores.size):
+        worths[i] = values[i] * logistic(scores[i]) - costs[i]
+    return worths
+
+
+@njit(cache=True)
+def drawn_worths(centre, spread, normals, noise, places, own_normals, values, costs):
+    """value · σ(score) − cost of each candidate in the draws of `drawn_leaders`."""
+    rows = len(normals)
+    worths = np.empty((centre.size, 4, rows))
+    z = np.ascontiguousarray(normals.T)
+    even, odd, away, changed = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    for k in range(centre.size):
+        _deviate(spread[k], z, even, odd, away, changed)
+        if noise is not None:
+            _add_noise(noise[k], own_normals[places[k] : places[k] + rows], away, changed)
+        value, cost = values[k], costs[k]
+        _fill_worths(centre[k], 1.0, away, value, cost, worths[k, 0])
+        _fill_worths(centre[k], 1.0, changed, value, cost, worths[k, 1])
+        _fill_worths(centre[k], -1.0, away, value, cost, worths[k, 2])
+        _fill_worths(centre[k], -1.0, changed, value, cost, worths[k, 3])
+    return worths.reshape(centre.size, 4 * rows)
+
+
+@njit(cache=True, inline="always")  # as a call of its own it takes a tenth longer
 def challenge_in_patterns(k, centre, away, changed, best, leader):
     """`_challenge` in the four draws that share their normals."""
     _challenge(k, centre, 1.0, away, best[0], leader[0])
@@ -243,7 +338,7 @@ def count_own_wins(
                 scores[k] = centre[k] + away[0]
             challenge_in_patterns(k, centre[k], away, changed, best, leader)
         count_leaders(wins, leader, draws - 4 * start)
-    return scores, _share_among_equals(centre, parts, wins, noise, places)
+    return scores, share_among_equals(centre, parts, wins, noise, places)
 
 
 @njit(cache=True)

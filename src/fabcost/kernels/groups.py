@@ -40,10 +40,16 @@ def _equal(X, i, rows, j):
 
 
 @njit(cache=True, nogil=True)
-def _doubled(array):
-    larger = np.zeros((2 * array.shape[0], *array.shape[1:]), dtype=array.dtype)
-    larger[: array.shape[0]] = array
+def _doubled(numbers):
+    larger = np.zeros(2 * numbers.size, dtype=numbers.dtype)
+    for i in range(numbers.size):  # a slice would take seconds to compile
+        larger[i] = numbers[i]
     return larger
+
+
+@njit(cache=True, nogil=True)
+def _doubled_table(table):
+    return _doubled(table.reshape(table.size)).reshape((2 * table.shape[0], table.shape[1]))
 
 
 @njit(cache=True, nogil=True)
@@ -86,12 +92,8 @@ def group_rows(X, bits, keys, y, counts):
             group = taken[place] - 1
         if group < 0:
             if many == codes.size:
-                rows, codes, first, sums = (
-                    _doubled(rows),
-                    _doubled(codes),
-                    _doubled(first),
-                    _doubled(sums),
-                )
+                rows, sums = _doubled_table(rows), _doubled_table(sums)
+                codes, first = _doubled(codes), _doubled(first)
                 taken = _places(codes, many)
                 mask = np.uint64(taken.size - 1)
                 place = code & mask

@@ -171,3 +171,15 @@ def solve_lower(low, vector):
         z[i] = (vector[i] - dot(skip(a, i * size), b, i)) / low[i, i]
     hold(low)
     return z
+
+
+@njit(cache=True, nogil=True)
+def squares(matrix):
+    """The `dot` of each row with itself."""
+    rows, columns = matrix.shape
+    found, a = np.empty(rows), pointer(matrix)
+    for i in range(rows):
+        own = skip(a, i * columns)
+        found[i] = dot(own, own, columns)
+    hold(matrix)
+    return found

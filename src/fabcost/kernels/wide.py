@@ -261,6 +261,61 @@ def _is_equal(starts, places, values, j, k):
 
 
 @njit(cache=True, nogil=True)
+def hashed_rows(context, parts, pairs, bits, bias):
+    """Rows of items in a context: starts, columns, values; see `fabcost.features.hashed`.
+
+    Features of the context, then those of a row of ``parts``, are hash and number by turns, and
+    ``pairs`` the places of those that are crossed.  With ``bias`` every row has a 1 in column 0.
+    """
+    many, of_context = parts.shape[0], context.size // 2
+    features = np.empty(context.size + parts.shape[1])
+    features[: context.size] = context
+    most = 1 + features.size // 2 + pairs.shape[0]
+    mask = np.uint64((1 << bits) - 1)
+    starts = np.zeros(many + 1, dtype=np.int64)
+    columns, values = np.empty(many * most, dtype=np.int64), np.empty(many * most)
+    row, x = np.empty(most, dtype=np.int64), np.empty(most)
+    for k in range(many):
+        features[2 * of_context :] = parts[k]
+        size = _written(features, pairs, mask, bias, row, x)
+        order = np.argsort(row[:size], kind="mergesort")
+        found, sums = added_up(row[:size][order], x[:size][order])
+        end = starts[k] + found.size
+        columns[starts[k] : end], values[starts[k] : end] = found, sums
+        starts[k + 1] = end
+    return starts, columns[: starts[-1]].copy(), values[: starts[-1]].copy()
+
+
+@njit(cache=True, nogil=True)
+def _written(features, pairs, mask, bias, row, x):
+    """Columns and numbers of one row, in no order; how many."""
+    size = 0
+    if bias:
+        row[0], x[0], size = 0, 1.0, 1
+    many = features.size // 2
+    for i in range(many):
+        if features[2 * i + 1] != 0.0:
+            row[size], x[size] = np.uint64(features[2 * i]) & mask, features[2 * i + 1]
+            size += 1
+    for p in range(pairs.shape[0]):
+        i, j = pairs[p]
+        if i < many and j < many and features[2 * i + 1] * features[2 * j + 1] != 0.0:
+            row[size] = crossed_hash(features[2 * i], features[2 * j]) & mask
+            x[size] = features[2 * i + 1] * features[2 * j + 1]
+            size += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def crossed_hash(first, second):
+    """The hash of two hashes (whole numbers below 2^48), by the finaliser of SplitMix64."""
+    z = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
 def are_sound(starts, columns, values, weights, limit):
     """Whether these are sparse rows: columns exist and rise within each, values are in limits."""
     many = values.size

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Tally
 from fabcost.offline.folds import cross_fit
 from fabcost.offline.intervals import (
     FEW_CLICKS,
@@ -55,6 +55,7 @@ class LoggedRound(NamedTuple):
     reward: float
     propensity: float
     items: Sequence[str] | None = None
+    weight: float = 1.0  # how much it counts for who learns from it
 
 
 def ips(
@@ -263,7 +264,8 @@ def learning_replay(
         agreed = bandit.choose(logged.rows, items=logged.items).index == logged.action
         if agreed and rng.random() * logged.propensity < least_propensity:
             item = None if logged.items is None else logged.items[logged.action]
-            bandit.learn(logged.rows[logged.action], logged.reward, item)
+            came = logged.reward if logged.reward in (0.0, 1.0) else Tally(logged.reward, 1.0)
+            bandit.learn(logged.rows[logged.action], came, item, weight=logged.weight)
             kept.append(logged.reward)
     return sample_mean(np.array(kept, dtype=np.float64), level)
 

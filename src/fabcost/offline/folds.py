@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import as_impressions
+from fabcost.impressions import FloatArray, Tally, as_batch
 from fabcost.inference import ep
 
 _MODEL_TOLERANCE = 1e-6
@@ -39,14 +39,19 @@ def cross_fit(
 def cross_fits(
     prior: Gaussian,
     X: npt.ArrayLike,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | Tally,
     *,
     folds: int,
     rng: np.random.Generator,
     items: npt.ArrayLike | None = None,
     own_variance: float = 0.0,
+    weight: npt.ArrayLike | None = None,
+    group: bool = False,
 ) -> Iterator[tuple[npt.NDArray[np.intp], ep.EPResult]]:
     """`cross_fit` with all that EP finds, also of the effects of ``items``: one for each row.
+
+    Outcomes may be a `fabcost.Tally`, and rows have a ``weight`` each; with ``group`` equal rows of
+    a fit are made one.
 
     Examples
     --------
@@ -57,7 +62,7 @@ def cross_fits(
     >>> [fitted.own.keys for _, fitted in fits]
     [('a',), ('a',), ('a',)]
     """
-    rows, labels = as_impressions(X, y, prior.dimension)
+    rows, (labels, counts) = as_batch(X, y, weight, prior.dimension)
     shown = np.full(labels.size, None) if items is None else np.asarray(items, dtype=object)
     if not 2 <= folds <= labels.size:
         raise ValueError(f"folds is {folds} but must lie between 2 and the {labels.size} rows")
@@ -69,9 +74,14 @@ def cross_fits(
             ep.fit(
                 prior,
                 rows[others],
-                labels[others],
+                labels[others] if counts is None else _tally(counts[others]),
                 tolerance=_MODEL_TOLERANCE,
                 items=shown[others].tolist(),
                 own_variance=own_variance,
+                group=group,
             ),
         )
+
+
+def _tally(counts: FloatArray) -> Tally:
+    return Tally(counts[:, 0], counts.sum(axis=1))

@@ -19,7 +19,7 @@ from fabcost.bandit.baselines import (
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.rules import Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.rules import RULES, Greedy, Policy, Thompson, Uniform, rule_of
 from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 
@@ -104,6 +104,8 @@ LEARNERS: dict[str, MakeLearner] = {
 
 #: Those of which items may have effects of their own: what is not the paper's.
 OWNING = frozenset({FAB_COST, ADF, EP})
+#: Those for which an impression may count more or less than another.
+WEIGHING = OWNING | {LAPLACE}
 
 
 @dataclass(frozen=True)
@@ -134,10 +136,14 @@ UNSCALED: dict[str, Contender] = {
 def contender(spec: str) -> tuple[str, Contender]:
     """A contender and its full name: ``fabcost@0.5`` is Thompson sampling of scale 0.5.
 
+    Any other rule is given by its name, and a parameter: ``fabcost@ts-ucb:8``.
+
     Examples
     --------
     >>> contender("laplace-online@0.50")
     ('laplace-online@0.5', Contender(learner='Laplace, online', policy=Thompson(scale=0.5)))
+    >>> contender("fabcost@ts-ucb:8")[1].policy
+    TSUCB(draws=8, log_odds=False)
     >>> contender("greedy")[1].policy
     Greedy()
     """
@@ -149,6 +155,8 @@ def contender(spec: str) -> tuple[str, Contender]:
     if kind not in THOMPSON:
         known = ", ".join([*THOMPSON, *UNSCALED])
         raise ValueError(f"policy is {spec!r} but must be one of {known}; or as fabcost@0.5")
+    if scale.partition(":")[0] in RULES:
+        return f"{kind}@{scale}", Contender(THOMPSON[kind], rule_of(scale))
     policy = Thompson(_scale(spec, scale) if has_scale else 1.0)
     name = kind if policy.scale == 1.0 else f"{kind}@{policy.scale:g}"
     return name, Contender(THOMPSON[kind], policy)

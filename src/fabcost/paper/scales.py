@@ -23,6 +23,7 @@ class Scale:
     bandit_rounds: int  # of each replay
     whole_day: bool  # whether replays are also run to the last impression
     timed_rows: int  # impressions on which costs are measured
+    timed_widths: tuple[int, ...]  # numbers of weights with which their growth is measured
 
 
 QUICK = Scale(
@@ -40,6 +41,7 @@ QUICK = Scale(
     bandit_rounds=1_500,
     whole_day=False,
     timed_rows=20_000,
+    timed_widths=(48, 96, 192),
 )
 PAPER = Scale(
     name="paper",
@@ -56,6 +58,7 @@ PAPER = Scale(
     bandit_rounds=31_000,
     whole_day=True,
     timed_rows=678_446,
+    timed_widths=(48, 96, 192),
 )
 SCALES = {scale.name: scale for scale in (QUICK, PAPER)}
 

@@ -87,7 +87,7 @@ class Watch:
         self.decisions = 0
         self.alike = 0
         self.answers = 0
-        self.clicks = 0
+        self.clicks: float = 0
         self.expired = 0
         self.late = 0
         self.predicted = 0.0
@@ -97,7 +97,8 @@ class Watch:
         #: Whether what was not clicked has had the time to expire.
         self.settled = True
         # Rows that were seen, and outcomes and clicks that were foretold.
-        self._rows = self._foretold = self._came = 0
+        self._rows = self._foretold = 0
+        self._came: float = 0
         self._smallest: FloatArray = np.empty(0)
         self._largest: FloatArray = np.empty(0)
 
@@ -108,19 +109,20 @@ class Watch:
 
     def learnt(
         self,
-        row: FloatArray,
+        row: FloatArray | None,
         *,
         clicked: bool,
         centre: float,
         variance: float,
         expired: bool = False,
     ) -> None:
-        """An outcome: its row, and mean and variance of the log-odds that were predicted."""
+        """An outcome: its row if columns have names, mean and variance of the log-odds foretold."""
         self.counted(1, int(clicked), expired=int(expired))
         p = self.foretold(np.array([centre]), np.array([variance]), int(clicked))
         if self._foretold > FIRST:
             self.late_losses.outcomes(p, [clicked])
-        self.saw(row, row, 1)
+        if row is not None:
+            self.saw(row, row, 1)
 
     def saw(self, smallest: FloatArray, largest: FloatArray, rows: int) -> None:
         """The least and the largest number of each column in so many rows.
@@ -142,13 +144,13 @@ class Watch:
         np.fmin(self._smallest[:width], smallest, out=self._smallest[:width])
         np.fmax(self._largest[:width], largest, out=self._largest[:width])
 
-    def counted(self, outcomes: int, clicks: int, *, expired: int = 0) -> None:
+    def counted(self, outcomes: int, clicks: float, *, expired: int = 0) -> None:
         """So many outcomes, of which some are clicks, and some were taken for want of feedback."""
         self.answers += outcomes - expired
         self.expired += expired
         self.clicks += clicks
 
-    def foretold(self, centres: FloatArray, variances: FloatArray, clicks: int) -> FloatArray:
+    def foretold(self, centres: FloatArray, variances: FloatArray, clicks: float) -> FloatArray:
         """Of some of the outcomes mean and variance of the predicted log-odds, and their clicks.
 
         Returns the predicted probabilities.
@@ -304,7 +306,7 @@ class Watch:
             yield Alarm(
                 "click rate off",
                 "",
-                f"{self._came} clicks came of {self._foretold} outcomes where "
+                f"{self._came:,.10g} clicks came of {self._foretold} outcomes where "
                 f"{self.predicted:,.1f} were predicted: what decides them is not among the "
                 "features, or it changes",
             )

@@ -10,12 +10,18 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import entry, real
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 3, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
+_BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
+_WIDE = "wide"
+_PREFIX = "learner_"
+_LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
 
@@ -27,9 +33,49 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    if {"half_life", "most_kept", "inheritance"} & settings.get("learner", {}).keys():
+    said = settings.get("learner", {}).keys()
+    of_rule = settings.get("policy", {}).get("kind")
+    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
         return FORMAT
+    if {"half_life", "most_kept", "inheritance"} & said:
+        return _BEFORE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
+
+
+def learner_state(learner: object) -> tuple[dict[str, Any], dict[str, archive.Array]]:
+    """What a file says of a learner, with the name of its belief if that is not the full one.
+
+    Examples
+    --------
+    >>> learner_state(WideFabCost(8))[0]["belief"]
+    'wide'
+    """
+    if not isinstance(learner, FabCost | WideFabCost):
+        kind = type(learner).__name__
+        raise ValueError(f"the learner is a {kind} but only FabCost and WideFabCost can be saved")
+    state, arrays = learner.state()
+    belief = {"belief": _WIDE} if isinstance(learner, WideFabCost) else {}
+    return {"learner": state} | belief, {_PREFIX + name: arrays[name] for name in arrays}
+
+
+def restored_learner(
+    settings: Mapping[str, Any], arrays: Mapping[str, archive.Array]
+) -> FabCost | WideFabCost:
+    """The learner of `learner_state`.
+
+    Examples
+    --------
+    >>> restored_learner({"belief": "narrow"}, {})
+    Traceback (most recent call last):
+    ValueError: belief is 'narrow' but must be 'wide', or not be said
+    """
+    if settings.get("belief", _WIDE) != _WIDE:
+        raise ValueError(f"belief is {settings['belief']!r} but must be {_WIDE!r}, or not be said")
+    kind = WideFabCost if "belief" in settings else FabCost
+    ours = {name: array for name, array in arrays.items() if name.startswith(_PREFIX)}
+    return kind.restored(
+        settings["learner"], {name.removeprefix(_PREFIX): ours[name] for name in ours}
+    )
 
 
 def prior_to_dict(prior: Prior, *, owned: bool) -> dict[str, Any]:
@@ -82,7 +128,11 @@ def policy_from_dict(given: Mapping[str, Any]) -> Policy:
     >>> policy_from_dict({"kind": "Thompson", "scale": 0.5})
     Thompson(scale=0.5)
     """
-    options = {name: real(given, name) for name in given if name != "kind"}
+    options: dict[str, Any] = {
+        name: value if isinstance(value, bool) else real(given, name)
+        for name, value in given.items()
+        if name != "kind"
+    }
     return _POLICIES[given["kind"]](**options)
 
 

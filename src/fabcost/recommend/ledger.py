@@ -15,8 +15,11 @@ import numpy.typing as npt
 from fabcost.impressions import FloatArray, as_keys, as_row
 from fabcost.inference.own.directory import Key, check_keys
 from fabcost.inference.saved.checks import entry, numbers, real, whole
+from fabcost.sparse import SparseRows
 
 Array = npt.NDArray[Any]
+#: Columns of a row's numbers that are not zero, and these.
+Numbers = tuple[npt.NDArray[np.intp], FloatArray]
 _EXPIRED_REMEMBERED = 100_000
 
 
@@ -89,6 +92,14 @@ class Pending(NamedTuple):
     time: float | None
     item: Key | None = None
 
+    def row(self, width: int, *, sparse: bool) -> FloatArray | SparseRows:
+        """The row of so many columns, written out unless it is to be sparse."""
+        if sparse:
+            return SparseRows([0, self.columns.size], self.columns, self.numbers, width)
+        row = np.zeros(width)
+        row[self.columns] = self.numbers
+        return row
+
 
 class Ledger:
     """The decisions so far: they are pending, then answered or expired.
@@ -99,7 +110,7 @@ class Ledger:
     Examples
     --------
     >>> ledger = Ledger(wait=10.0)
-    >>> ledger.issue(np.array([0.0, 2.0]), now=100.0)
+    >>> ledger.issue((np.array([1]), np.array([2.0])), now=100.0)
     1
     >>> ledger.is_open(1), [decision for decision, _ in ledger.due(110.0)]
     (True, [1])
@@ -114,11 +125,10 @@ class Ledger:
         self._by_time: list[tuple[float, int]] = []
         self._expired: dict[int, None] = {}
 
-    def issue(self, row: FloatArray, now: float | None, item: Key | None = None) -> int:
+    def issue(self, row: Numbers, now: float | None, item: Key | None = None) -> int:
         """Number a new decision, whose feedback will be about ``row`` and its ``item``."""
         self.issued += 1
-        columns = np.flatnonzero(row)
-        self._wait_for(self.issued, Pending(columns, row[columns], now, item))
+        self._wait_for(self.issued, Pending(*row, now, item))
         return self.issued
 
     def is_open(self, decision: int) -> bool:

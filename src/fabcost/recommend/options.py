@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
+from fabcost.bandit.prospects import checked_amounts
+from fabcost.bandit.targeted import check_valuing
+from fabcost.features.items import EncodedItems
+from fabcost.features.reader import Reader, ReadItems, Record
+from fabcost.features.schema import Schema
 from fabcost.prior import Prior
 
 
@@ -21,6 +26,29 @@ def one_prior(prior: Prior | None, variance: float | None) -> Prior:
     if prior is not None:
         raise ValueError(f"prior_variance is {variance} but must be None beside a prior")
     return Prior.same(float(variance))
+
+
+def check_wide(
+    learner: object, prior: object, variance: object, half_life: object, start: object
+) -> None:
+    """A ValueError for what a wide belief cannot have.
+
+    Examples
+    --------
+    >>> check_wide(None, None, None, 100.0, None)
+    Traceback (most recent call last):
+    ValueError: the belief is wide and forgets nothing: half_life must be None
+    """
+    refused = {
+        "brings its learner: learner": learner,
+        "has one variance of its own: prior": prior,
+        "has one variance of its own: prior_variance": variance,
+        "forgets nothing: half_life": half_life,
+        "knows no columns by name: start": start,
+    }
+    for words, given in refused.items():
+        if given is not None:
+            raise ValueError(f"the belief is wide and {words} must be None")
 
 
 def check_options(top_k: int, draws: int | None, floor: float) -> None:
@@ -55,3 +83,57 @@ def positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int
     if len(found) == len(names):
         raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
     return found
+
+
+Amounts = list[float] | None
+
+
+def amounts(
+    names: tuple[Any, ...],
+    values: Mapping[Any, float] | None,
+    costs: Mapping[Any, float] | None,
+    policy: object,
+) -> tuple[Amounts, Amounts]:
+    """Values and costs of the candidates in their order, checked; ids of others are ignored.
+
+    Examples
+    --------
+    >>> amounts(("ad-1", "ad-2"), {"ad-1": 2.0}, None, None)
+    Traceback (most recent call last):
+    ValueError: values have no number for 'ad-2', which is a candidate
+    """
+    found = _in_order(names, values, "values"), _in_order(names, costs, "costs")
+    if found != (None, None):
+        check_valuing(policy)
+        checked_amounts(len(names), *found)
+    return found
+
+
+def _in_order(names: tuple[Any, ...], given: Mapping[Any, float] | None, what: str) -> Amounts:
+    if given is None:
+        return None
+    for name in names:
+        if name not in given:
+            raise ValueError(f"{what} have no number for {name!r}, which is a candidate")
+    return [given[name] for name in names]
+
+
+def read_candidates(
+    schema: Schema, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
+) -> ReadItems | EncodedItems:
+    """Records that have been read, or the items of a catalogue of the same schema.
+
+    Examples
+    --------
+    >>> schema = Schema.open()
+    >>> read_candidates(schema, schema.reader(), {"ad-1": {"make": "kia"}}).names
+    ('ad-1',)
+    """
+    if not isinstance(candidates, EncodedItems):
+        return ReadItems.by(reader, candidates)
+    if candidates.schema is not schema:
+        raise ValueError(
+            "the catalogue was encoded by another schema but must come from this "
+            "recommender's catalogue()"
+        )
+    return candidates

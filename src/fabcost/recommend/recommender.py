@@ -12,31 +12,33 @@ import numpy as np
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.rules import Policy
-from fabcost.features.folding import FoldedRows
+from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
-from fabcost.features.reader import Reader, ReadItems, Record
+from fabcost.features.reader import Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray, as_label
 from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
-from fabcost.recommend import document
+from fabcost.recommend import document, options
 from fabcost.recommend.alarms import Alarm, Watch
 from fabcost.recommend.ledger import (
     Decision,
     ExpiredDecisionError,
     Feedback,
     Ledger,
+    Numbers,
     Pending,
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.options import check_options, one_prior, positions
 from fabcost.recommend.start import Start
 from fabcost.recommend.weights import Weights, check_learner, limits_of_state
+from fabcost.sparse import SparseRows
 
 
 class Recommender:
@@ -77,6 +79,8 @@ class Recommender:
     discount
         How much of an impression there one here is, above 0 and at most 1; None for what the
         outcomes speak for, see `fabcost.inference.inheritance.inheritance.Inheritance`.
+    belief
+        `fabcost.Wide`, for very many hashed weights, without items' own effects; None: the full.
 
     Examples
     --------
@@ -101,13 +105,17 @@ class Recommender:
         half_life: HalfLife | float | None = None,
         start: Recommender | str | os.PathLike[str] | None = None,
         discount: float | None = None,
+        belief: Wide | None = None,
     ) -> None:
-        self.schema = schema.copy()
+        if belief is not None:
+            options.check_wide(learner, prior, prior_variance, half_life, start)
+            learner, prior_variance = belief.learner(), belief.variance
+        self.schema = schema.copy() if belief is None else hashed(schema, belief.bits)
         origin = None if start is None else self._origin(start, discount)
         if origin is not None:
             origin.grow(self.schema)
         given = 0 if learner is None else self.schema.width
-        variances = one_prior(prior, prior_variance)
+        variances = options.one_prior(prior, prior_variance)
         self.weights = Weights(self.schema, variances, most_weights, given)
         if learner is not None and (half_life is not None or start is not None):
             raise ValueError("half_life and start must be None beside a learner, which has its own")
@@ -125,7 +133,7 @@ class Recommender:
     @property
     def learner(self) -> Learner:
         """Its posterior has a weight for each of ``schema.columns``."""
-        return self.bandit.learner  # type: ignore[return-value]  # it was made with one
+        return self.bandit.learner
 
     @property
     def prior(self) -> Prior:
@@ -163,20 +171,25 @@ class Recommender:
         exclude: Collection[Hashable] = (),
         draws: int | None = None,
         floor: float = 0.0,
+        values: Mapping[Any, float] | None = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> Decision:
         """Choose one of the candidates, given by id with their records or as a `catalogue`.
 
         Where items have effects of their own, ids are strings or integers.
         Ids in ``exclude`` that are not among the candidates are ignored.  With ``draws`` the
-        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.
+        decision carries propensities, see `fabcost.bandit.bandit.Bandit.choose`.  With
+        ``values``, of a click on each id, or ``costs``, of showing it, value · P(click) − cost is
+        what is compared.
         """
         now = checked_time(now)
-        check_options(top_k, draws, floor)
+        options.check_options(top_k, draws, floor)
         reader = self.schema.reader()
         terms = reader.read(context, "context")
-        read = self._read(reader, candidates)
+        read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = positions(names, exclude)
+        excluded = options.positions(names, exclude)
+        worths, expenses = options.amounts(names, values, costs, self.bandit.policy)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
@@ -187,9 +200,16 @@ class Recommender:
         self.weights.follow(self.learner)
         self._watch.decided(alike=self.own is None and rows.alike)
         choice = self.bandit.choose(
-            rows, top_k=top_k, exclude=excluded, draws=draws, floor=floor, items=names
+            rows,
+            top_k=top_k,
+            exclude=excluded,
+            draws=draws,
+            floor=floor,
+            items=names,
+            values=worths,
+            costs=expenses,
         )
-        return self._issue(choice, names, rows, now)
+        return self._issue(choice, names, rows.numbers(choice.index), now)
 
     def feedback(self, decision: int, clicked: Any, *, now: float | None = None) -> Feedback:
         """Learn what became of a decision, once: the first feedback counts.
@@ -245,24 +265,12 @@ class Recommender:
         if now is not None:
             self.expire(now)
 
-    def _read(
-        self, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
-    ) -> ReadItems | EncodedItems:
-        if not isinstance(candidates, EncodedItems):
-            return ReadItems.by(reader, candidates)
-        if candidates.schema is not self.schema:
-            raise ValueError(
-                "the catalogue was encoded by another schema but must come from this "
-                "recommender's catalogue()"
-            )
-        return candidates
-
     def _issue(
-        self, choice: Choice, names: tuple[Any, ...], rows: FoldedRows, now: float | None
+        self, choice: Choice, names: tuple[Any, ...], row: Numbers, now: float | None
     ) -> Decision:
         item = names[choice.index]
         known = None if self.own is None else item
-        decision = self._ledger.issue(rows.row(choice.index), now, known)
+        decision = self._ledger.issue(row, now, known)
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
@@ -276,32 +284,29 @@ class Recommender:
     def _learn(
         self, pending: Pending, label: float, now: float | None, *, expired: bool = False
     ) -> None:
-        row = np.zeros(self.schema.width)
-        row[pending.columns] = pending.numbers
+        row = pending.row(self.schema.width, sparse=isinstance(self.learner, WideFabCost))
         centre, variance = self._predicted(row, pending.item)
         made = now if pending.time is None else pending.time
         self.bandit.learn(row, label, pending.item, at=made)
+        seen = None if isinstance(row, SparseRows) else row
         self._watch.learnt(
-            row, clicked=label > 0, centre=centre, variance=variance, expired=expired
+            seen, clicked=label > 0, centre=centre, variance=variance, expired=expired
         )
 
-    def _predicted(self, row: FloatArray, item: Key | None) -> tuple[float, float]:
+    def _predicted(self, row: FloatArray | SparseRows, item: Key | None) -> tuple[float, float]:
         """Mean and variance of the log-odds of a click."""
-        belief, rows = self.learner.posterior, row[None, :]
+        belief: Any = self.learner.posterior
+        rows: Any = row if isinstance(row, SparseRows) else row[None, :]
         own = self.own
         found = belief.marginal(rows) if own is None else own.marginal(belief, rows, [item])
         return found.mean.item(), found.variance.item()
 
     def _state(self) -> tuple[dict[str, Any], dict[str, archive.Array]]:
-        if not isinstance(self.learner, FabCost):
-            raise ValueError(
-                f"the learner is a {type(self.learner).__name__} but only FabCost can be saved"
-            )
-        learner, of_learner = self.learner.state()
+        learner, of_learner = document.learner_state(self.learner)
         ledger, of_ledger = self._ledger.state()
         settings: dict[str, Any] = {
             "schema": self.schema.to_dict(),
-            "learner": learner,
+            **learner,
             "ledger": ledger,
             "policy": document.policy_to_dict(self.bandit.policy),
             "rng": document.rng_state(self.bandit.rng),
@@ -309,20 +314,16 @@ class Recommender:
             **self.weights.state(),
             "watch": self._watch.state(),
         }
-        return settings, {f"learner_{name}": of_learner[name] for name in of_learner} | of_ledger
+        return settings, of_learner | of_ledger
 
     @classmethod
     def _restored(cls, settings: dict[str, Any], arrays: dict[str, archive.Array]) -> Recommender:
-        of_learner = {
-            name.removeprefix("learner_"): array
-            for name, array in arrays.items()
-            if name.startswith("learner_")
-        }
-        learner = FabCost.restored(settings["learner"], of_learner)
+        learner = document.restored_learner(settings, arrays)
         weights = learner.posterior.dimension
         most, given = limits_of_state(settings, weights)
+        schema = Schema.from_dict(settings["schema"], most_columns=weights)
         recommender = cls(
-            Schema.from_dict(settings["schema"], most_columns=weights),
+            hashed(schema, learner.name.bits) if isinstance(learner, WideFabCost) else schema,
             learner=learner,
             policy=document.policy_from_dict(settings["policy"]),
             prior=document.prior_from_dict(settings),

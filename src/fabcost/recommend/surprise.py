@@ -44,12 +44,12 @@ class Surprise:
         self.excess = self.expected = self.variance = self.jump = 0.0
 
     def outcomes(self, probability: FloatArray, clicked: Any) -> None:
-        """Predicted probabilities of a click, in order, and whether it came."""
+        """Predicted probabilities of a click, in order, and whether, or how much of it, came."""
         stays = 1.0 - 1.0 / LATE
-        for p, is_click in zip(probability.tolist(), np.asarray(clicked).tolist(), strict=True):
+        for p, came in zip(probability.tolist(), np.asarray(clicked).tolist(), strict=True):
             click, miss = -_log(p), -_log(1.0 - p)
             mean = p * click + (1.0 - p) * miss
-            self.excess = stays * self.excess + (click if is_click else miss) - mean
+            self.excess = stays * self.excess + (came * click + (1.0 - came) * miss) - mean
             self.expected = stays * self.expected + mean
             self.variance = stays * stays * self.variance + p * (1.0 - p) * (click - miss) ** 2
             self.jump = max(stays * self.jump, click, miss)

@@ -28,6 +28,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from structlog.typing import FilteringBoundLogger
 
+from fabcost.wire.messages import LiftView
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENCIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _DURABLE = {True: "true", False: "false", None: "off"}
@@ -169,6 +171,13 @@ class Metrics:
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
+        self._lift = gauge(
+            "lift",
+            "Click rate over the holdback's, less one: value, low and high end; and the p-value of "
+            "the holdback's share of impressions.",
+            "model",
+            "what",
+        )
 
     def _make_distributions(self) -> None:
         self._refreshes = Histogram(
@@ -235,9 +244,20 @@ class Metrics:
         for kind in kinds:
             self._alarms.labels(model, kind).inc()
 
+    def gained(self, model: str, lift: LiftView | None) -> None:
+        """Say what the bandit of a model gains, as far as it is known."""
+        known = {}
+        if lift is not None:
+            known = {"value": lift.value, "low": lift.low, "high": lift.high, "p": lift.share_p}
+        self._lift.remove_by_labels({"model": model})
+        for what, value in known.items():
+            if value is not None:
+                self._lift.labels(model, what).set(value)
+
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""
         self.alarmed(model, ())
+        self.gained(model, None)
         self._decisions.forget(model)
         for metric in (self._feedback, self._version, self._published, self._lag, self._refreshes):
             metric.remove_by_labels({"model": model})

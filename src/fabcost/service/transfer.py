@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
+import msgspec
+
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
@@ -15,6 +17,7 @@ from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
 from fabcost.wire.line import UNLIMITED, Limits, LogLine, Names
 from fabcost.wire.messages import LogFormat, LoggedImpression, Record
+from fabcost.wire.settings import ModelSettings
 
 #: The features of an item of the catalogue, None if it is there no more.
 Lookup = Callable[[str], Record | None]
@@ -48,12 +51,12 @@ async def export(service: Service, model: str, form: LogFormat) -> AsyncGenerato
     with which it was chosen, and the others have those of now; a line says if the catalogue has
     changed since, and which features are unknown because an item has left it.
     """
-    service.model(model)
+    settings = service.model(model).settings
     with service.exporting():
         writer, features, after, limit = WRITERS[form](), _lookup(service, model), 0, FIRST_PAGE
         while rows := await service.export_log(model, after=after, limit=limit):
             version = service.catalogue_version(model)
-            if piece := await asyncio.to_thread(_page, writer, rows, version, features):
+            if piece := await asyncio.to_thread(_page, writer, rows, settings, version, features):
                 yield piece
             after, limit = rows[-1].seq, _next_limit(rows)
         if last := await asyncio.to_thread(writer.end):
@@ -61,9 +64,19 @@ async def export(service: Service, model: str, form: LogFormat) -> AsyncGenerato
 
 
 def _page(
-    writer: LogWriter, rows: Sequence[StoredDecision], version: int, features: Lookup
+    writer: LogWriter,
+    rows: Sequence[StoredDecision],
+    settings: ModelSettings,
+    version: int,
+    features: Lookup,
 ) -> bytes:
-    return writer.page([line_of(row, version, features) for row in rows])
+    lines = [line_of(row, version, features) for row in rows]
+    return writer.page([_with_fraction(line, settings) for line in lines])
+
+
+def _with_fraction(line: LogLine, settings: ModelSettings) -> LogLine:
+    fraction = None if line.value is None else settings.fraction(line.value)
+    return line if fraction is None else msgspec.structs.replace(line, fraction=fraction)
 
 
 def _next_limit(rows: Sequence[StoredDecision]) -> int:

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from fabcost.wire import dsjson, parquet
+from fabcost.wire import dsjson
 from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.line import (
@@ -45,14 +43,26 @@ class LogWriter(Protocol):
         ...
 
 
+def _parquet_pieces() -> LogWriter:
+    from fabcost.wire.parquet import ParquetPieces  # noqa: PLC0415 - pyarrow is not for everyone
+
+    return ParquetPieces()
+
+
+def _read_parquet(body: bytes, limits: Limits) -> Iterator[tuple[int, LogLine]]:
+    from fabcost.wire import parquet  # noqa: PLC0415
+
+    return parquet.read(body, limits)
+
+
 WRITERS: dict[LogFormat, Callable[[], LogWriter]] = {
     "jsonl": JsonLines,
-    "parquet": parquet.ParquetPieces,
+    "parquet": _parquet_pieces,
     "dsjson": partial(JsonLines, dsjson.object_of),
 }
 _READERS: dict[LogFormat, Callable[[bytes, Limits], Iterator[tuple[int, LogLine]]]] = {
     "jsonl": read_lines,
-    "parquet": parquet.read,
+    "parquet": _read_parquet,
     "dsjson": dsjson.read,
 }
 
@@ -146,6 +156,9 @@ def _parts_of_lines(path: Path) -> Iterator[LogPart]:
 
 
 def _parts_of_rows(path: Path) -> Iterator[LogPart]:
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
     try:
         with pq.ParquetFile(path) as file:
             before, rows, size = 0, file.metadata.num_rows, path.stat().st_size

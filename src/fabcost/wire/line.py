@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fabcost.wire.messages import LoggedImpression, Record
 
@@ -25,6 +26,8 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
     changed
         Whether the catalogue has changed since: features of candidates that were not chosen are
         those of the export.
+    fraction
+        How much of a click was learnt, where the model's values are fractions.
     """
 
     changed: bool = False
@@ -41,6 +44,7 @@ class LogLine(LoggedImpression, frozen=True, kw_only=True):
     outcome: str | None = None
     label: int | None = None
     lsn: int | None = None
+    fraction: float | UnsetType = UNSET
 
 
 _decoder = msgspec.json.Decoder(LogLine)

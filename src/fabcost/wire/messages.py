@@ -77,7 +77,10 @@ class DecisionAnswer(Struct, frozen=True, kw_only=True):
 
 
 class FeedbackRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of a decision; the same ``key`` again is the same feedback again."""
+    """What became of a decision; the same ``key`` again is the same feedback again.
+
+    Where the model learns values as fractions, ``value`` must lie between the ends that it has.
+    """
 
     decision_id: Id
     value: Annotated[float, Meta(ge=-1e6, le=1e6)] = 1.0
@@ -114,12 +117,16 @@ class Weight(Struct, frozen=True):
 
 
 class PosteriorAnswer(Struct, frozen=True, kw_only=True):
-    """The posterior; ``digest`` is the SHA-256 of its mean and root, for comparing bits."""
+    """The posterior; ``digest`` is the SHA-256 of its mean and root, for comparing bits.
+
+    The weights of a wide belief are not listed, and ``note`` says why.
+    """
 
     posterior_version: str
     impressions: int
     digest: str
     weights: list[Weight]
+    note: str | UnsetType = UNSET
 
 
 class Contribution(Struct, frozen=True):
@@ -172,7 +179,11 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
 
 
 class StatsBucket(Struct, frozen=True, kw_only=True):
-    """Counts of one minute and arm."""
+    """Counts of one minute and arm.
+
+    ``clicks`` are rewards above the threshold; ``rewards`` is the sum of what is learnt of them,
+    which is the same where values are clicks.
+    """
 
     start: float
     arm: str
@@ -181,6 +192,7 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
     clicks: int
     log_loss: float
     entropy: float
+    rewards: float
 
 
 class CalibrationBin(Struct, frozen=True, kw_only=True):
@@ -193,6 +205,7 @@ class CalibrationBin(Struct, frozen=True, kw_only=True):
     impressions: int
     predicted: float
     clicks: int
+    rewards: float
 
 
 class ItemEffect(Struct, frozen=True):
@@ -212,6 +225,7 @@ class ItemTally(Struct, frozen=True, kw_only=True):
     decisions: int
     impressions: int
     clicks: int
+    rewards: float
     effect: ItemEffect | UnsetType = UNSET
 
 
@@ -225,6 +239,36 @@ class AlarmView(Struct, frozen=True):
     kind: str
     subject: str
     text: str
+
+
+class LiftView(Struct, frozen=True, kw_only=True):
+    """What the bandit gains over the arm beside it, since the settings were changed last.
+
+    ``value`` is the ratio of the click rates less one, from ``low`` to ``high`` with confidence
+    ``level`` at every moment at once; null is not known, or no end.  ``gained`` are those of the
+    bandit's clicks (or fractions of one) that the other arm would not have had of as many
+    impressions.
+    ``share`` is the other arm's of the impressions; ``share_p`` is how plausible that is for the
+    one that was planned, at every moment at once: a tiny one says that outcomes of one arm get
+    lost, and that the lift cannot be trusted.
+    """
+
+    over: str
+    impressions: int
+    clicks: float
+    impressions_beside: int
+    clicks_beside: float
+    level: float
+    value: float | None
+    low: float
+    high: float | None
+    verdict: str
+    gained: float | None
+    gained_low: float | None
+    gained_high: float | None
+    share: float
+    planned_share: float | None
+    share_p: float | None
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):
@@ -251,6 +295,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     calibration: list[CalibrationBin]
     top_items: list[ItemTally]
     alarms: list[AlarmView] = []
+    lift: LiftView | None = None
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

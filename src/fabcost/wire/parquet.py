@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import UNSET
 
 from fabcost.wire.line import UNLIMITED, Limits, LineError, LogLine
 from fabcost.wire.parquet_sizes import sizes
@@ -28,7 +29,7 @@ SCHEMA = pa.schema(
         ("decision_id", pa.string()),
         ("time", pa.float64()),
         ("action", pa.string()),
-        ("reward", pa.int8()),
+        ("reward", pa.float64()),
         ("propensity", pa.float64()),
         ("value", pa.float64()),
         ("label", pa.int8()),
@@ -70,7 +71,7 @@ class ParquetPieces:
     >>> line = LogLine(decision_id="d-1", candidates={"a": {}}, item="a", label=1)
     >>> content = pieces.page([line]) + pieces.end()
     >>> pq.read_table(io.BytesIO(content), columns=["action", "reward"]).to_pylist()
-    [{'action': 'a', 'reward': 1}]
+    [{'action': 'a', 'reward': 1.0}]
     """
 
     def __init__(self) -> None:
@@ -119,7 +120,10 @@ def _row(line: LogLine) -> dict[str, Any]:
     row = msgspec.structs.asdict(line)
     place = list(line.candidates).index(line.item)
     row["action"] = row.pop("item")
-    row["reward"] = None if line.label is None else int(line.label > 0)
+    row["reward"] = None if line.label is None else float(line.label > 0)
+    fraction = row.pop("fraction")
+    if fraction is not UNSET:
+        row["reward"] = fraction
     row["propensity"] = None if line.propensities is None else line.propensities[place]
     row["context"] = msgspec.json.encode(line.context).decode()
     row["candidates"] = msgspec.json.encode(line.candidates).decode()

@@ -9,9 +9,11 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
+from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
+from fabcost.inference.wide.learner import Wide
 from fabcost.prior import Prior
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -20,6 +22,8 @@ Variance = Annotated[float, Meta(gt=0.0, le=1e9)]
 Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]
 Propensities = Literal["none", "fast", "exact"]
+Values = Literal["click", "fraction"]
+Reward = Annotated[float, Meta(ge=-1e6, le=1e6)]
 
 #: Seconds that a decision can wait for feedback at most.
 LONGEST_WAIT = 2_592_000.0
@@ -62,8 +66,34 @@ class UniformSettings(RuleSettings, frozen=True, tag="uniform"):
     """`fabcost.bandit.rules.Uniform`."""
 
 
+class TSUCBSettings(RuleSettings, frozen=True, tag="ts-ucb"):
+    """`fabcost.bandit.targeted.TSUCB`."""
+
+    draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 1
+    log_odds: bool = False
+
+
+class InformationRelaxationSettings(RuleSettings, frozen=True, tag="information-relaxation"):
+    """`fabcost.bandit.targeted.InformationRelaxation`."""
+
+    horizon: Annotated[float, Meta(gt=0.0, le=LONGEST_HORIZON)] = 5.0
+
+
+class InformationDirectedSettings(RuleSettings, frozen=True, tag="information-directed"):
+    """`fabcost.bandit.targeted.InformationDirected`."""
+
+    draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 64
+
+
 PolicySettings = (
-    ThompsonSettings | GreedySettings | EpsilonGreedySettings | UCBSettings | UniformSettings
+    ThompsonSettings
+    | GreedySettings
+    | EpsilonGreedySettings
+    | UCBSettings
+    | UniformSettings
+    | TSUCBSettings
+    | InformationRelaxationSettings
+    | InformationDirectedSettings
 )
 
 
@@ -109,6 +139,23 @@ class PriorSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return Prior(*msgspec.structs.astuple(self))
 
 
+class WideSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """A belief over 2^bits hashed weights in place of the full one; `fabcost.Wide`.
+
+    It filters every outcome once.  Weights have no names, items no effects of their own.
+    """
+
+    kind: Literal["wide"]
+    bits: Annotated[int, Meta(ge=4, le=22)] = Wide.bits
+    core: Annotated[int, Meta(ge=0, le=512)] = Wide.core
+    after: Annotated[int, Meta(ge=1, le=1000)] = Wide.after
+    variance: Variance = Wide.variance
+
+    def wide(self) -> Wide:
+        """The belief's name."""
+        return Wide(self.bits, self.core, self.after, self.variance)
+
+
 class Changeable(Struct, frozen=True, kw_only=True):
     """Settings that a running model may change.
 
@@ -122,8 +169,8 @@ class Changeable(Struct, frozen=True, kw_only=True):
     holdback: Share = 0.0
     mode: Mode = "online"
     reward_wait_seconds: Annotated[float, Meta(ge=0.0, le=LONGEST_WAIT)] = 600.0
-    default_reward: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
-    click_threshold: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
+    default_reward: Reward = 0.0
+    click_threshold: Reward = 0.0
     aggregation: Aggregation = "earliest"
 
 
@@ -131,10 +178,12 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     """All settings of a model; those that are not `Changeable` fix how it learns.
 
     ``schema`` is a document of `fabcost.Schema.from_dict`; without one the schema is open.
-    A reward above ``click_threshold`` is a click.  A model has either a ``prior`` or a
+    Where ``values`` is "click", a reward above ``click_threshold`` is learnt as a click.  Where it
+    is "fraction", a reward r counts as so much of a click as it lies above ``least_value`` on the
+    way to ``largest_value``, see `fraction`.  A model has either a ``prior`` or a
     ``prior_variance``, which is one variance for all weights, and no effects of items' own; then
     the numbers of an open schema do not scale themselves either.  ``window`` is the old name of
-    ``most_kept``; see `fabcost.FabCost`.
+    ``most_kept``; see `fabcost.FabCost`.  A ``belief`` that is wide has the place of all of these.
 
     Examples
     --------
@@ -156,9 +205,15 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     prior: PriorSettings | UnsetType = UNSET
     most_kept: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     half_life: HalfLifeSettings | UnsetType = UNSET
+    belief: WideSettings | UnsetType = UNSET
+    values: Values = "click"
+    least_value: Reward = 0.0
+    largest_value: Reward = 1.0
 
     def __post_init__(self) -> None:
-        if self.prior_variance is UNSET and self.prior is UNSET:
+        if self.belief is not UNSET:
+            self._check_wide()
+        elif self.prior_variance is UNSET and self.prior is UNSET:
             # Written out with a model, so that it keeps what is the default now.
             msgspec.structs.force_setattr(self, "prior", PriorSettings())
         elif self.prior_variance is not UNSET and self.prior is not UNSET:
@@ -167,9 +222,66 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("most_kept and window are given but must be only one of them")
         if self.half_life is not UNSET and self.moments != "exact":
             raise ValueError(f"moments is {self.moments!r} but a half-life needs 'exact'")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        if self.values == "click":
+            return
+        if self.moments != "exact":
+            raise ValueError(f"moments is {self.moments!r} but values as fractions need 'exact'")
+        if not self.least_value < self.largest_value:
+            raise ValueError(
+                f"least_value is {self.least_value:g} but must be below largest_value, which is "
+                f"{self.largest_value:g}"
+            )
+        self.check_value(self.default_reward, "default_reward")
+
+    def check_value(self, value: float, name: str = "value") -> None:
+        """A ValueError if it is no fraction though values are."""
+        if self.values == "click" or self.least_value <= value <= self.largest_value:
+            return
+        raise ValueError(
+            f"{name} is {value:g} but the model learns values from {self.least_value:g} to "
+            f"{self.largest_value:g} as fractions"
+        )
+
+    def fraction(self, value: float) -> float | None:
+        """What is learnt of a reward: so much of a click, or None if it is a click or none.
+
+        A total beyond the ends, such as the sum of several rewards, counts as the nearer one.
+
+        Examples
+        --------
+        >>> ModelSettings(values="fraction", largest_value=5.0).fraction(4.0)
+        0.8
+        >>> ModelSettings().fraction(4.0) is None
+        True
+        """
+        if self.values == "click":
+            return None
+        least, largest = self.least_value, self.largest_value
+        return min(max((value - least) / (largest - least), 0.0), 1.0)
+
+    def _check_wide(self) -> None:
+        refused = {
+            "has one variance of its own: leave out prior": self.prior is not UNSET,
+            "has one variance of its own: leave out prior_variance": self.prior_variance
+            is not UNSET,
+            "has no EP to refresh it: leave out refresh": self.refresh != RefreshSettings(),
+            "keeps no impressions: leave out window": self.window is not None,
+            "keeps no impressions: leave out most_kept": self.most_kept is not UNSET,
+            "forgets nothing: leave out half_life": self.half_life is not UNSET,
+            "has 2^bits weights: leave out most_weights": self.most_weights != MOST_WEIGHTS,
+            "learns whole clicks: leave out values": self.values != "click",
+        }
+        for words, given in refused.items():
+            if given:
+                raise ValueError(f"the belief is wide and {words}")
 
     def variances(self) -> Prior:
         """Of the weights and of the items' own effects, however they are given."""
+        if not isinstance(self.belief, UnsetType):
+            return Prior.same(self.belief.variance)
         if isinstance(self.prior, UnsetType):
             # One of them is given, or __post_init__ would have given the prior.
             return Prior.same(self.prior_variance or 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fabcost.service.models.decisions import Clock
-from fabcost.service.models.views import Totals
+from fabcost.service.models.totals import Totals
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, StatsAnswer

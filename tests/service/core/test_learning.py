@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import GivenRows
 from fabcost.inference import file as learner_file
-from fabcost.inference.ep import Swept
+from fabcost.inference.passes import Swept
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving
@@ -74,6 +74,7 @@ def test_refreshes_in_the_background_end_with_the_same_bits(sizes: list[int], se
     assert not learning.refreshing
     assert learning.lag == 0
     expected = one_by_one(impressions)
+    assert isinstance(learning.published.belief, Gaussian)
     assert same_bits(learning.published.belief, expected.posterior)
     assert learning.published.version == f"{start}.{expected.refreshes}"
 
@@ -132,7 +133,7 @@ def test_every_state_that_is_packed_goes_on_with_the_same_bits(
     impressions = stream(60, growing=True, seed=4)
     packed: list[bytes] = []
 
-    def pack(follower: Follower) -> bytes:
+    def pack(follower: Any) -> bytes:
         packed.append(learner_file.to_bytes(follower.learner))
         return packed[-1]
 
@@ -199,7 +200,7 @@ def test_after_a_failed_refresh_nothing_is_gathered_for_it() -> None:
 def test_a_snapshot_is_due_after_a_thousand_impressions_or_a_quarter_of_the_log() -> None:
     packed: list[Follower] = []
 
-    def pack(follower: Follower) -> bytes:
+    def pack(follower: Any) -> bytes:
         packed.append(follower)
         return b""
 

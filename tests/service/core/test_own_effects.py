@@ -80,7 +80,7 @@ def test_batches_and_refreshes_in_the_background_end_with_the_same_bits(
         start += size
     learning.wait()
     assert learning.failure is None
-    assert learning.learner is not None
+    assert isinstance(learning.learner, FabCost)
     expected = one_by_one(schema, impressions, half_life)
     assert digest(learning.learner) == digest(expected)
     assert len(own_of(expected)) > 1

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser
-from scipy.stats import binom, binomtest
-from scipy.stats.contingency import relative_risk
+from scipy.stats import binomtest
 
 from tests.service.dashboard.adverts import Adverts
 from tests.service.dashboard.visitor import Visitor
@@ -34,57 +33,6 @@ def test_wilson_intervals(visitor: Visitor, clicks: int, impressions: int) -> No
     expected = binomtest(clicks, impressions).proportion_ci(method="wilson")
     assert found["estimate"] == clicks / impressions
     assert [found["lower"], found["upper"]] == pytest.approx(list(expected), abs=1e-12)
-
-
-def lifts(visitor: Visitor, pairs: list[list[dict[str, int]]]) -> list[Any]:
-    script = "return values[0].map((pair) => module.lift(...pair))"
-    found: list[Any] = visitor.evaluate("/dashboard/statistics.js", script, pairs)
-    return found
-
-
-def sums(clicks: int, impressions: int) -> dict[str, int]:
-    return {"clicks": clicks, "impressions": impressions}
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"), [((0.06, 90), (0.04, 60)), ((0.9, 40), (0.8, 10)), ((0.97, 100), (0.9, 30))]
-)
-def test_lift_covers_the_truth(
-    visitor: Visitor, ours: tuple[float, int], theirs: tuple[float, int]
-) -> None:
-    (p, n), (q, m) = ours, theirs
-    cells = list(itertools.product(range(n + 1), range(1, m + 1)))
-    found = lifts(visitor, [[sums(i, n), sums(j, m)] for i, j in cells])
-    covers = [each["lower"] <= p / q - 1.0 <= each["upper"] for each in found]
-    chances = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(1, m + 1), m, q)).ravel()
-    assert 0.93 < chances @ covers / chances.sum() < 0.98
-    expected = [(i / n) / (j / m) - 1.0 for i, j in cells]
-    assert [each["estimate"] for each in found] == pytest.approx(expected)
-    for each in found:
-        assert each["lower"] - 1e-12 <= each["estimate"] < each["upper"]
-
-
-def test_lift_of_many_is_that_of_the_logarithm(visitor: Visitor) -> None:
-    (found,) = lifts(visitor, [[sums(31_000, 240_000), sums(4_000, 61_000)]])
-    risk = relative_risk(31_000, 240_000, 4_000, 61_000)
-    expected = [risk.relative_risk, *risk.confidence_interval(0.95)]
-    figures = [found[name] + 1.0 for name in ("estimate", "lower", "upper")]
-    assert figures == pytest.approx(expected, rel=1e-3)
-
-
-def test_lift_is_uncertain_where_all_or_none_were_clicked(visitor: Visitor) -> None:
-    every, none = lifts(visitor, [[sums(3, 3), sums(4, 4)], [sums(0, 50), sums(4, 40)]])
-    assert (every["estimate"], none["estimate"]) == (0.0, -1.0)
-    lower = [binomtest(n, n).proportion_ci(method="wilson").low for n in (3, 4)]
-    assert every["lower"] == pytest.approx(lower[0] - 1.0)
-    assert every["upper"] == pytest.approx(1.0 / lower[1] - 1.0)
-    assert none["lower"] == pytest.approx(-1.0)
-    assert -0.5 < none["upper"] < 1.0
-
-
-def test_no_lift_without_clicks_to_compare_with(visitor: Visitor) -> None:
-    pairs = [[sums(31, 240), sums(0, 61)], [sums(0, 0), sums(3, 61)], [sums(3, 61), sums(0, 0)]]
-    assert lifts(visitor, pairs) == [None] * 3
 
 
 def test_open_outcomes_widen_an_interval(visitor: Visitor) -> None:

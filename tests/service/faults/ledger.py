@@ -11,8 +11,8 @@ from contextlib import contextmanager
 import httpx
 import msgspec
 
-from fabcost.service.learning.follower import Published, schema_of
-from fabcost.service.learning.recovery import Recovery
+from fabcost.service.learning.follower import Published
+from fabcost.service.learning.recovery import Recovery, schema_of
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import store_at
@@ -50,7 +50,7 @@ def rebuilt_digest(database: str, model: str = MODEL, *, to: int | None = None) 
         recovery = Recovery(store, model, settings, schema)
         head = row.head_lsn if to is None else to
         learner = from_beginning(recovery, head).learner
-        return head, Published(head, 0, learner.posterior).digest(learner.own)
+        return head, Published(head, 0, learner.posterior).digest(getattr(learner, "own", None))
 
 
 def rebuilt_elsewhere(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
@@ -14,6 +16,7 @@ from tests.service.faults.visitors import Told, Visitors, make_model
 
 SEED = 20
 KILLS = 30
+WIDE = {"kind": "wide", "bits": 20}
 #: Every so often a server is stopped in good order, so that there are snapshots to start from.
 STOPPED_AFTER = 7
 
@@ -24,11 +27,11 @@ async def live_and_stop(server: Child, visitors: Visitors) -> None:
     assert await asyncio.to_thread(server.end, signal.SIGTERM) == 0, server.logged()
 
 
-async def kill_often(nursery: Nursery, database: str, visitors: Visitors) -> Child:
-    """Thirty killed servers, one after the other; the one that is left."""
+async def kill_often(nursery: Nursery, database: str, visitors: Visitors, kills: int) -> Child:
+    """So many killed servers, one after the other; the one that is left."""
     rng = np.random.default_rng(SEED)
     visiting = asyncio.create_task(visitors.come())
-    for kill in range(KILLS):
+    for kill in range(kills):
         await live_and_die(nursery.start(database), visitors, rng)
         if kill % STOPPED_AFTER == STOPPED_AFTER - 1:
             await live_and_stop(nursery.start(database), visitors)
@@ -38,14 +41,17 @@ async def kill_often(nursery: Nursery, database: str, visitors: Visitors) -> Chi
     return last
 
 
-def test_killed_thirty_times(nursery: Nursery, store_address: str) -> None:
+@pytest.mark.parametrize(("kills", "settings"), [(KILLS, {}), (8, {"belief": WIDE})])
+def test_killed_many_times(
+    nursery: Nursery, store_address: str, kills: int, settings: dict[str, Any]
+) -> None:
     """The visitors' plans and the kills have the seed 20; when they meet is up to the machine."""
     first = nursery.start(store_address)
-    make_model(first.address())
+    make_model(first.address(), **settings)
     first.end()
     told = Told()
     visitors = Visitors(told, seed=SEED)
-    last = asyncio.run(kill_often(nursery, store_address, visitors))
+    last = asyncio.run(kill_often(nursery, store_address, visitors, kills))
     address = last.address()
     wait_until_resolved(address)
     check_log(store_address, told)

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from fabcost import FabCost
-from fabcost.inference.ep import Swept
+from fabcost.inference.passes import Swept
 from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
 from fabcost.wire.messages import LoggedImpression

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.models.views import Totals
+from fabcost.service.models.totals import Totals
 from fabcost.service.personalizer import ContractRequest, Personalizer, parse
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at

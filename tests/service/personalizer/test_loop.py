@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fabcost.wire.settings import ModelSettings
 from tests.service.personalizer.serving import ACTIONS, Served, serving
 
 FAMILIES = ["/personalizer", "/personalizer/v1.0", "/personalizer/v1.1-preview.3"]
@@ -33,6 +34,21 @@ def test_a_ranking_has_every_action_and_its_probability(served: Served, base: st
     assert response["ranking"][0]["id"] == response["rewardActionId"]
     assert {each["id"] for each in response["ranking"]} == {each["id"] for each in ACTIONS}
     assert sum(each["probability"] for each in response["ranking"]) == pytest.approx(1.0)
+
+
+def test_a_reward_from_minus_one_to_one_is_a_fraction_where_the_model_says_so(
+    served: Served,
+) -> None:
+    settings = ModelSettings(values="fraction", least_value=-1.0)
+    served.call(served.service.create_model, "default", settings)
+    served.rank(eventId="e-1")
+    refused = served.http.post("/personalizer/events/e-1/reward", json={"value": -1.5})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["code"] == "InvalidRewardRequest"
+    assert "value is -1.5 but the model learns values from -1 to 1" in refused.text
+    served.reward("e-1", -0.5)
+    stats = served.call(served.service.stats, "default")
+    assert [(each.clicks, each.rewards) for each in stats.buckets] == [(0, 0.25)]
 
 
 def test_an_event_without_id_gets_one(served: Served) -> None:

@@ -81,34 +81,34 @@ class TestFeedback:
 
 class TestCounts:
     def test_are_added(self, store: Store) -> None:
-        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25)
+        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25, 0.5)
         with store.transaction():
             store.counts.add(minutes=[row, row._replace(arm="baseline"), row])
             store.counts.add(minutes=[row._replace(start=0.0), row, row._replace(model="shop")])
         assert store.counts.minutes("news", since=60.0) == [
-            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75),
+            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75, 1.5),
             row._replace(arm="baseline"),
         ]
         assert store.counts.minutes("news", since=0.0)[0] == row._replace(start=0.0)
 
     def test_calibration_is_added(self, store: Store) -> None:
-        row = CalibrationRow("news", 2, 4, 0.5, 1)
+        row = CalibrationRow("news", 2, 4, 0.5, 1, 0.5)
         with store.transaction():
             store.counts.add(calibration=[row, row._replace(bin=-1)])
             store.counts.add(calibration=[row, row])
         assert store.counts.calibration("news") == [
             row._replace(bin=-1),
-            CalibrationRow("news", 2, 12, 1.5, 3),
+            CalibrationRow("news", 2, 12, 1.5, 3, 1.5),
         ]
 
     def test_tallies_are_added(self, store: Store) -> None:
-        rows = [TallyRow("news", name, count, 1, 0) for name, count in [("a", 1), ("b", 3)]]
+        rows = [TallyRow("news", name, count, 1, 0, 0.0) for name, count in [("a", 1), ("b", 3)]]
         with store.transaction():
-            store.counts.add(tallies=[*rows, TallyRow("news", "c", 2, 2, 2)])
+            store.counts.add(tallies=[*rows, TallyRow("news", "c", 2, 2, 2, 1.0)])
             store.counts.add(tallies=rows)
         assert store.counts.tallies("news", limit=2) == [
-            TallyRow("news", "b", 6, 2, 0),
-            TallyRow("news", "a", 2, 2, 0),
+            TallyRow("news", "b", 6, 2, 0, 0.0),
+            TallyRow("news", "a", 2, 2, 0, 0.0),
         ]
 
 

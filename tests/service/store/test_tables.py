@@ -77,9 +77,9 @@ def fill(store: Store) -> None:
         store.insert_decisions([decision_row()])
         store.insert_feedback([feedback_row()])
         store.put_snapshot("news", 0, 1.0, b"state")
-        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5)])
-        store.counts.add(calibration=[CalibrationRow("news", 3, 1, 0.25, 0)])
-        store.counts.add(tallies=[TallyRow("news", "ad-1", 1, 1, 1)])
+        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5, 0.0)])
+        store.counts.add(calibration=[CalibrationRow("news", 3, 1, 0.25, 0, 0.0)])
+        store.counts.add(tallies=[TallyRow("news", "ad-1", 1, 1, 1, 0.5)])
 
 
 class TestCatalogues:
@@ -233,11 +233,16 @@ class TestLog:
             store.insert_decisions([decision_row("d-0", model="shop")])
             order = [4, 2, 0, 5, 1]
             store.resolve(
-                [resolution(f"d-{n}", lsn=lsn, label=n % 2) for lsn, n in enumerate(order, 1)]
+                [
+                    resolution(f"d-{n}", lsn=lsn, label=n % 2, value=n / 8)
+                    for lsn, n in enumerate(order, 1)
+                ]
             )
             store.resolve([resolution("d-0", model="shop", lsn=1)])
         made = decision_row("d-0").made
-        whole = [AppliedRow(k, str(n), n % 2, f"ad-{n}", made) for k, n in enumerate(order, 1)]
+        whole = [
+            AppliedRow(k, str(n), n % 2, f"ad-{n}", made, n / 8) for k, n in enumerate(order, 1)
+        ]
         assert list(store.log("news", after=0, to=5)) == whole
         assert list(store.log("news", after=1, to=4)) == whole[1:4]
         assert list(store.log("news", after=5, to=5)) == []

@@ -88,6 +88,24 @@ def test_server_of_an_earlier_version_sees_the_new_epoch(store_address: str, ver
     store.close()
 
 
+def test_clicks_of_before_are_rewards(store_address: str) -> None:
+    make_tables(store_address, 6)
+    run(store_address, FILL_VERSION_1.split(";")[1])
+    run(store_address, "INSERT INTO counts VALUES ('news', 60, 'bandit', 4, 3, 2, 0.5, 0.5)")
+    run(store_address, "INSERT INTO calibration VALUES ('news', 1, 4, 0.5, 2)")
+    run(store_address, "INSERT INTO tallies VALUES ('news', 'ad-1', 4, 3, 2)")
+    store = store_at(store_address)
+    store.open(take_over=True)
+    minute, interval, tally = (
+        store.counts.minutes("news", since=0.0)[0],
+        store.counts.calibration("news")[0],
+        store.counts.tallies("news", limit=9)[0],
+    )
+    store.close()
+    assert (minute.clicks, minute.rewards) == (interval.clicks, interval.rewards) == (2, 2.0)
+    assert (tally.clicks, tally.rewards) == (2, 2.0)
+
+
 def test_opening_again_changes_nothing(store: Store, store_address: str) -> None:
     store.close()
     again = store_at(store_address)
@@ -98,7 +116,7 @@ def test_opening_again_changes_nothing(store: Store, store_address: str) -> None
 
 def test_newer_version_is_refused(store: Store, store_address: str) -> None:
     run(store_address, "UPDATE schema_version SET version = 99")
-    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 6"):
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 7"):
         store_at(store_address).open(take_over=True)
 
 

@@ -133,8 +133,10 @@ def test_a_decision_that_grows_the_schema_meanwhile_is_seen(
         request = DecisionRequest(decision_id="d", context={"age": 1}, candidates={"b": {}})
         loop = asyncio.get_running_loop()
 
-        def checked(reader: Reader, numbered: list[tuple[int, LoggedImpression]]) -> None:
-            check_all(reader, numbered)
+        def checked(
+            reader: Reader, numbered: list[tuple[int, LoggedImpression]], of: ModelSettings
+        ) -> None:
+            check_all(reader, numbered, of)
             asyncio.run_coroutine_threadsafe(service.decide("here", request), loop).result()
 
         monkeypatch.setattr(transfers, "check_all", checked)

@@ -5,6 +5,7 @@ Only what reads files imports this module: it needs pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
 WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 
 AN_OUTCOME = "be an outcome: 0 or 1, true or false, yes or no"
+A_FRACTION = f"{AN_OUTCOME}, or a number between 0 and 1"
 A_NUMBER = f"be a finite number of magnitude at most {LARGEST_NUMBER:g}, or missing"
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)$"
@@ -91,8 +93,10 @@ def numbers(name: str, column: Any) -> FloatArray:
     return _floats(_only(words, _matches(words, _NUMBER)))
 
 
-def outcomes(column: Any) -> tuple[FloatArray, BoolArray]:
-    """The outcome of each cell, 0 or 1, and which cells are none.
+def outcomes(
+    column: Any, read: Callable[[Any], float | None] | None = None
+) -> tuple[FloatArray, BoolArray]:
+    """The outcome of each cell, 0 or 1 unless it is ``read`` otherwise, and which cells are none.
 
     Examples
     --------
@@ -100,12 +104,12 @@ def outcomes(column: Any) -> tuple[FloatArray, BoolArray]:
     (array([1., 0., 0., 1.]), array([False, False,  True, False]))
     """
     coded = _combined(column).dictionary_encode()
-    known = [outcome(value) for value in coded.dictionary.to_pylist()]
+    known = [(read or outcome)(value) for value in coded.dictionary.to_pylist()]
     values = np.array([np.nan if each is None else each for each in known] + [np.nan])
     places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-    read = values[places]
-    wrong = np.isnan(read)
-    return np.where(wrong, 0.0, read), wrong
+    found = values[places]
+    wrong = np.isnan(found)
+    return np.where(wrong, 0.0, found), wrong
 
 
 def outcome(value: Any) -> float | None:
@@ -116,12 +120,24 @@ def outcome(value: Any) -> float | None:
     >>> outcome("Yes"), outcome(0), outcome("maybe")
     (1.0, 0.0, None)
     """
+    number = fraction(value)
+    return number if number in (0.0, 1.0) else None
+
+
+def fraction(value: Any) -> float | None:
+    """One cell as a number from 0 to 1, or None if it is none.
+
+    Examples
+    --------
+    >>> fraction("Yes"), fraction(" 0.3 "), fraction(1.5)
+    (1.0, 0.3, None)
+    """
     text = str(value).strip().lower()
     try:
         number = WORDS[text] if text in WORDS else float(text)
     except ValueError:
         return None
-    return number if number in (0.0, 1.0) else None
+    return number if 0.0 <= number <= 1.0 else None
 
 
 def _clean_text(words: Any) -> Cells:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fabcost import kernels
@@ -9,13 +13,41 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference.history import Carried, History
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.portion import Portion
 
-#: Beyond so many half-lives nothing is left: the belief is the prior.
+if TYPE_CHECKING:
+    from fabcost.inference.online import FabCost
+
+#: Beyond so many half-lives nothing is left: the belief is as wide as the prior.
 ALL_OF_IT = 30.0
 #: What remains of an impression, or is known of an item, that is no longer kept by itself.  EP of
 #: older ones too would be nearer to the posterior, and slower to follow a world that has changed.
-LEAST_KEPT = 3 / 4
+LEAST_KEPT = 0.95
 LEAST_KNOWN = 1e-3
+
+
+def parts_of(learner: FabCost, batch: Portion) -> Iterable[Portion]:
+    """Parts of a batch, between which a learner ages if it does.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost
+    >>> batch = Portion(np.ones((3, 1)), np.ones(3))
+    >>> [part.size for part in parts_of(FabCost(Gaussian.isotropic(1), half_life=32.0), batch)]
+    [2, 1]
+    """
+    if learner._ageing is None:
+        return (batch,)
+    spans = learner._ageing.parts(learner.seen, batch.size, batch.at, partial(_age, learner))
+    return map(batch.part, spans)
+
+
+def _age(learner: FabCost, halvings: float) -> int:
+    """Forget, for so many half-lives; a number of visits that cost more than that."""
+    own = learner.own
+    age(learner._belief, learner.prior, learner._history, own, halvings)
+    learner._posterior = None
+    return learner.prior.dimension // 2 + (0 if own is None else len(own) // 8)
 
 
 def age(
@@ -23,6 +55,7 @@ def age(
 ) -> None:
     """Let a belief, its sites and the items' effects age by so many half-lives, in place.
 
+    Precision goes back towards the prior's, and the mean stays: it is the best guess there is.
     Impressions of which little is left are no longer kept; what is left of them ages on with the
     belief.  Items of which nothing else is kept, and little is known, are integrated out.
 
@@ -32,24 +65,23 @@ def age(
     >>> belief = Carried.of(Gaussian([3.0], [[1.0]]))
     >>> age(belief, prior, History(1, None), None, halvings=1.0)
     >>> belief.mean.round(6), round(1.0 / belief.root[0, 0] ** 2, 6)
-    (array([2.4]), np.float64(0.625))
+    (array([3.]), np.float64(0.625))
     """
     kept = 0.0 if halvings > ALL_OF_IT else float(kernels.half_power(halvings))
     history.fade(kept, LEAST_KEPT)
     if kept == 0.0:
         _begin_again(belief, prior, own)
     elif own is None:
-        kernels.age(*belief, prior.mean, prior.triangle, kept)
+        kernels.age(belief.root, prior.triangle, kept)
     else:
         items = (own.table, len(own.keys), 1.0 / own.variance)
-        kernels.own_age(*belief, prior.mean, prior.triangle, kept, *items)
+        kernels.own_age(*belief, prior.triangle, kept, *items)
         own.note_all()
     if own is not None:
         own.forget(_hardly_known(own, history))
 
 
 def _begin_again(belief: Carried, prior: Gaussian, own: OwnEffects | None) -> None:
-    belief.mean[:] = prior.mean
     belief.root[:, : prior.dimension] = prior.root
     if own is not None:
         own.clear()

@@ -24,10 +24,10 @@ _LOOK_AHEAD = 4096
 class HalfLife:
     r"""How soon a learner forgets: what an impression says counts half after ``length``.
 
-    Every site is raised to the power :math:`\gamma = 2^{-\text{age}/\text{length}}`, so a belief
-    that is not renewed goes back to its prior, and one that is has the weight of at most
-    :math:`1.44\,\text{length}` impressions.  It is done in steps of a sixteenth of a half-life or
-    more, since each is a new factorisation.
+    The precision of every site is multiplied by :math:`\gamma = 2^{-\text{age}/\text{length}}` and
+    the mean stays, so a belief that is not renewed grows as wide as its prior around where it is,
+    and one that is has the weight of at most :math:`1.44\,\text{length}` impressions.  It is done
+    in steps of a sixteenth of a half-life or more, since each is a new factorisation.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Ageing:
         That is told how many half-lives to age, and answers what is then ``few``.  What is wrong
         with the times is said before anything changes.
         """
-        times = self._clock(seen, many, at)
+        times = self.clock(seen, many, at)
         if self.reached is None and many:
             self.reached = float(times[0])
         done = 0
@@ -124,7 +124,7 @@ class Ageing:
                 self.few = age(float(self._steps(times[done : done + 1])[0]))
                 self.reached, self.since = float(times[done]), seen + done
 
-    def _clock(self, seen: int, many: int, at: npt.ArrayLike | None) -> FloatArray:
+    def clock(self, seen: int, many: int, at: npt.ArrayLike | None) -> FloatArray:
         """The times of the next ``many`` impressions, checked; or their numbers."""
         if self.half_life.unit == "impressions":
             return np.arange(seen, seen + many, dtype=np.float64)
@@ -151,5 +151,5 @@ class Ageing:
 
     def state(self) -> dict[str, Any]:
         """Plain JSON, for `fabcost.inference.saved.checks.ageing_of`."""
-        of = {"length": self.half_life.length, "unit": self.half_life.unit}
+        of = {"length": self.half_life.length, "unit": self.half_life.unit, "mean": "stays"}
         return {**of, "reached": self.reached, "since": self.since, "few": self.few}

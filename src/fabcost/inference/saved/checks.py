@@ -206,6 +206,8 @@ def counts_of(settings: Any, schedule: Refresh) -> SavedCounts:
     """
     seen = whole(settings, "seen")
     latest, due = schedule.next_after(seen), entry(settings, "next")
+    if "rests_until" in settings:
+        latest = whole(settings, "rests_until")
     if latest is None:
         if due is not None:
             raise ValueError(f"next is {due!r:.80} but the schedule has no refresh to come")

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.inference.history import History
+from fabcost.inference.refreshing import MOST_WORK, Refreshing
 from fabcost.inference.saved import checks, inherited, kept
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
+
+_REFRESHING = ("begun", "ends", "visits")
+_SERVED = ("served_mean", "served_root", "served_own")
 
 
 def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -24,6 +29,8 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     >>> settings["seen"], arrays["mean"]
     (0, array([0., 0.]))
     """
+    if learner._refreshing is not None:
+        return _state_of_refreshing(learner, learner._refreshing)
     settings: dict[str, Any] = {
         "moments": learner.moments,
         "window": None if learner.visits_all else learner.most_kept,
@@ -51,8 +58,41 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     if learner.own is not None:
         settings["own"] = checks.own_to_dict(learner.own)
         arrays["own"] = learner.own.rows
+    if learner.most_work != MOST_WORK:
+        settings["most_work"] = learner.most_work
+    if rests(learner):
+        settings["rests_until"] = learner._next
     more, of_more = inherited.state_of(learner.inheritance)
     return settings | more, arrays | of_more
+
+
+def rests(learner: FabCost) -> bool:
+    """Whether the schedule is asked later than it says, because a refresh was spread.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> rests(FabCost(Gaussian.isotropic(1)))
+    False
+    """
+    planned, latest = learner._next, learner.refresh_schedule.next_after(learner.seen)
+    return planned is not None and (latest is None or planned > latest)
+
+
+def _state_of_refreshing(
+    learner: FabCost, refreshing: Refreshing
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The refreshed learner up to date, and in "served" what is believed until it takes over."""
+    settings, arrays = state_of(refreshing.caught_up())
+    served: dict[str, Any] = {name: getattr(refreshing, name) for name in _REFRESHING}
+    served["skipped"] = learner.skipped
+    arrays["served_mean"], arrays["served_root"] = learner._belief
+    if learner._ageing is not None:
+        served["half_life"] = learner._ageing.state()
+    if learner.own is not None:
+        served["own"] = checks.own_to_dict(learner.own)
+        arrays["served_own"] = learner.own.rows
+    return settings | {"served": served}, arrays
 
 
 def restore(
@@ -87,4 +127,33 @@ def restore(
     fades = learner._ageing is not None
     rows = kept.kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
     learner._history = History.restored(weights, limit, counts.slot, rows)
+    learner.most_work = _work_of({"most_work": MOST_WORK, **settings})
     learner._posterior = None
+    if "served" in settings:
+        _restore_refreshing(learner, settings["served"], arrays)
+
+
+def _work_of(settings: dict[str, Any]) -> int | None:
+    given = settings["most_work"]
+    return None if given is None else checks.whole(settings, "most_work", least=1)
+
+
+def _restore_refreshing(
+    learner: FabCost, served: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]
+) -> None:
+    begun, visits = checks.whole(served, "begun"), checks.whole(served, "visits", least=2)
+    ends = checks.whole(served, "ends", least=learner.seen + 1)
+    skipped, weights = checks.whole(served, "skipped"), learner.prior.dimension
+    behind = copy.copy(learner)
+    of_served = {name.removeprefix("served_"): arrays[name] for name in arrays if name in _SERVED}
+    learner._belief = checks.belief_of(of_served, weights)
+    learner._ageing = checks.ageing_of(served)
+    learner.own = checks.own_of(served, of_served, weights)
+    if (learner._ageing is None, learner.own is None) != (
+        behind._ageing is None,
+        behind.own is None,
+    ):
+        raise ValueError("served has other parts than the learner that is refreshed")
+    learner.skipped = skipped
+    learner.plan(None)
+    learner._refreshing = Refreshing(behind, visits, behind._next, begun=begun, ends=ends)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import LANE, LARGEST_VARIANCE, SMALLEST_VARIANCE, Marginal, at_a_line
 from fabcost.impressions import FloatArray
 from fabcost.sparse import Columns, SparseRows, as_sparse
 from fabcost.tilted import Moments, is_exact
+
+
+class WideChanges(NamedTuple):
+    """Of some columns of a wide belief mean, variance and slot, and all of its core.
+
+    Examples
+    --------
+    >>> WideGaussian(10).changes(np.array([7])).mean
+    array([0.])
+    """
+
+    columns: Columns
+    mean: FloatArray
+    variance: FloatArray
+    slots: npt.NDArray[np.int32]
+    core: FloatArray
+    places: Columns
+    of_core: FloatArray
 
 
 class WideGaussian:
@@ -65,6 +85,11 @@ class WideGaussian:
         return self.places[: self.filled].copy()
 
     @property
+    def known(self) -> Columns:
+        """The columns that any impression had."""
+        return np.flatnonzero(self.slots != -1)
+
+    @property
     def uses(self) -> Columns:
         """How many impressions had each column, until it joined the core (−1 if it has)."""
         return np.maximum(-1 - self.slots.astype(np.int64), -1)
@@ -102,6 +127,39 @@ class WideGaussian:
         twin.root = at_a_line(*self.root.shape)
         twin.root[:] = self.root
         return twin
+
+    def changes(self, columns: Columns) -> WideChanges:
+        """Copies of what `follow` needs in another thread, if only these columns have changed."""
+        filled, places = self.filled, self.members
+        of_columns = (self.mean[columns], self.variance[columns], self.slots[columns])
+        root = self.root[:filled, :filled].copy()
+        return WideChanges(columns, *of_columns, root, places, self.mean[places])
+
+    def follow(self, changes: WideChanges) -> None:
+        """Become equal to the belief whose changes these are.
+
+        Examples
+        --------
+        >>> mirror, told = WideGaussian(10), WideGaussian(10, variance=4.0).changes(np.array([7]))
+        >>> mirror.follow(told)
+        >>> mirror.sd[6:8]
+        array([1., 2.])
+        """
+        columns, filled = changes.columns, changes.places.size
+        self.mean[columns], self.variance[columns] = changes.mean, changes.variance
+        self.slots[columns] = changes.slots
+        self.root[:filled, :filled] = changes.core
+        self.places[:filled], self.filled = changes.places, filled
+        self.mean[changes.places] = changes.of_core
+
+    def digest(self) -> str:
+        """SHA-256 of the bits of all columns that any impression had."""
+        known, filled = self.known, self.filled
+        content = hashlib.sha256(known.tobytes())
+        for each in (self.mean[known], self.variance[known], self.slots[known]):
+            content.update(each.tobytes())
+        content.update(np.ascontiguousarray(self.root[:filled, :filled]).tobytes())
+        return content.hexdigest()
 
     def marginal(self, X: Any) -> Marginal:
         """Mean and variance of the score of each row."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fabcost.inference.wide.learner import MOST_BITS
 from fabcost.sparse import SparseRows
 
-_MOST_BITS = 24
 _LARGEST_MEMORY = 1_000_000  # names whose columns are remembered
 CONSTANT = "constant"
 
@@ -55,8 +55,8 @@ class HashedFeatures:
     )
 
     def __post_init__(self) -> None:
-        if not 1 <= self.bits <= _MOST_BITS:
-            raise ValueError(f"bits is {self.bits} but must lie between 1 and {_MOST_BITS}")
+        if not 1 <= self.bits <= MOST_BITS:
+            raise ValueError(f"bits is {self.bits} but must lie between 1 and {MOST_BITS}")
 
     @property
     def weights(self) -> int:

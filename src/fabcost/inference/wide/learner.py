@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import archive, kernels
+from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from fabcost.impressions import FloatArray, as_label, as_labels
 from fabcost.inference.saved import checks as saved
 from fabcost.inference.wide.belief import WideGaussian, rows_of
@@ -18,7 +20,49 @@ from fabcost.tilted import Moments, is_exact
 
 WIDE_LEARNER = archive.Format("fabcost-wide-learner", 1, "wide learner")
 CORE, AFTER = 128, 2
-MOST_WEIGHTS, MOST_CORE = 2**24, 1024
+#: With twenty numbers of 1 in a row, log-odds have a prior sd of 1.6.
+VARIANCE = 0.125
+MOST_BITS, MOST_CORE = 24, 1024
+MOST_WEIGHTS = 2**MOST_BITS
+
+
+@dataclass(frozen=True)
+class Wide:
+    """A belief over 2^bits hashed weights, by name: what a recommender or a model is told.
+
+    ``core``, ``after`` and ``variance`` are those of `WideFabCost`.
+
+    Examples
+    --------
+    >>> Wide(bits=10, core=32).learner().posterior.dimension
+    1024
+    """
+
+    bits: int = 20
+    core: int = CORE
+    after: int = AFTER
+    variance: float = VARIANCE
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= MOST_BITS:
+            raise ValueError(f"bits is {self.bits} but must lie between 1 and {MOST_BITS}")
+        if not (0 <= self.core <= MOST_CORE and self.after >= 1):
+            raise ValueError(
+                f"core is {self.core} and after {self.after} but must lie between 0 and "
+                f"{MOST_CORE}, and be at least 1"
+            )
+        if not SMALLEST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
+            raise ValueError(f"variance is {self.variance} but must be finite and above zero")
+
+    def learner(self, moments: Moments = "exact") -> WideFabCost:
+        """One that has seen nothing."""
+        return WideFabCost(
+            2**self.bits,
+            variance=self.variance,
+            core=self.core,
+            after=self.after,
+            moments=moments,
+        )
 
 
 class WideFabCost:
@@ -34,7 +78,8 @@ class WideFabCost:
     weights
         How many.
     variance
-        Of each before the first impression; all means are 0.
+        Of each before the first impression; all means are 0.  The default suits rows of some
+        twenty numbers of about 1.
     core
         For how many columns covariances are kept, 0 for none.
     after
@@ -55,14 +100,17 @@ class WideFabCost:
     >>> learner.observe(([17, 400_000], [1.0, 1.0]), 1)
     >>> learner.observe_many([([17], [1.0]), ([17, 9], [1.0, 1.0])], [1, 0])
     >>> learner.seen, learner.posterior.predict([([17], [1.0])]).round(2)
-    (3, array([0.57]))
+    (3, array([0.51]))
     """
+
+    #: It keeps no impressions to visit again, so nothing is ever refreshed.
+    refreshes, next_refresh = 0, None
 
     def __init__(
         self,
         weights: int,
         *,
-        variance: float = 1.0,
+        variance: float = VARIANCE,
         core: int = CORE,
         after: int = AFTER,
         moments: Moments = "exact",
@@ -80,6 +128,15 @@ class WideFabCost:
         self.skipped = 0
         self._exact = is_exact(moments)
         self._belief = WideGaussian(weights, variance=variance, core=min(core, weights))
+
+    @property
+    def name(self) -> Wide:
+        """The belief that it has, by name; a ValueError if its weights are no power of two."""
+        belief = self._belief
+        bits = belief.dimension.bit_length() - 1
+        if belief.dimension != 2**bits:
+            raise ValueError(f"there are {belief.dimension} weights but must be a power of two")
+        return Wide(bits, belief.places.size, self.after, self.variance)
 
     @property
     def posterior(self) -> WideGaussian:
@@ -150,7 +207,7 @@ class WideFabCost:
             "skipped": self.skipped,
             "arithmetic": kernels.ARITHMETIC,
         }
-        known = np.flatnonzero(belief.slots != -1)
+        known = belief.known
         arrays: dict[str, npt.NDArray[Any]] = {
             "known": known.astype(np.int64),
             "mean": belief.mean[known],

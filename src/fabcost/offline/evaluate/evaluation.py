@@ -11,7 +11,7 @@ import numpy as np
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.offline import estimators
@@ -144,7 +144,7 @@ class Evaluation:
     def alarms(self) -> tuple[Alarm, ...]:
         """What is wrong with the data."""
         watch, rounds = Watch(), self.log.reward.size
-        watch.counted(rounds, int(self.log.reward.sum()))
+        watch.counted(rounds, float(self.log.reward.sum()))
         watch.decisions = rounds
         watch.alike = 0 if own_variance(self.log, self.settings) else self.log.alike()
         return in_order([*self.log.alarms, *watch.of_outcomes()])
@@ -218,12 +218,14 @@ def _learning(log: Log, target: Target, settings: EvaluationSettings, advance: A
 
 
 def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
-    for situation, item, reward, propensity in zip(
-        log.situation, log.action, log.reward, log.propensity, strict=True
+    weight = np.ones_like(log.reward) if log.weight is None else log.weight
+    for situation, item, *numbers in zip(
+        log.situation, log.action, log.reward, log.propensity, weight, strict=True
     ):
         place = int(np.searchsorted(log.offered[situation], item))
         rows, names = log.rows(situation), log.names(situation)
-        yield LoggedRound(rows, place, float(reward), float(propensity), names)
+        reward, propensity, much = map(float, numbers)
+        yield LoggedRound(rows, place, reward, propensity, names, much)
         advance(1)
 
 
@@ -300,6 +302,12 @@ def own_variance(log: Log, settings: EvaluationSettings) -> float:
     return 0.0 if log.items.by_id else settings.prior.items
 
 
+def _outcomes(reward: FloatArray) -> FloatArray | Tally:
+    """What a model learns of rewards: clicks, or fractions of one."""
+    is_click = ((reward == 0.0) | (reward == 1.0)).all()
+    return reward if is_click else Tally(reward, 1.0)
+
+
 def _beliefs(
     log: Log, targets: Sequence[Target], settings: EvaluationSettings
 ) -> Iterator[tuple[Places, Gaussian, OwnEffects | None]]:
@@ -309,11 +317,13 @@ def _beliefs(
         for held_out, fitted in cross_fits(
             prior,
             log.logged_rows(),
-            log.reward,
+            _outcomes(log.reward),
             folds=settings.folds,
             rng=settings.stream("folds"),
             items=[log.items.ids[each] for each in log.action],
             own_variance=own_variance(log, settings),
+            weight=log.weight,
+            group=log.grouped,
         ):
             yield held_out, fitted.posterior, fitted.own
     else:

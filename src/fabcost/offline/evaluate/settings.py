@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.bandit.rules import RULES, Policy, Uniform
+from fabcost.bandit.rules import RULES, Policy, Uniform, rule_of
 from fabcost.offline.estimators import LEVEL
 from fabcost.prior import Prior
 
@@ -29,7 +28,7 @@ class EvaluationSettings:
     # Of the cross-fitted reward model: nothing is predicted by a model that has seen it.
     folds: int = 5
     prior: Prior = Prior()  # noqa: RUF009 - a frozen value
-    draws: int = 256  # weights drawn for the probabilities of a Thompson policy
+    draws: int = 256  # weights drawn for the probabilities of a policy that draws
     # Of folds, draws and acceptance; what a policy gets does not depend on the others.
     seed: int = 0
     # That logging can give, if known: then ``replay`` is unbiased. Else it is that of the log.
@@ -71,15 +70,14 @@ class Target:
         """
         if name.startswith(_ALWAYS):
             return cls(name, Uniform(), item=name.removeprefix(_ALWAYS))
-        kind, _, argument = name.removeprefix(_LEARNING).partition(":")
+        kind = name.removeprefix(_LEARNING).partition(":")[0]
         if kind not in RULES:
             known = ", ".join([*RULES, _ALWAYS + "ITEM"])
             raise ValueError(f"policy is {name!r} but must be one of {known}, or {_LEARNING}…")
         try:
-            rule: Callable[..., Policy] = RULES[kind]
-            policy = rule(float(argument)) if argument else rule()
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"policy {name!r}: {argument!r} does not suit {kind}") from error
+            policy = rule_of(name.removeprefix(_LEARNING))
+        except ValueError as error:
+            raise ValueError(f"policy {name!r}: {error}") from error
         return cls(name, policy, learns=name.startswith(_LEARNING))
 
     @property

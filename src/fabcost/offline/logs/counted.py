@@ -12,9 +12,44 @@ import pyarrow as pa
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.files import Sheet, Wrong, read_file
-from fabcost.impressions import FloatArray
+from fabcost.impressions import LARGEST_WEIGHT, FloatArray
 
 MOST_IMPRESSIONS = 2**27
+_A_COUNT = "be a whole number, at least 0"
+
+
+def named_outcome(reward: str | None, clicks: str | None, impressions: str | None) -> str | None:
+    """The column of the outcome, or of the clicks where one counts the impressions of each row.
+
+    Examples
+    --------
+    >>> named_outcome(None, "clicks", "shown"), named_outcome("click", None, None)
+    ('clicks', 'click')
+    """
+    if clicks is None:
+        return reward
+    if reward is not None:
+        raise ValueError("--reward and --clicks are given but must be only one of them")
+    if impressions is None:
+        raise ValueError("--clicks is given but --impressions must say of how many they are")
+    return clicks
+
+
+def weights_of(sheet: Sheet, name: str | None) -> tuple[FloatArray | None, list[Wrong]]:
+    """How much each row counts by a column, if one says so, and what is wrong with that.
+
+    Examples
+    --------
+    >>> sheet = Sheet.of(pa.table({"age": [1, 3], "w": [0.5, 2.0]}))
+    >>> weights_of(sheet, "w")[0], weights_of(sheet, None)
+    (array([0.5, 2. ]), (None, []))
+    """
+    if name is None:
+        return None, []
+    sheet.check_has([name])
+    weight = cells.numbers(name, sheet.table[name])
+    wrong = ~((weight >= 0.0) & (weight <= LARGEST_WEIGHT))
+    return weight, [Wrong(name, wrong, f"be a number from 0 to {LARGEST_WEIGHT:g}")]
 
 
 def read_counted(
@@ -46,8 +81,8 @@ def one_by_one(
     sheet.check_has((clicks, impressions))
     clicked, shown = (cells.numbers(name, sheet.table[name]) for name in (clicks, impressions))
     wrong = [
-        Wrong(impressions, ~_is_count(shown), "be a whole number"),
-        Wrong(clicks, ~_is_count(clicked), "be a whole number"),
+        Wrong(impressions, ~_is_count(shown), _A_COUNT),
+        Wrong(clicks, ~_is_count(clicked), _A_COUNT),
         Wrong(clicks, clicked > shown, f"be at most {impressions!r}"),
     ]
     sound, skipped = sheet.sound(wrong, skip=skip_bad_rows)

@@ -16,7 +16,7 @@ from fabcost.features.tables.columns import Arrow, Coded
 from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.counted import read_counted
+from fabcost.offline.logs.counted import read_counted, weights_of
 from fabcost.offline.logs.exports import is_export, read_export
 from fabcost.offline.logs.rounds import Log, LoggedItems, Places, column_alarms, missing, schema_of
 
@@ -29,12 +29,13 @@ OF_EXPORT = ("reward", "propensity", "action")
 class Columns:
     """The names of a log's columns."""
 
-    reward: str  # 0 or 1, or how many clicks of the impressions
+    reward: str  # from 0 to 1, or how many clicks of the impressions
     propensity: str  # the logged probability of the action
     action: str  # the id of the chosen item
     context: tuple[str, ...] = ()  # what was known of the visitor
     slot: str | None = None  # candidates are only items that the log shows in the same one
     impressions: str | None = None  # how many equal decisions a row stands for
+    weight: str | None = None  # how much a row counts for a model
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -49,16 +50,16 @@ def columns_of(
     context: Sequence[str],
     slot: str | None,
     impressions: str | None = None,
+    weight: str | None = None,
 ) -> tuple[Columns, bool]:
     """The columns of a log, and whether it is the export of a service, which need not be named."""
     fits = all(given in (None, name) for given, name in zip(named, OF_EXPORT, strict=True))
     if fits and is_export(path):
         if slot is not None:
             raise ValueError(f"{path} names the candidates of each row: slot is not for such logs")
-        if impressions is not None:
-            raise ValueError(
-                f"{path} has a row for each decision: impressions is not for such logs"
-            )
+        for name, given in (("impressions", impressions), ("weight", weight)):
+            if given is not None:
+                raise ValueError(f"{path} has a row for each decision: {name} is not for such logs")
         return Columns(*OF_EXPORT, tuple(context)), True
     reward, propensity, action = named
     if reward is None or propensity is None or action is None:
@@ -66,7 +67,7 @@ def columns_of(
             f"{path} is no Parquet log of a service: --reward, --propensity and --action must name "
             "its columns"
         )
-    return Columns(reward, propensity, action, tuple(context), slot, impressions), False
+    return Columns(reward, propensity, action, tuple(context), slot, impressions, weight), False
 
 
 def open_log(
@@ -128,15 +129,19 @@ def read_log(
     sheet.check_has(columns.named)
     cleaned, wrong = sheet.clean(columns.context)
     read = _Read(
-        *cells.outcomes(sheet.table[columns.reward]),
+        *cells.outcomes(sheet.table[columns.reward], cells.fraction),
         cells.numbers(columns.propensity, sheet.table[columns.propensity]),
         cells.texts(columns.action, sheet.table[columns.action]),
         None if columns.slot is None else cells.texts(columns.slot, sheet.table[columns.slot]),
         cleaned,
     )
-    sound, skipped = sheet.sound([*read.wrong(columns, items), *wrong], skip=skip_bad_rows)
+    weight, no_weight = weights_of(sheet, columns.weight)
+    wrong = [*read.wrong(columns, items), *no_weight, *wrong]
+    sound, skipped = sheet.sound(wrong, skip=skip_bad_rows)
     found = read.only(sound).log(items, str(path), crosses)
-    return replace(found, skipped=skipped + no_counts)
+    weight = None if weight is None else weight[sound]
+    grouped = columns.impressions is not None or weight is not None
+    return replace(found, skipped=skipped + no_counts, weight=weight, grouped=grouped)
 
 
 class _Read(NamedTuple):
@@ -152,7 +157,7 @@ class _Read(NamedTuple):
     def wrong(self, columns: Columns, items: LoggedItems | None) -> Iterator[Wrong]:
         """What is wrong with a round, whatever its context."""
         unlikely = ~((self.propensity > 0.0) & (self.propensity <= 1.0))
-        yield Wrong(columns.reward, self.no_outcome, cells.AN_OUTCOME)
+        yield Wrong(columns.reward, self.no_outcome, cells.A_FRACTION)
         yield Wrong(columns.propensity, unlikely, "lie in (0, 1]")
         yield Wrong(columns.action, missing(self.action), "have a value")
         if items is not None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fabcost.features.tables.cells import outcome
+from fabcost.features.tables.cells import A_FRACTION, fraction
 
 #: The columns by which an export is recognised; all of them are read.
 EXPORTED = (
@@ -102,9 +102,9 @@ def round_of(record: Record) -> ExportedRound:
     offered = {name: p for name, p in chances.items() if name not in excluded}
     if sum(offered.values()) < 1.0 - _ROUNDING:
         raise RoundError("excluded", f"is {sorted(excluded)}", "have no probability")
-    reward = outcome(record["reward"])
+    reward = fraction(record["reward"])
     if reward is None:
-        raise RoundError("reward", f"is {record['reward']}", "be 0 or 1")
+        raise RoundError("reward", f"is {record['reward']}", A_FRACTION)
     return ExportedRound(
         action=record["action"],
         reward=reward,

@@ -18,7 +18,7 @@ from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.files import Sheet, Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.counted import read_counted
+from fabcost.offline.logs.counted import read_counted, weights_of
 from fabcost.offline.logs.rounds import column_alarms, missing, schema_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
 
@@ -41,6 +41,7 @@ class ReplayLog:
     skipped: Counter[str] = field(default_factory=Counter)  # rows left out, for each complaint
     # Whose each row is, as a number, if a column of ids was named.
     items: npt.NDArray[np.intp] | None = None
+    weight: FloatArray | None = None  # how much each row counts for a learner, if that differs
     column_alarms: tuple[Alarm, ...] = ()  # what is wrong with the features
 
     @property
@@ -65,12 +66,14 @@ def read_log(
     drop: Iterable[str] = (),
     item: str | None = None,
     impressions: str | None = None,
+    weight: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
 
     The column ``item``, if there is one, has ids of items and is no feature.  Where the column
     ``impressions`` says how many a row stands for, ``reward`` counts their clicks, and each is one.
+    The column ``weight``, if there is one, says how much each counts for a learner.
 
     Examples
     --------
@@ -83,7 +86,7 @@ def read_log(
     (('bias', 'age', 'make=ford', 'make=kia'), array([1., 0.]))
     """
     sheet, skipped = read_counted(path, reward, impressions, skip_bad_rows=skip_bad_rows)
-    log = encode(sheet, reward, drop=drop, item=item, skip_bad_rows=skip_bad_rows)
+    log = encode(sheet, reward, drop=drop, item=item, weight=weight, skip_bad_rows=skip_bad_rows)
     return replace(log, skipped=log.skipped + skipped)
 
 
@@ -93,6 +96,7 @@ def encode(
     *,
     drop: Iterable[str] = (),
     item: str | None = None,
+    weight: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     """The features and outcomes of a table.
@@ -112,9 +116,11 @@ def encode(
     array([[ 1., -1.],
            [ 1.,  1.]])
     """
-    values, wrong = sheet.clean(_features(sheet, reward, (*drop, *([item] if item else []))))
+    no_features = [name for name in (item, weight) if name is not None]
+    values, wrong = sheet.clean(_features(sheet, reward, (*drop, *no_features)))
     y, no_outcome = cells.outcomes(sheet.table[reward])
-    wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *wrong]
+    weights, no_weight = weights_of(sheet, weight)
+    wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *no_weight, *wrong]
     ids = None if item is None else cells.texts(item, sheet.table[item])
     if item is not None and ids is not None:
         wrong.append(Wrong(item, missing(ids), "have a value"))
@@ -123,7 +129,8 @@ def encode(
     schema, X = _design(sheet.name, Table(columns, int(sound.sum())))
     items = None if ids is None else np.asarray(Arrow(ids.filter(sound)).coded.codes, dtype=np.intp)
     alarms = column_alarms(schema, X, len(X))
-    return ReplayLog(X, y[sound], schema.columns, skipped, items, alarms)
+    weights = None if weights is None else weights[sound]
+    return ReplayLog(X, y[sound], schema.columns, skipped, items, weights, alarms)
 
 
 def _features(sheet: Sheet, reward: str, drop: Sequence[str]) -> list[str]:

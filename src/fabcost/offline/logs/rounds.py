@@ -71,6 +71,8 @@ class Log:
     chances: Sequence[FloatArray] | None = None
     notes: tuple[str, ...] = ()  # what a reader of the result should know of the log
     alarms: tuple[Alarm, ...] = ()  # what is wrong with the features of contexts and items
+    weight: FloatArray | None = None  # how much each round counts for a model, if that differs
+    grouped: bool = False  # whether a model makes equal rounds one
 
     def rows(self, situation: int) -> FloatArray:
         """The features of the candidates: (1, context, item), and the products if asked for."""

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
-from fabcost.bandit.rows import OwnRows
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
-from fabcost.impressions import FloatArray, as_impressions
+from fabcost.bandit.targeted import ComparingPolicy
+from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
 
@@ -42,6 +43,7 @@ def replay(
     rounds: int | None = None,
     progress: Callable[[int], None] | None = None,
     items: npt.ArrayLike | None = None,
+    weight: npt.ArrayLike | None = None,
 ) -> Replay:
     """Choose from all logged impressions, see the logged outcome, take it out, go on.
 
@@ -55,7 +57,8 @@ def replay(
     learner
         Learns from what is shown.
     policy
-        `Thompson` or `Greedy` (any `LinearPolicy`), or `Uniform`.
+        `Thompson` or `Greedy` (any `LinearPolicy`), or `Uniform`; or a rule that compares
+        candidates, such as `TSUCB`, which scores all that is left in every round.
     rng
         Decides ties and draws.
     rounds
@@ -65,6 +68,8 @@ def replay(
     items
         Whose each impression is, as integers: for a learner whose items have effects of their own.
         Every round then scores all that is left.
+    weight
+        How much each impression counts for the learner; clicks are counted as they are.
 
     Examples
     --------
@@ -77,6 +82,7 @@ def replay(
     (True, True)
     """
     rows, labels = as_impressions(X, y, learner.posterior.dimension)
+    counts = None if weight is None else as_weights(weight, labels.size)
     many = labels.size if rounds is None else rounds
     if not 1 <= many <= labels.size:
         raise ValueError(f"rounds is {many} but there are {labels.size} impressions to show")
@@ -85,17 +91,21 @@ def replay(
     keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
     if keys.shape != labels.shape:
         raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
-    if own is None or items is None or isinstance(policy, Uniform):
+    if isinstance(policy, ComparingPolicy):
+        known = None if items is None else own
+        choose = _comparing_chooser(policy, learner, known, rows, keys, ties, draws)
+    elif own is None or items is None or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
         choose = _owned_chooser(policy, learner, own, rows, keys, ties, draws)
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
+        much = {} if counts is None else {"weight": float(counts[index])}
         if isinstance(learner, FabCost):
-            learner.observe(rows[index], labels[index], keys.item(index))
+            learner.observe(rows[index], labels[index], keys.item(index), **much)
         else:
-            learner.observe(rows[index], labels[index])
+            learner.observe(rows[index], labels[index], **much)
         order[t] = index
         if progress is not None and (t + 1) % _REPORT_EVERY == 0:
             progress(t + 1)
@@ -123,6 +133,31 @@ def _owned_chooser(
         place = int(scores.argmax())
         gone[place] = True
         return int(order[place])
+
+    return choose
+
+
+def _comparing_chooser(
+    policy: ComparingPolicy,
+    learner: Learner,
+    own: OwnEffects | None,
+    rows: FloatArray,
+    items: npt.NDArray[np.intp],
+    ties: np.random.Generator,
+    draws: np.random.Generator,
+) -> Callable[[], int]:
+    """The best of those that are left, which alone are compared."""
+    left = ties.permutation(len(rows))
+
+    def choose() -> int:
+        nonlocal left
+        given: Rows = rows[left]
+        if own is not None:
+            given = OwnRows(given, own, items[left].tolist())
+        place = int(policy.scores(learner.posterior, given, draws).argmax())
+        index = int(left[place])
+        left = np.delete(left, place)
+        return index
 
     return choose
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -25,6 +25,8 @@ from fabcost.offline.intervals import LEVEL, Band, average, difference, per_cent
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import LOOK, Style, contenders, style_of
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, checkpoints, measure
+
+ArrayT = TypeVar("ArrayT", FloatArray, IntArray)
 
 _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that hides the rest
 
@@ -79,7 +81,8 @@ def run(
             settings,
             jobs=jobs,
             advance=lambda many: progress.advance(task, many),
-            items=_items(log, selection),
+            items=_unselected(log.items, selection),
+            weight=_unselected(log.weight, selection),
         )
     report = ReplayReport(log, settings, selection, found)
     console.print(table(report))
@@ -93,10 +96,11 @@ def run(
     return report
 
 
-def _items(log: ReplayLog, selection: Selection | None) -> IntArray | None:
-    if log.items is None or selection is None:
-        return log.items
-    return np.delete(log.items, selection.rows)
+def _unselected(of_rows: ArrayT | None, selection: Selection | None) -> ArrayT | None:
+    """Without the rows on which features were chosen."""
+    if of_rows is None or selection is None:
+        return of_rows
+    return cast("ArrayT", np.delete(of_rows, selection.rows))
 
 
 def table(report: ReplayReport) -> Table:

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from fabcost.impressions import FloatArray
 from fabcost.inference.forgetting.half_life import as_half_life
 from fabcost.offline.logs.rounds import groups_of
-from fabcost.offline.methods import LEARNERS, OWNING, Contender, contender, contenders
+from fabcost.offline.methods import LEARNERS, OWNING, WEIGHING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
 from fabcost.offline.replay.protocol import replay
 from fabcost.prior import Prior
@@ -127,12 +127,14 @@ def measure(
     advance: Advance = lambda _: None,
     at: Iterable[int] = (),
     items: IntArray | None = None,
+    weight: FloatArray | None = None,
 ) -> Replays:
     """Replay the log under every policy and every seed, on ``jobs`` processes.
 
     The result does not depend on ``jobs``.  ``advance`` is told how many rounds went by, and
     clicks are counted at the rounds ``at`` beside `marks`.  With ``items``, whose each impression
-    is, those have effects of their own under the learners that know them.
+    is, those have effects of their own under the learners that know them; ``weight`` is how much
+    each counts for a learner, which must know of that.
 
     Examples
     --------
@@ -145,10 +147,14 @@ def measure(
     rounds = settings.rounds_of(y.size)
     counted = marks(rounds, at)
     players = contenders(settings.policies)
+    for name, each in players.items() if weight is not None else ():
+        if each.learner not in WEIGHING:
+            raise ValueError(f"policy {name} learns every impression alike: it has no weights")
     seeds = range(settings.first_seed, settings.first_seed + settings.seeds)
     common = (rounds, settings.prior, settings.half_life)
     tasks = [_Task(each, seed, *common) for seed in seeds for each in players.values()]
-    shared = _Shared(X, y, counted, np.empty(0, dtype=np.intp) if items is None else items)
+    none = np.empty(0, dtype=np.intp) if items is None else items
+    shared = _Shared(X, y, counted, none, np.empty(0) if weight is None else weight)
     curves = _play_all(shared, tasks, jobs=jobs, advance=advance)
     shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
     clicks = {name: shaped[:, place] for place, name in enumerate(players)}
@@ -158,13 +164,14 @@ def measure(
 class _Shared(NamedTuple):
     """What all replays have in common: the log, and the rounds at which clicks are counted.
 
-    There are no ``items`` if nothing is known of them.
+    There are no ``items`` if nothing is known of them, and no ``weight`` if all are alike.
     """
 
     X: FloatArray
     y: FloatArray
     marks: IntArray
     items: IntArray
+    weight: FloatArray
 
 
 class _Task(NamedTuple):
@@ -218,6 +225,7 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         rounds=task.rounds,
         progress=progress,
         items=shared.items if shared.items.size else None,
+        weight=shared.weight if shared.weight.size else None,
     )
     progress(task.rounds)
     return shown.clicks[shared.marks - 1]

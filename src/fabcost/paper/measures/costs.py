@@ -78,12 +78,13 @@ class Growth:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweeps:
+class NeededSweeps:
     """Distance from where EP ends (streams × sizes × sweeps), for each kind of moments.
 
     Examples
     --------
-    >>> Sweeps((9,), {"exact": np.array([[[1.0, 0.1, 0.001, 0.0, 0.0, 0.0]]])}, 0.1).needed("exact")
+    >>> distances = np.array([[[1.0, 0.1, 0.001, 0.0, 0.0, 0.0]]])
+    >>> NeededSweeps((9,), {"exact": distances}, 0.1).needed("exact")
     array([[3]])
     """
 
@@ -107,7 +108,7 @@ class Costs:
     """Everything that the figures and claims of the costs are made of."""
 
     batches: Mapping[str, Batch]
-    sweeps: Mapping[str, Sweeps]
+    sweeps: Mapping[str, NeededSweeps]
     online: Growth
     weights: Growth
 
@@ -117,7 +118,7 @@ def units(scale: Scale, seed: int) -> list[Unit]:
     settings = {"repeats": _REPEATS, "seed": seed}
     rows = {**settings, "rows": scale.timed_rows}
     online = {**rows, "arriving": min(1_000, scale.timed_rows // 10), "sizes": 5}
-    weights = {**settings, "widths": [48, 96, 192], "few": 1}
+    weights = {**settings, "widths": [*scale.timed_widths], "few": 1}
     long = 4.0 + 2e-5 * scale.timed_rows
     timed = [
         Unit(f"cost-batch-{each}", measure_batch, {**rows, "design": each, "few": 80}, long, True)
@@ -291,10 +292,10 @@ def _timed(result: Result, forms: Sequence[str] = FORMS) -> dict[str, FloatArray
     return {form: result["rounds"][:, place] for place, form in enumerate(forms)}
 
 
-def _sweeps(scale: Scale, design: str, results: Mapping[str, Result]) -> Sweeps:
+def _sweeps(scale: Scale, design: str, results: Mapping[str, Result]) -> NeededSweeps:
     streams = [results[f"cost-sweeps-{design}-{stream}"] for stream in range(scale.streams)]
     errors = np.array([stream["errors"] for stream in streams])
-    return Sweeps(
+    return NeededSweeps(
         scale.convergence_sizes,
         {moments: errors[:, place] for place, moments in enumerate(MOMENTS)},
         sum(stream["seconds"] for stream in streams),

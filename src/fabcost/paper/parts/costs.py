@@ -11,7 +11,14 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from fabcost.offline.methods import STYLES
 from fabcost.paper.measures import costs as measure
-from fabcost.paper.measures.costs import AUTHORS_SWEEPS, FORMS, MOMENTS, TOLERANCE, Costs, Sweeps
+from fabcost.paper.measures.costs import (
+    AUTHORS_SWEEPS,
+    FORMS,
+    MOMENTS,
+    TOLERANCE,
+    Costs,
+    NeededSweeps,
+)
 from fabcost.paper.parts.part import Change, PaperClaim, Told, judged, verdict_of
 from fabcost.paper.statistics import median_interval
 
@@ -131,7 +138,7 @@ def _slowest(part: Costs) -> str:
     return max(means, key=means.__getitem__)
 
 
-def _sweeps_text(sweeps: Sweeps, moments: str) -> str:
+def _sweeps_text(sweeps: NeededSweeps, moments: str) -> str:
     needed = sweeps.needed(moments)
     found = needed[needed > 0]
     span = f"{found.min()} to {found.max()} sweeps" if found.size else "no rest"
@@ -188,7 +195,7 @@ def _draw_forms(axes: Axes, part: Costs) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
-def _draw_sweeps(axes: Axes, sweeps: Sweeps) -> None:
+def _draw_sweeps(axes: Axes, sweeps: NeededSweeps) -> None:
     """Exact moments; the median over streams."""
     errors = np.median(sweeps.errors["exact"], axis=0)[:, :_SHOWN_SWEEPS]
     count = np.arange(1, errors.shape[1] + 1)

@@ -12,36 +12,43 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import UNSET
 
 from fabcost import kernels
+from fabcost.bandit.prospects import Belief
 from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import OwnChanges, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.wide.belief import WideGaussian
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise
 from fabcost.service.store.rows import Impression
-from fabcost.wire.settings import ModelSettings
+from fabcost.sparse import SparseRows
 
 #: Changes of items that may wait to be collected, if the items are not more.
 _MANY = 1000
 
 
 class Learnt(NamedTuple):
-    """An impression and its label, +1 for a click and −1 for none; what was shown, and when."""
+    """An impression and its label, ±1, or ``fraction`` of a click; what was shown, and when."""
 
     impression: Impression
     label: int
     item: str | None = None
     made: float = 0.0
+    fraction: float | None = None
+
+    @property
+    def reward(self) -> float:
+        """How much of a click it was."""
+        return float(self.label > 0) if self.fraction is None else self.fraction
 
 
 class OneVariance:
@@ -161,6 +168,11 @@ class Follower:
     learner: FabCost
     growth: Growth
 
+    def __post_init__(self) -> None:
+        """Refreshes are whole: the service has its own way to spread them."""
+        self.learner.finish()
+        self.learner.most_work = None
+
     def learn(self, impressions: Sequence[Learnt]) -> None:
         """Learn in order, giving the learner new weights just before they are needed."""
         start = 0
@@ -174,9 +186,20 @@ class Follower:
     def _observe(self, impressions: Sequence[Learnt]) -> None:
         if impressions:
             rows = dense([each.impression for each in impressions], self.learner.prior.dimension)
-            labels = [each.label for each in impressions]
             items, times = zip(*((each.item, each.made) for each in impressions), strict=True)
-            self.learner.observe_many(rows, labels, items, at=times)
+            outcomes: list[int] | Tally = [each.label for each in impressions]
+            if impressions[0].fraction is not None:  # as it is for all of a model, also for 0 and 1
+                outcomes = Tally([each.reward for each in impressions], 1.0)
+            self.learner.observe_many(rows, outcomes, items, at=times)
+
+    @property
+    def work(self) -> int:
+        """Multiplications of a refresh after the next impression."""
+        return (self.learner.kept + 1) * int(self.learner.prior.dimension) ** 2
+
+    def publisher(self, lsn: int) -> Publisher:
+        """That hands over what it learns."""
+        return Publisher(lsn, self.learner)
 
     def provisional(self) -> Follower:
         """One that goes on filtering from here, and is never refreshed."""
@@ -189,8 +212,8 @@ class Follower:
         """One that is equal."""
         return Follower(FabCost.restored(*self.learner.state()), self.growth.copy())
 
-    def predicted(self, belief: Gaussian, impressions: Sequence[Learnt]) -> FloatArray:
-        """The click probability of each impression under a belief that may have fewer weights."""
+    def predicted(self, belief: Any, impressions: Sequence[Learnt]) -> FloatArray:
+        """The click probability of each impression under a Gaussian of maybe fewer weights."""
         rows = [each.impression for each in impressions]
         return predicted(self.growth.widened(belief, rows), self.learner.own, impressions)
 
@@ -201,7 +224,7 @@ class Published:
 
     lsn: int
     refreshes: int
-    belief: Gaussian
+    belief: Belief
     time: float = 0.0
 
     @cached_property
@@ -211,6 +234,8 @@ class Published:
 
     def digest(self, own: OwnEffects | None = None) -> str:
         """SHA-256 of the bits of its mean and root, and of the items' own effects if any."""
+        if isinstance(self.belief, WideGaussian):
+            return self.belief.digest()
         content = hashlib.sha256(self.belief.mean.tobytes())
         content.update(np.ascontiguousarray(self.belief.root).tobytes())
         if own is not None:
@@ -220,10 +245,10 @@ class Published:
 
 
 class Collected(NamedTuple):
-    """What is published, and the changes of the items' own effects since the last time."""
+    """What is published, and the changes since the last time: of items' effects, or wide ones."""
 
     published: Published
-    changes: tuple[OwnChanges, ...]
+    changes: tuple[Any, ...]
 
 
 class Publisher:
@@ -273,31 +298,6 @@ class Publisher:
         self._many += len(changes.keys)
 
 
-def growth_of(settings: ModelSettings, now: Schema, given: int = 0) -> Growth:
-    """How a model's learner grows that has the weights of its first schema."""
-    variances = settings.variances()
-    if not follows_schema(settings, now):
-        return OneVariance(variances.numbers)
-    return BySchema(variances, now, schema_of(settings), given)
-
-
-def follows_schema(settings: ModelSettings, schema: Schema) -> bool:
-    """Whether a model's learner must know of every step of its schema, not of its columns only."""
-    scaled = schema.openness is not None and schema.openness.scaled
-    return scaled or settings.prior is not UNSET
-
-
-def schema_of(settings: ModelSettings) -> Schema:
-    """The schema of a new model."""
-    if settings.schema is None:
-        # As it was before there was a prior by groups.
-        return Schema.open(scaled=settings.prior is not UNSET)
-    schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
-    if schema.width == 0:
-        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
-    return schema
-
-
 def widened(belief: Gaussian, prior: Gaussian) -> Gaussian:
     """The belief, and what the prior of all weights adds for those that are beyond it."""
     known, width = belief.dimension, prior.dimension
@@ -317,9 +317,12 @@ def dense(impressions: Sequence[Impression], width: int) -> FloatArray:
     return rows
 
 
-def predicted(
-    belief: Gaussian, own: OwnEffects | None, impressions: Sequence[Learnt]
-) -> FloatArray:
+def sparse(impressions: Sequence[Impression], width: int) -> SparseRows:
+    """Rows of ``width`` columns that are not written out."""
+    return SparseRows.of_pairs([(each.columns, each.numbers) for each in impressions], width)
+
+
+def predicted(belief: Belief, own: OwnEffects | None, impressions: Sequence[Learnt]) -> FloatArray:
     """The click probability of each impression; the items may know of fewer weights."""
     law = None if own is None else own.law([each.item for each in impressions])
     centres, variances = log_odds(belief, law, [each.impression for each in impressions])
@@ -327,8 +330,10 @@ def predicted(
     return clicks
 
 
-def log_odds(belief: Gaussian, law: OwnLaw | None, impressions: Sequence[Impression]) -> Marginal:
+def log_odds(belief: Belief, law: OwnLaw | None, impressions: Sequence[Impression]) -> Marginal:
     """Mean and variance of the log-odds of each impression, given the law of its item."""
+    if isinstance(belief, WideGaussian):
+        return belief.marginal(sparse(impressions, belief.dimension))
     if law is not None:
         rows = dense(impressions, belief.dimension)
         rows[:, : law.tilt.shape[1]] -= law.tilt

@@ -11,10 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
-from fabcost.service.learning.follower import Collected, Follower, Learnt, Published, Publisher
+from fabcost.inference.wide.learner import WideFabCost
+from fabcost.service.learning.follower import Collected, Learnt, Published
+from fabcost.service.learning.wide import AnyFollower
 from fabcost.service.store.store import Store
 
 #: A refresh over more than this many multiplications is done in the background.
@@ -36,7 +39,7 @@ class Saving:
     then of the last that was packed.
     """
 
-    def __init__(self, pack: Callable[[Follower], bytes], lsn: int) -> None:
+    def __init__(self, pack: Callable[[AnyFollower], bytes], lsn: int) -> None:
         self._pack = pack
         self.lsn = lsn
         self._seconds = 0.0
@@ -45,14 +48,14 @@ class Saving:
         # The lsn and the bytes of what is to be written.
         self._waiting: tuple[int, bytes] | None = None
 
-    def learnt(self, learner: Follower, lsn: int, *, seconds: float) -> None:
+    def learnt(self, learner: AnyFollower, lsn: int, *, seconds: float) -> None:
         """Say that the learner has impressions up to ``lsn``; the last ones took ``seconds``."""
         self._seconds += seconds
         many = lsn - self.lsn >= max(_IMPRESSIONS, int(_SHARE * self.lsn))
         if many or self._seconds >= self._longest:
             self.pack(learner, lsn)
 
-    def pack(self, learner: Follower, lsn: int) -> None:
+    def pack(self, learner: AnyFollower, lsn: int) -> None:
         """Pack the learner now, unless that was done."""
         if lsn == self.lsn:
             return
@@ -98,7 +101,7 @@ class Learning:
 
     def __init__(
         self,
-        follower: Follower,
+        follower: AnyFollower,
         lsn: int,
         *,
         inline: int = INLINE,
@@ -109,7 +112,7 @@ class Learning:
         self._inline = inline
         self._refreshed = refreshed
         self._lock = threading.Lock()
-        self._provisional: Follower | None = None
+        self._provisional: AnyFollower | None = None
         self._behind: list[Learnt] = []
         self._thread: threading.Thread | None = None
         self._refreshes_before = 0
@@ -120,7 +123,7 @@ class Learning:
         self.failure: Exception | None = None
         self._stuck = False
         self.last_refresh_seconds = 0.0
-        self._publisher = Publisher(lsn, follower.learner)
+        self._publisher: Any = follower.publisher(lsn)
         #: The latest posterior to decide by.
         self.published: Published = self._publisher.latest
 
@@ -136,7 +139,7 @@ class Learning:
         return self.lsn - (self._learnt if waits else self.published.lsn)
 
     @property
-    def learner(self) -> FabCost | None:
+    def learner(self) -> FabCost | WideFabCost | None:
         """The learner after all impressions up to `lsn`; None while a refresh is running.
 
         None also for good, once learning has failed.
@@ -144,16 +147,17 @@ class Learning:
         return None if self.refreshing or self.failure else self._follower.learner
 
     @property
-    def _learner(self) -> FabCost:
+    def _learner(self) -> FabCost | WideFabCost:
         return self._follower.learner
 
-    def copied(self) -> Follower | None:
+    def copied(self) -> AnyFollower | None:
         """A copy of the learner, for the thread that applies; None where `learner` is None."""
         return None if self.learner is None else self._follower.copy()
 
     def collect(self) -> Collected:
         """What is published, and what is new about the items; for the one who decides."""
-        return self._publisher.collect()
+        collected: Collected = self._publisher.collect()
+        return collected
 
     def predicted(self, impressions: Sequence[Learnt]) -> FloatArray:
         """The click probability of each impression, as it is published."""
@@ -246,7 +250,7 @@ class Learning:
         return seconds
 
     def _takes_long(self) -> bool:
-        return (self._learner.kept + 1) * self._learner.prior.dimension**2 > self._inline
+        return self._follower.work > self._inline
 
     def _filter_meanwhile(self, impressions: Sequence[Learnt]) -> None:
         if self.failure is None:

@@ -9,25 +9,28 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import UNSET, UnsetType
 
 from fabcost import archive, kernels
+from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Refresh
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
+from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,
     Growth,
     Learnt,
+    OneVariance,
     dense,
-    growth_of,
-    schema_of,
 )
 from fabcost.service.learning.learner import Learning, Saving
-from fabcost.service.store.rows import impression
+from fabcost.service.learning.wide import AnyFollower, WideFollower
+from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings
@@ -132,7 +135,7 @@ class Recovery:
         learning.failure = failure
         return learning
 
-    def newest(self, head: int) -> tuple[Follower, int]:
+    def newest(self, head: int) -> tuple[AnyFollower, int]:
         """The learner of the newest snapshot that can be read, or the first; and its lsn."""
         for lsn in self.store.snapshot_numbers(self.model):
             if lsn <= head:
@@ -145,13 +148,16 @@ class Recovery:
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
         """Impressions of the log, some at a time."""
         rows = self.store.log(self.model, after=after, to=to)
-        log = (Learnt(impression(row.features), row.label, row.item, row.made) for row in rows)
+        log = (learnt_of(row, self.settings) for row in rows)
         while chunk := list(islice(log, _AT_ONCE)):
             yield chunk
 
-    def snapshot(self, follower: Follower) -> bytes:
+    def snapshot(self, follower: AnyFollower) -> bytes:
         """The learner without the rows that the log has; an imported model's has all rows."""
+        if isinstance(follower, WideFollower):
+            return archive.pack(FORMAT, *follower.state())
         settings, arrays = follower.learner.state()
+        del settings["most_work"]  # it is that of a follower
         if isinstance(follower.growth, BySchema):
             settings[_STEPS] = follower.growth.steps
         if self._base is not None:
@@ -159,11 +165,13 @@ class Recovery:
         kept = {name: array for name, array in arrays.items() if name not in _ROWS}
         return archive.pack(FORMAT, settings, kept)
 
-    def first(self) -> Follower:
+    def first(self) -> AnyFollower:
         """The learner before the log."""
         if self._base is None:
             return self._from_prior(self.settings.refresh.schedule())
-        learner = learner_file.from_bytes(self._base, source=f"the imported model {self.model!r}")
+        learner = from_base(self._base, f"the imported model {self.model!r}")
+        if isinstance(learner, WideFabCost):
+            return WideFollower(learner)
         return Follower(learner, self._growth())
 
     def _growth(self) -> Growth:
@@ -172,18 +180,26 @@ class Recovery:
             given = archive.unpack(learner_file.LEARNER, self._base, "the base")[0].get(_GIVEN, 0)
         return growth_of(self.settings, self.schema, given)
 
-    def _from_prior(self, refresh: Refresh) -> Follower:
+    def _from_prior(self, refresh: Refresh) -> AnyFollower:
+        belief = self.settings.belief
+        if not isinstance(belief, UnsetType):
+            return WideFollower(belief.wide().learner(self.settings.moments))
         prior = schema_of(self.settings).prior(self.settings.variances())
         return Follower(new_learner(self.settings, prior, refresh), self._growth())
 
-    def _restored(self, content: bytes) -> Follower:
-        kind = FORMAT if self._base is None else learner_file.LEARNER
+    def _restored(self, content: bytes) -> AnyFollower:
+        wide = self.settings.belief is not UNSET
+        kind = FORMAT if self._base is None or wide else learner_file.LEARNER
         settings, arrays = archive.unpack(kind, content, "the snapshot")
         if settings.get("arithmetic", 0) != kernels.ARITHMETIC:
             raise ValueError(
                 f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
                 f"{kernels.ARITHMETIC}: the log is learnt again"
             )
+        if wide:
+            return WideFollower(WideFabCost.restored(settings, arrays))
+        if "mean" not in settings.get("half_life", {"mean": ""}):
+            raise ValueError("its mean went back to the prior's: the log is learnt again")
         growth = self._growth()
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
@@ -203,10 +219,17 @@ class Recovery:
             # The oldest is where the next one goes, or the first.
             slots = (settings["slot"] + slots) % kept
             arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
-            arrays["y"][slots] = [each.label for each in chunk]
+            clicks = np.array([each.reward for each in chunk])
+            arrays["y"][slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
             done += len(chunk)
         if done != kept:
             raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
+
+
+def learnt_of(row: AppliedRow, settings: ModelSettings) -> Learnt:
+    """An impression of the log."""
+    fraction = settings.fraction(row.value)
+    return Learnt(impression(row.features), row.label, row.item, row.made, fraction)
 
 
 def new_learner(
@@ -226,12 +249,52 @@ def new_learner(
     return learner
 
 
-def to_base(learner: FabCost, given: int) -> bytes:
+def from_base(base: bytes, source: str = "the base") -> FabCost | WideFabCost:
+    """The learner of `to_base`."""
+    if base.startswith(WIDE_LEARNER.word.encode()):
+        return WideFabCost.restored(*archive.unpack(WIDE_LEARNER, base, source))
+    return learner_file.from_bytes(base, source=source)
+
+
+def to_base(learner: FabCost | WideFabCost, given: int) -> bytes:
     """An imported learner, whose first ``given`` weights keep their prior."""
     settings, arrays = learner.state()
+    if isinstance(learner, WideFabCost):
+        return archive.pack(WIDE_LEARNER, settings, arrays)
     if given:
         settings[_GIVEN] = given
     return archive.pack(learner_file.format_of(learner), settings, arrays)
+
+
+def growth_of(settings: ModelSettings, now: Schema, given: int = 0) -> Growth:
+    """How a model's learner grows that has the weights of its first schema."""
+    variances = settings.variances()
+    if not follows_schema(settings, now):
+        return OneVariance(variances.numbers)
+    return BySchema(variances, now, schema_of(settings), given)
+
+
+def follows_schema(settings: ModelSettings, schema: Schema) -> bool:
+    """Whether a model's learner must know of every step of its schema, not of its columns only."""
+    if isinstance(schema, HashedSchema):
+        return False
+    scaled = schema.openness is not None and schema.openness.scaled
+    return scaled or settings.prior is not UNSET
+
+
+def schema_of(settings: ModelSettings) -> Schema:
+    """The schema of a new model."""
+    if not isinstance(settings.belief, UnsetType):
+        given = settings.schema
+        known = Schema.open() if given is None else Schema.from_dict(given, most_columns=None)
+        return HashedSchema(known, settings.belief.bits)
+    if settings.schema is None:
+        # As it was before there was a prior by groups.
+        return Schema.open(scaled=settings.prior is not UNSET)
+    schema = Schema.from_dict(settings.schema, most_columns=settings.most_weights)
+    if schema.width == 0:
+        raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
+    return schema
 
 
 @dataclass

@@ -20,6 +20,7 @@ from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.rows import Impression, encoded, listing
+from fabcost.sparse import SparseRows
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError
 from fabcost.wire.messages import Between, DecisionRequest, Filter, ItemsAnswer, Record, Scalar
 
@@ -245,7 +246,7 @@ class Scene(NamedTuple):
     """
 
     names: tuple[str, ...]
-    rows: FoldedRows
+    rows: FoldedRows | SparseRows
     context: Raw
     candidates: Raw
     memory: Memory
@@ -265,7 +266,7 @@ class Scene(NamedTuple):
         return found
 
     def _written(self, place: int) -> WrittenItem:
-        row = encoded(Impression.of(self.rows.row(place)))
+        row = encoded(Impression(*[each.tolist() for each in self.rows.numbers(place)]))
         return WrittenItem(row, None if self.items is None else _raw(self.items[self.names[place]]))
 
 

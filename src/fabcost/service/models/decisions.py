@@ -18,7 +18,7 @@ from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
-from fabcost.wire.errors import UnknownModelError, UnreadableModelError
+from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackAnswer, FeedbackRequest
 
 #: Tells the time.
@@ -153,8 +153,12 @@ class Decider:
         self, name: str, requests: Sequence[FeedbackRequest]
     ) -> list[FeedbackAnswer]:
         """Learn what became of decisions; each is answered when that is durable."""
-        self.models.of(name)
-        now = self.clock.now()
+        settings, now = self.models.of(name).settings, self.clock.now()
+        for each in requests:
+            try:
+                settings.check_value(each.value)
+            except ValueError as error:
+                raise InvalidRequestError(f"decision {each.decision_id!r}: {error}") from error
         feeds = []
         for each in requests:
             key = (name, each.decision_id)

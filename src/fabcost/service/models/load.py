@@ -9,24 +9,41 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import msgspec
+from msgspec import UNSET
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES
+from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
-from fabcost.inference import file as learner_file
 from fabcost.inference.ep import MAX_SWEEPS, Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
 from fabcost.recommend.start import Start
-from fabcost.service.learning.follower import Follower, schema_of
-from fabcost.service.learning.recovery import Keeper, Progress, Recovery, new_learner, to_base
+from fabcost.service.learning.follower import Follower
+from fabcost.service.learning.recovery import (
+    Keeper,
+    Progress,
+    Recovery,
+    from_base,
+    new_learner,
+    schema_of,
+    to_base,
+)
+from fabcost.service.learning.wide import AnyFollower
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
-from fabcost.wire.settings import LONGEST_WAIT, ModelSettings, PolicySettings, RefreshSettings
+from fabcost.wire.settings import (
+    LONGEST_WAIT,
+    ModelSettings,
+    PolicySettings,
+    RefreshSettings,
+    WideSettings,
+)
 
 #: What reading a learner or learning its log can raise, unlike a database that fails.
 _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.MsgspecError)
@@ -34,7 +51,10 @@ _UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, msgspec.Msgs
 _RULES: dict[Any, Any] = {
     RULES[each.__struct_config__.tag]: each for each in get_args(PolicySettings)
 }
-_PRIORS = ("prior", "prior_variance")
+_OF_FILE = (
+    *("prior", "prior_variance", "window", "most_kept"),
+    *("half_life", "belief", "refresh", "most_weights"),
+)
 #: Where a recommender's file keeps the settings of a model; `Recommender.load` passes over them.
 _SERVICE = "service"
 #: Bytes of a file's settings; some twenty times as many in memory while they are read.
@@ -142,7 +162,7 @@ def make(
     """Write a new model and load it; a ValueError says what is wrong with its settings."""
     width = schema_of(settings).width
     if base is not None:
-        known = learner_file.from_bytes(base).posterior.dimension
+        known = from_base(base).posterior.dimension
         if known > width:
             raise ValueError(f"the learner has {known} weights but the schema {width} columns")
     settings.policy.policy()
@@ -153,13 +173,16 @@ def make(
     return load(store, row, str, metrics)
 
 
-def to_file(settings: ModelSettings, grown: dict[str, Any], follower: Follower) -> bytes:
+def to_file(settings: ModelSettings, grown: dict[str, Any], follower: AnyFollower) -> bytes:
     """What `Recommender.load` reads.
 
     ``grown`` is the schema of now as a document; ``follower`` is a copy and may be changed.
     """
     schema = Schema.from_dict(grown, most_columns=None)
-    follower.growth.complete(follower.learner, schema)
+    if isinstance(settings.belief, WideSettings):
+        schema = HashedSchema(schema, settings.belief.bits)
+    if isinstance(follower, Follower):
+        follower.growth.complete(follower.learner, schema)
     recommender = Recommender(
         schema,
         learner=follower.learner,
@@ -169,7 +192,7 @@ def to_file(settings: ModelSettings, grown: dict[str, Any], follower: Follower) 
         seed=settings.seed,
         wait=settings.reward_wait_seconds,
     )
-    recommender.weights.given = follower.growth.given
+    recommender.weights.given = follower.growth.given if isinstance(follower, Follower) else 0
     document, arrays = archive.unpack(FORMAT, recommender.to_bytes())
     # The schema is in the file as it has grown.
     own = msgspec.structs.replace(settings, schema=None)
@@ -186,20 +209,18 @@ def from_file(content: bytes, settings: ModelSettings | None) -> MadeOf:
     document, _ = archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
     recommender = Recommender.from_bytes(content, source="the file")
     learner = recommender.learner
-    if not isinstance(learner, FabCost):
+    if not isinstance(learner, FabCost | WideFabCost):
         raise ValueError(f"the file's learner is a {type(learner).__name__} but must be FabCost")
     given = msgspec.to_builtins(settings or _settings(recommender, document))
-    fixed = {
-        "schema": recommender.schema.to_dict(),
-        **_prior(recommender, learner),
-        "refresh": msgspec.to_builtins(_refresh(learner.refresh_schedule)),
-        "moments": learner.moments,
-        **_limits(learner),
-        "most_weights": max(given["most_weights"], recommender.schema.width),
-    }
+    fixed = {"schema": recommender.schema.to_dict(), "moments": learner.moments}
+    if isinstance(learner, WideFabCost):
+        fixed["belief"] = {"kind": "wide", **asdict(learner.name)}
+    else:
+        fixed |= _prior(recommender, learner) | _limits(learner)
+        fixed["refresh"] = msgspec.to_builtins(_refresh(learner.refresh_schedule))
+        fixed["most_weights"] = max(given["most_weights"], recommender.schema.width)
     # What it has of these is the file's.
-    of_file = (*_PRIORS, "window", "most_kept", "half_life")
-    free = {name: value for name, value in given.items() if name not in of_file}
+    free = {name: value for name, value in given.items() if name not in _OF_FILE}
     return MadeOf(_checked({**free, **fixed}), to_base(learner, recommender.weights.given))
 
 
@@ -208,6 +229,8 @@ def from_start(content: bytes, settings: ModelSettings, discount: float | None) 
 
     An open schema begins with the file's columns.
     """
+    if settings.belief is not UNSET:
+        raise ValueError("the belief is wide and knows no columns by name: leave out start")
     archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
     source = Recommender.from_bytes(content, source="the file")
     start, schema = Start(source.schema, source.learner, discount), schema_of(settings)

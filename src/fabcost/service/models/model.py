@@ -9,23 +9,41 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
+from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
+from fabcost.features.hashed import HashedSchema
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.service.learning.follower import Published, follows_schema, widened
+from fabcost.inference.wide.belief import WideGaussian
+from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
+from fabcost.service.learning.recovery import follows_schema
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
-from fabcost.service.store.rows import DecisionRow, NewRecord, Shares, at_step, encoded
+from fabcost.service.store.rows import (
+    DecisionRow,
+    NewRecord,
+    Shares,
+    StoredDecision,
+    at_step,
+    encoded,
+    record,
+)
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
 from fabcost.wire.settings import DRAWS, ModelSettings
+
+_NOT_LISTED = (
+    "A wide belief: a hash chose which names have which of its {:,} weights, so they cannot be "
+    "listed by name. {:,} were in an outcome so far; covariances are kept of {:,}. Explanations of "
+    "decisions name what moved them."
+)
 
 
 class Chosen(NamedTuple):
@@ -49,7 +67,7 @@ class Known(NamedTuple):
     """What a model decides by: a belief about all columns of now, and the items' own effects."""
 
     published: Published
-    belief: Gaussian
+    belief: Belief
     own: OwnEffects | None
 
     def rows(self, scene: Scene) -> Rows:
@@ -57,6 +75,20 @@ class Known(NamedTuple):
         if self.own is None:
             return scene.rows
         return own_rows(scene.rows, self.own, scene.names, self.belief.dimension)
+
+    @property
+    def note(self) -> str | UnsetType:
+        """Why weights are not listed, if they are not."""
+        belief = self.belief
+        if not isinstance(belief, WideGaussian):
+            return UNSET
+        return _NOT_LISTED.format(belief.dimension, belief.known.size, belief.filled)
+
+    def digest(self) -> str:
+        """SHA-256 of the bits of what is published."""
+        if isinstance(self.belief, WideGaussian):
+            return self.belief.digest()
+        return self.published.digest(self.own)
 
 
 class Streams:
@@ -104,7 +136,10 @@ class Model:
         self._tells_steps = follows_schema(self.settings, self.schema)
         published = self.learning.published
         own = effects_of(published.belief.dimension, self._variances.items)
-        self._known = Known(published, published.belief, own)
+        # A wide belief goes on changing elsewhere: here is one that follows it.
+        wide = self.settings.belief
+        belief = wide.wide().learner().posterior if wide else published.belief
+        self._known = Known(published, belief, own)
         self._follow()
         self.change(self.settings, self.edited)
 
@@ -164,6 +199,16 @@ class Model:
         """An impression, with what the learner must know of the schema of now."""
         return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
 
+    def names(self, columns: list[int], stored: StoredDecision) -> list[str]:
+        """What the columns of a decision stand for."""
+        if not isinstance(self.schema, HashedSchema):
+            names = self.schema.columns
+            return [names[column] for column in columns]
+        made = record(stored.record)
+        item = (made.features or {}).get(stored.item, made.item_features or {})
+        found = self.schema.names(made.context, item)
+        return [found.get(column, f"weight {column}") for column in columns]
+
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
         if self._known.published is not self.learning.published:
@@ -175,21 +220,24 @@ class Model:
     def _follow(self) -> None:
         """Take over what was published meanwhile, all of it."""
         published, changes = self.learning.collect()
-        if self._known.own is not None:
-            for each in changes:
-                self._known.own.follow(each)
+        _, belief, own = self._known
+        follower: Any = own if own is not None else belief
+        for each in changes:
+            follower.follow(each)
         self._widen(published)
 
     def _widen(self, published: Published) -> None:
         belief, own = published.belief, self._known.own
-        if belief.dimension < self.schema.width:
+        if isinstance(belief, WideGaussian):
+            belief = self._known.belief
+        elif belief.dimension < self.schema.width:
             belief = widened(belief, self.schema.prior(self._variances))
         if own is not None and own.weights < belief.dimension:
             own.widen(belief.dimension - own.weights)
         self._known = Known(published, belief, own)
 
     def _choose(
-        self, belief: Gaussian, rows: Rows, decision: str, top_k: int, excluded: list[int]
+        self, belief: Belief, rows: Rows, decision: str, top_k: int, excluded: list[int]
     ) -> Chosen:
         """One of the rows; the same decision id gives the same choice.
 

@@ -39,6 +39,7 @@ MOST_EXPORTS = 8
 _LOOK_AGAIN_SECONDS = 0.25
 #: How long an import keeps others waiting.
 _TURN_SECONDS = 0.005
+_CLICKS = ModelSettings()
 
 
 @dataclass(eq=False)
@@ -86,10 +87,10 @@ class Transfers:
         schema has every feature of the log, so that no line can be refused later.
         """
         while True:
-            schema = self.registry.of(name).schema
+            schema, settings = self.registry.of(name).schema, self.registry.of(name).settings
             reader, known = schema.reader(), len(schema.features)
             try:
-                await asyncio.to_thread(lambda: check_all(reader, read()))  # noqa: B023
+                await asyncio.to_thread(lambda: check_all(reader, read(), settings))  # noqa: B023
             except ValueError as error:
                 raise InvalidRequestError(str(error)) from error
             if schema is self.registry.of(name).schema and known == len(schema.features):
@@ -171,13 +172,22 @@ def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool
     return written.resolved is None and fed == "applied"
 
 
-def check_all(reader: Reader, numbered: Iterable[tuple[int, LoggedImpression]]) -> None:
-    """An error that names the first line which a schema's reader cannot read, one after another."""
+def check_all(
+    reader: Reader,
+    numbered: Iterable[tuple[int, LoggedImpression]],
+    settings: ModelSettings = _CLICKS,
+) -> None:
+    """An error that names the first line which a model cannot read, one after another.
+
+    A sum of rewards may be beyond the ends between which values are fractions.
+    """
     for number, each in numbered:
         try:
             _place(each)
             reader.read(each.context, "context")
             ReadItems.by(reader, each.candidates)
+            if each.value is not None and settings.aggregation != "sum":
+                settings.check_value(each.value)
         except (ValueError, InvalidRequestError) as error:
             raise InvalidRequestError(f"line {number}: {error}") from error
 

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -13,10 +14,12 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.model import Known, Model
+from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -53,23 +56,6 @@ _LISTED = '"listed":'
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
-_OLDEST_SECONDS = 60.0
-
-
-class Totals(NamedTuple):
-    """Counts over the whole log, which take long when it is long."""
-
-    feedback: dict[str, int]
-    pending: int
-    decisions: int
-    outcomes: int
-    clicks: int
-    at: float
-    seconds: float
-
-    def is_fresh(self, now: float) -> bool:
-        """Whether to use them again."""
-        return _is_fresh(self.at, self.seconds, now)
 
 
 class Alarms(NamedTuple):
@@ -81,7 +67,7 @@ class Alarms(NamedTuple):
 
     def is_fresh(self, now: float) -> bool:
         """Whether to use them again."""
-        return _is_fresh(self.at, self.seconds, now)
+        return is_fresh(self.at, self.seconds, now)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +84,16 @@ class Views:
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
         model = self.models.of(name)
-        published, belief, own = model.known()
-        columns = zip(model.schema.columns, belief.mean.tolist(), belief.sd.tolist(), strict=True)
+        known = model.known()
+        published, belief, _ = known
+        names = model.schema.columns
+        listed = (each[: len(names)].tolist() for each in (belief.mean, belief.sd))
         return PosteriorAnswer(
             posterior_version=published.version,
             impressions=published.lsn,
-            digest=published.digest(own),
-            weights=[Weight(*column) for column in columns],
+            digest=known.digest(),
+            weights=[Weight(*column) for column in zip(names, *listed, strict=True)],
+            note=known.note,
         )
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
@@ -112,9 +101,8 @@ class Views:
         model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
-        since, before = now - 60.0 * minutes, self.totals.get(model)
-        totals, read = await self.reader.ask(lambda store: _read_stats(store, name, since, before))
-        self.totals[model] = totals
+        since, totals = now - 60.0 * minutes, await self._totals(model)
+        read = await self.reader.ask(lambda store: _read_stats(store, name, since))
         tallies: list[ItemTally] = read["top_items"]
         effects = _effects(model.known(), [each.item for each in tallies])
         read["top_items"] = [
@@ -141,6 +129,7 @@ class Views:
             unwritten=self.writer.unwritten,
             feedback=totals.feedback,
             alarms=alarms,
+            lift=totals.lift,
             **read,
         )
 
@@ -160,15 +149,26 @@ class Views:
                 found = await self.alarms(name)
                 self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
+                metrics.gained(name, (await self._totals(self.models.of(name))).lift)
+
+    async def _totals(self, model: Model) -> Totals:
+        """Those of the last time, or of now."""
+        totals = self.totals.get(model)
+        if totals is None or not totals.is_fresh(time.monotonic()):
+            count = partial(count_all, name=model.name, trial=_trial(model), now=self.clock.now())
+            totals = self.totals[model] = await self.reader.ask(count)
+        return totals
 
     async def _look(self, model: Model) -> tuple[Alarm, ...]:
-        name, head, weights = model.name, model.learning.lsn, model.schema.width
-        tail = await self.reader.ask(lambda store: Tail.read(store, name, head, weights))
-        totals = await self.reader.ask(lambda store: _totals(store, name, self.totals.get(model)))
-        self.totals[model] = totals
+        head = model.learning.lsn
+        tail = await self.reader.ask(lambda store: Tail.read(store, model, head))
+        totals = await self._totals(model)
         _, belief, own = model.known()
         law = None if own is None else own.law([each.item for each in tail.latest])
-        watch = await self.reader.ask(lambda _: tail.watch(belief, law))
+        if isinstance(belief, WideGaussian):  # which this thread changes, and which takes no time
+            watch = tail.watch(belief, law)
+        else:
+            watch = await self.reader.ask(lambda _: tail.watch(belief, law))
         watch.decisions = watch.decisions or totals.decisions
         count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
         watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
@@ -188,14 +188,13 @@ class Views:
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
         model = self.models.of(name)
-        row, shown = await self._stored(
-            name, decision_id, lambda stored: (impression(stored.features), _view(stored))
-        )
+        stored = await self._stored(name, decision_id, lambda found: found)
+        row, shown = impression(stored.features), _view(stored)
         known = model.known()
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = [model.schema.columns[column] for column in row.columns]
+        columns = model.names(row.columns, stored)
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
@@ -224,11 +223,18 @@ class Views:
         return await self.reader.ask(find)
 
 
+def _trial(model: Model) -> Trial:
+    """It begins anew with new settings; minutes that began before are left out."""
+    since = model.edited if model.edited > model.created else 0.0
+    return Trial(model.settings.holdback, since, model.settings.reward_wait_seconds)
+
+
 def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
     """What is known of the items' own effects; nothing if they have none."""
     if known.own is None or not items:
         return {}
-    mean, variance = known.own.effects(known.belief, items)
+    belief: Any = known.belief  # a Gaussian, where items have effects
+    mean, variance = known.own.effects(belief, items)
     found = zip(items, mean.tolist(), np.sqrt(variance).tolist(), strict=True)
     return {item: ItemEffect(each, sd) for item, each, sd in found}
 
@@ -249,35 +255,14 @@ def _recent(
     return views, oldest
 
 
-def _read_stats(
-    store: Store, name: str, since: float, totals: Totals | None
-) -> tuple[Totals, dict[str, list[Any]]]:
-    """Ask the database; ``totals`` are those of the last time."""
-    totals = _totals(store, name, totals)
+def _read_stats(store: Store, name: str, since: float) -> dict[str, list[Any]]:
     counts, calibration = store.counts.minutes(name, since=since), store.counts.calibration(name)
     tallies = store.counts.tallies(name, limit=_TOP_ITEMS)
-    return totals, {
+    return {
         "buckets": [StatsBucket(**_without_model(row)) for row in counts],
         "calibration": [CalibrationBin(**_without_model(row)) for row in calibration],
         "top_items": [ItemTally(**_without_model(row)) for row in tallies],
     }
-
-
-def _totals(store: Store, name: str, before: Totals | None) -> Totals:
-    """Those of the last time, or of now."""
-    started = time.monotonic()
-    if before is not None and before.is_fresh(started):
-        return before
-    feedback, pending = store.feedback_counts(name), store.pending(name)
-    rows = store.counts.minutes(name, since=0.0)
-    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, now = sum(row.clicks for row in rows), time.monotonic()
-    return Totals(feedback, pending, decisions, outcomes, clicks, now, now - started)
-
-
-def _is_fresh(at: float, seconds: float, now: float) -> bool:
-    """Looking again may take a fiftieth of the time at most."""
-    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def _without_model(row: CountRow | CalibrationRow | TallyRow) -> dict[str, Any]:

@@ -12,13 +12,16 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from fabcost.gaussian import Gaussian
+from fabcost.bandit.prospects import Belief
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import OwnLaw
+from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Watch
 from fabcost.recommend.surprise import FIRST
 from fabcost.service.learning.follower import Learnt, log_odds
-from fabcost.service.store.rows import Impression, impression
+from fabcost.service.learning.recovery import learnt_of
+from fabcost.service.models.model import Model
+from fabcost.service.store.rows import Impression
 from fabcost.service.store.store import Store
 
 _LATEST = 1000
@@ -34,36 +37,38 @@ class Tail(NamedTuple):
     predicted: int
 
     @classmethod
-    def read(cls, store: Store, model: str, head: int, weights: int) -> Tail:
+    def read(cls, store: Store, of: Model, head: int) -> Tail:
         """That of a model whose log ends at ``head``."""
         learnt = []
-        for row in store.log(model, after=max(head - _LATEST, 0), to=head):
+        for row in store.log(of.name, after=max(head - _LATEST, 0), to=head):
             # One that cannot be read is told of when the log is learnt again.
             with contextlib.suppress(msgspec.MsgspecError):
-                learnt.append(Learnt(impression(row.features), row.label, row.item))
-        return cls(learnt, min(len(learnt), max(_FEWEST, _MULTIPLICATIONS // weights**2)))
+                learnt.append(learnt_of(row, of.settings))
+        many = max(_FEWEST, _MULTIPLICATIONS // of.schema.width**2)
+        return cls(learnt, min(len(learnt), many))
 
     @property
     def latest(self) -> list[Learnt]:
         """Those that are predicted again."""
         return self.learnt[len(self.learnt) - self.predicted :]
 
-    def watch(self, belief: Gaussian, law: OwnLaw | None) -> Watch:
+    def watch(self, belief: Belief, law: OwnLaw | None) -> Watch:
         """What it tells, by what is believed now; ``law`` is that of the latest items."""
         watch, rows = Watch(), [each.impression for each in self.learnt]
         for row in rows:
             watch.decided(alike=row.alike)
         if rows:
-            watch.saw(*_bounds(rows, belief.dimension), len(rows))
+            if not isinstance(belief, WideGaussian):  # columns of which have names
+                watch.saw(*_bounds(rows, belief.dimension), len(rows))
             odds = log_odds(belief, law, [each.impression for each in self.latest])
-            clicked = np.array([each.label > 0 for each in self.latest])
-            p = watch.foretold(*odds, int(clicked.sum()))
+            rewards = np.array([each.reward for each in self.latest])
+            p = watch.foretold(*odds, float(rewards.sum()))
             if len(self.learnt) > FIRST:
-                watch.late_losses.outcomes(p, clicked)
+                watch.late_losses.outcomes(p, rewards)
         return watch
 
 
-def count_outcomes(watch: Watch, outcomes: int, clicks: int, feedback: Mapping[str, int]) -> None:
+def count_outcomes(watch: Watch, outcomes: int, clicks: float, feedback: Mapping[str, int]) -> None:
     """Tell a watch of all outcomes of a model, and of all feedback by what became of it."""
     in_time = sum(feedback.get(status, 0) for status in _IN_TIME)
     watch.counted(outcomes, clicks, expired=max(outcomes - in_time, 0))

@@ -138,10 +138,11 @@ class AppliedRow(NamedTuple):
     label: int
     item: str
     made: float
+    value: float
 
 
 class CountRow(NamedTuple):
-    """Additions to the counts of one minute (``start``) and arm."""
+    """Additions to the counts of one minute (``start``) and arm; ``rewards`` are as learnt."""
 
     model: str
     start: float
@@ -151,6 +152,7 @@ class CountRow(NamedTuple):
     clicks: int
     log_loss: float
     entropy: float
+    rewards: float
 
 
 class CalibrationRow(NamedTuple):
@@ -161,6 +163,7 @@ class CalibrationRow(NamedTuple):
     impressions: int
     predicted: float
     clicks: int
+    rewards: float
 
 
 class TallyRow(NamedTuple):
@@ -171,6 +174,7 @@ class TallyRow(NamedTuple):
     decisions: int
     impressions: int
     clicks: int
+    rewards: float
 
 
 class KeyRow(NamedTuple):

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fabcost.service.settings import KEYWORDS
-from fabcost.service.store.postgres import Postgres
 from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
@@ -69,7 +68,11 @@ def store_at(address: str) -> Store:
     ``host=db dbname=news``.
     """
     path = file_at(address)
-    return Store(Postgres(address) if path is None else Sqlite(path))
+    if path is not None:
+        return Store(Sqlite(path))
+    from fabcost.service.store.postgres import Postgres  # noqa: PLC0415 - its driver loads slowly
+
+    return Store(Postgres(address))
 
 
 async def run_apart(function: Callable[..., T], *arguments: Any) -> T:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
+from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import (
     CalibrationRow,
@@ -274,7 +275,7 @@ class Additions:
     def __init__(self, uncounted: Uncounted) -> None:
         self.has_decisions = False
         self._sums: dict[tuple[str, float, str], list[float]] = {}
-        self._tallies: dict[tuple[str, str], list[int]] = {}
+        self._tallies: dict[tuple[str, str], list[float]] = {}
         self._bins: dict[tuple[str, int], list[float]] = {}
         for row, entropy in uncounted:
             self.decision(row, entropy)
@@ -288,40 +289,44 @@ class Additions:
         """A decision counts no longer."""
         self._add(row, _recorded_entropy(row), -1)
 
-    def outcome(self, row: StoredDecision, *, clicked: bool) -> None:
-        """It is known what became of a decision."""
-        sums, tally = self._minute(row), self._tally(row)
-        sums[1] += 1
-        sums[2] += clicked
-        tally[1] += 1
-        tally[2] += clicked
+    def outcome(self, row: StoredDecision, label: int, fraction: float | None) -> None:
+        """It is known what became of a decision: a click or none, or so much of one."""
+        clicked = label > 0
+        reward = float(clicked) if fraction is None else fraction
+        for sums in (self._minute(row), self._tally(row)):
+            sums[1] += 1
+            sums[2] += clicked
+            sums[-1] += reward
 
-    def predictions(
-        self, decisions: Sequence[StoredDecision], p: FloatArray, clicked: FloatArray
-    ) -> None:
+    def predictions(self, outcomes: Sequence[tuple[StoredDecision, Learnt]], p: FloatArray) -> None:
         """How well what is now learnt had been predicted."""
         p = np.clip(p, 1e-12, 1.0 - 1e-12)
-        losses = -np.log(np.where(clicked > 0, p, 1.0 - p))
+        reward = np.array([learnt.reward for _, learnt in outcomes])
+        losses = -(reward * np.log(p) + (1.0 - reward) * np.log(1.0 - p))
         odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
-        every = zip(decisions, losses, odds.astype(int), p, clicked, strict=True)
-        for each, loss, place, probability, click in every:
-            self._minute(each)[3] += float(loss)
-            sums = self._bins.setdefault((each.model, int(place)), [0, 0.0, 0])
+        every = zip(outcomes, losses.tolist(), odds.astype(int).tolist(), p.tolist(), strict=True)
+        for (each, learnt), loss, place, probability in every:
+            self._minute(each)[3] += loss
+            sums = self._bins.setdefault((each.model, place), [0, 0.0, 0, 0.0])
             sums[0] += 1
-            sums[1] += float(probability)
-            sums[2] += click > 0
+            sums[1] += probability
+            sums[2] += learnt.label > 0
+            sums[3] += learnt.reward
 
     def write(self, store: Store) -> None:
         """Add everything to the database."""
         minutes = [
-            CountRow(*key, int(n), int(seen), int(clicks), loss, entropy)
-            for key, (n, seen, clicks, loss, entropy) in self._sums.items()
+            CountRow(*key, int(n), int(seen), int(clicks), *sums)
+            for key, (n, seen, clicks, *sums) in self._sums.items()
         ]
         bins = [
-            CalibrationRow(*key, int(n), predicted, int(clicks))
-            for key, (n, predicted, clicks) in self._bins.items()
+            CalibrationRow(*key, int(n), predicted, int(clicks), rewards)
+            for key, (n, predicted, clicks, rewards) in self._bins.items()
         ]
-        tallies = [TallyRow(*key, *sums) for key, sums in self._tallies.items()]
+        tallies = [
+            TallyRow(*key, int(n), int(seen), int(clicks), rewards)
+            for key, (n, seen, clicks, rewards) in self._tallies.items()
+        ]
         store.counts.add(minutes, bins, tallies)
 
     def _add(self, row: DecisionRow | StoredDecision, entropy: float | None, by: int) -> None:
@@ -332,10 +337,10 @@ class Additions:
 
     def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
         start = math.floor(row.made / _MINUTE) * _MINUTE
-        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0])
+        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0, 0.0])
 
-    def _tally(self, row: DecisionRow | StoredDecision) -> list[int]:
-        return self._tallies.setdefault((row.model, row.item), [0, 0, 0])
+    def _tally(self, row: DecisionRow | StoredDecision) -> list[float]:
+        return self._tallies.setdefault((row.model, row.item), [0, 0, 0, 0.0])
 
 
 def _recorded_entropy(row: StoredDecision) -> float | None:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import (
@@ -268,15 +266,18 @@ class Transaction:
         self, stored: StoredDecision, now: float, outcome: str, value: float | None
     ) -> StoredDecision:
         """What became of a decision, to be written soon; if it is learnt, with the next number."""
-        label = lsn = None
+        label = lsn = fraction = None
         if value is not None:
-            label = 1 if value > self._settings(stored.model).click_threshold else -1
-            self._counts.outcome(stored, clicked=label > 0)
+            settings = self._settings(stored.model)
+            label = 1 if value > settings.click_threshold else -1
+            fraction = settings.fraction(value)
+            self._counts.outcome(stored, label, fraction)
         elif stored.arm != "imported":
             self._counts.never_shown(stored)
         if label is not None and stored.learns:
             lsn = self._heads[stored.model] = self._heads[stored.model] + 1
-            learnt = Learnt(impression(stored.features), label, stored.item, stored.made)
+            shown = (stored.item, stored.made)
+            learnt = Learnt(impression(stored.features), label, *shown, fraction)
             self._fresh.setdefault(stored.model, []).append((stored, learnt))
         self._resolved.append(Resolution(*_key(stored), now, outcome, value, label, lsn))
         return stored._replace(resolved=now, outcome=outcome, value=value, label=label, lsn=lsn)
@@ -309,8 +310,7 @@ class Transaction:
             p = keeper.learning.predicted(learnt)
         except Exception:  # noqa: BLE001 - the transaction is also that of other models
             return
-        clicked = np.array([each.label for each in learnt])
-        self._counts.predictions([stored for stored, _ in fresh], p, clicked)
+        self._counts.predictions(fresh, p)
 
 
 def _key(row: DecisionRow | StoredDecision | FeedbackRow) -> Key:

@@ -63,7 +63,7 @@ export class DecisionsTable {
       element("span", {}, swatch(arm), ` ${arm}`),
       count(candidates.length),
       propensities ? percent(propensities[0], 1) : "–",
-      outcome(decision, model.settings.click_threshold),
+      outcome(decision, model.settings),
       this.button(decision),
     ];
   }

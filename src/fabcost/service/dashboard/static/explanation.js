@@ -23,18 +23,18 @@ export async function explain(ask, model, decision) {
   try {
     const id = encodeURIComponent(decision.decision_id);
     const answer = await ask(`v1/models/${encodeURIComponent(model.name)}/explanations/${id}`);
-    part("why-body").replaceChildren(...explanation(answer, model.settings.click_threshold));
+    part("why-body").replaceChildren(...explanation(answer, model.settings));
   } catch (error) {
     part("why-body").replaceChildren(nothing(error.message));
   }
 }
 
-function explanation({ decision, click_probability: probability, contributions }, threshold) {
+function explanation({ decision, click_probability: probability, contributions }, settings) {
   return [
     element("dl", { class: "facts" }, ...facts([
       ["Made", timeOfDay(decision.made)],
       ["Arm", decision.arm],
-      ["Outcome", outcome(decision, threshold)],
+      ["Outcome", outcome(decision, settings)],
       ["Click probability now", percent(probability)],
       ["Candidates", String(decision.candidates.length)],
       ["Decision", element("code", {}, decision.decision_id)],

@@ -9,19 +9,26 @@ const PATIENCE = 3.5;
 /** Milliseconds for which counts are good: those of long periods are large and change slowly. */
 const patience = (minutes) => (minutes > LONG_MINUTES ? PATIENCE * minutes : 0);
 
+/** Where values are fractions of a click, their sum in place of a count. */
+function withFractions(stats) {
+  const counts = ["buckets", "calibration", "top_items"];
+  const told = (row) => ({ ...row, clicks: Math.round(100 * row.rewards) / 100 });
+  return { ...stats, ...Object.fromEntries(counts.map((name) => [name, stats[name].map(told)])) };
+}
+
 export class Source {
   counts = null;
   belief = null;
 
   /** Counts of the last minutes, the posterior, and the latest decisions of a model. */
-  async read({ name, posterior_version: version }, minutes) {
+  async read({ name, settings, posterior_version: version }, minutes) {
     const path = `v1/models/${encodeURIComponent(name)}`;
     const [stats, posterior, { decisions }] = await Promise.all([
       this.stats(`${path}/stats?minutes=${minutes}`, minutes),
       this.posterior(`${path}/posterior`, version),
       ask(`${path}/decisions?limit=${RECENT}`),
     ]);
-    return { stats, posterior, decisions };
+    return { stats: settings.values === "fraction" ? withFractions(stats) : stats, posterior, decisions };
   }
 
   async stats(question, minutes) {

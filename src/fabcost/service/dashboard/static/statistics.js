@@ -19,29 +19,6 @@ export function wilsonSoFar(clicks, impressions, open) {
   return least && { ...least, upper: wilson(clicks + open, impressions + open).upper };
 }
 
-/**
- * What one rate is above another, as a share of the other; null unless the other has clicks.
- * The interval is made of Wilson's for both rates (Donner and Zou, 2012): it has a width, too, where
- * all or none were clicked.
- */
-export function lift(ours, theirs) {
-  const [above, below] = [ours, theirs].map(({ clicks, impressions }) => wilson(clicks, impressions));
-  if (above === null || !(below?.estimate > 0)) return null;
-  return {
-    estimate: above.estimate / below.estimate - 1,
-    lower: ratio(above, "lower", below, "upper") - 1,
-    upper: 1 / ratio(below, "lower", above, "upper") - 1,
-  };
-}
-
-// The smallest ratio of two rates; the form of the quotient has no difference of like numbers.
-function ratio(above, low, below, high) {
-  const product = above.estimate * below.estimate;
-  const reach = ({ estimate }, limit) => limit * (2 * estimate - limit);
-  const [least, most] = [reach(above, above[low]), reach(below, below[high])];
-  return least > 0 ? least / (product + Math.sqrt(Math.max(0, product ** 2 - least * most))) : 0;
-}
-
 /** The weights that are most clearly not zero among those whose name contains the text. */
 export function clearest(weights, text, most) {
   const wanted = text.trim().toLowerCase();

@@ -2,9 +2,8 @@
 
 import { presentArms, swatch } from "./arms.js";
 import { element } from "./elements.js";
-import { count, percentRange, signedPercent } from "./numbers.js";
+import { count, percent, percentRange, signedPercent } from "./numbers.js";
 import { rateSoFar, rateText } from "./settled.js";
-import { lift } from "./statistics.js";
 import { interval, stripScale } from "./strips.js";
 import { total } from "./timeline.js";
 
@@ -21,7 +20,7 @@ export function showTiles(holder, stats, known) {
     tile(["Impressions"], count(all.impressions), `${count(stats.impressions)} learnt in all`),
     tile(["Clicks"], count(all.clicks), `${count(stats.pending)} decisions still open`),
     ...rates([ours, theirs]),
-    liftTile(ours, theirs));
+    liftTile(stats.lift, theirs.arm));
 }
 
 function compared(buckets) {
@@ -55,10 +54,16 @@ function rateTile({ arm, soFar }, rate, scale) {
   return tile(label, rateText(rate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
 }
 
-function liftTile(ours, theirs) {
-  const gain = lift(ours, theirs);
-  const label = `Lift over ${theirs.arm}`;
-  if (gain === null) return tile([label], "–", `Needs outcomes and clicks of ${theirs.arm}`);
-  const range = `${signedPercent(gain.lower)} to ${signedPercent(gain.upper)}`;
-  return tile([label], signedPercent(gain.estimate), range);
+const UNLIKELY = 0.001;
+
+// Since the last change of settings: the interval holds at every moment, one may watch it and stop.
+function liftTile(gain, arm) {
+  const label = `Lift over ${gain?.over ?? arm}`;
+  if (!gain) return tile([label], "–", `Needs outcomes of ${arm}`);
+  if (gain.share_p !== null && gain.share_p < UNLIKELY) {
+    const shares = `${percent(gain.share)} of the outcomes are of ${gain.over}, not ${percent(gain.planned_share)}`;
+    return tile([label], "not to be trusted", `${shares}: some get lost`);
+  }
+  const range = `${signedPercent(gain.low)} to ${gain.high === null ? "any" : signedPercent(gain.high)}`;
+  return tile([label], gain.value === null ? "–" : signedPercent(gain.value), `${range}, whenever you look`);
 }

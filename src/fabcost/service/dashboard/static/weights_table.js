@@ -13,7 +13,12 @@ const COLUMNS = [
 ];
 
 /** Show those of the weights whose name contains `text` and that are most clearly not zero. */
-export function showWeights(holder, note, { weights }, text) {
+export function showWeights(holder, note, { weights, note: words }, text) {
+  if (words) {
+    note.textContent = words;
+    holder.replaceChildren(nothing("Its weights have no names."));
+    return;
+  }
   const shown = clearest(weights, text, MOST);
   const many = `${count(shown.length)} of ${count(weights.length)}`;
   note.textContent = `${many}, those clearest of zero first, on the scale of log-odds.`;

@@ -69,7 +69,7 @@ ORDER BY d.seq
 LIMIT :limit
 
 -- name: log
-SELECT lsn, features, label, item, made
+SELECT lsn, features, label, item, made, value
 FROM decisions
 WHERE model = :model AND lsn > :after AND lsn <= :to
 ORDER BY lsn

@@ -1,0 +1,253 @@
+"""What a belief says of candidates: the joint law of their log-odds, and what a click is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost import kernels
+from fabcost.bandit.rows import OwnRows, Positions, Rows, law
+from fabcost.gaussian import Gaussian, standard_normal
+from fabcost.impressions import FloatArray
+from fabcost.inference.wide.belief import WideGaussian
+from fabcost.sparse import as_sparse
+
+Belief = Gaussian | WideGaussian
+
+
+class ValuedRows:
+    """Candidates of which a click has a value and showing has a cost.
+
+    Their worth is value · P(click) − cost, in any unit.
+
+    Parameters
+    ----------
+    rows
+        Rows that were checked.
+    values
+        What a click on each is worth, at least 0; 1 unless given.
+    costs
+        What showing each costs; 0 unless given.
+
+    Examples
+    --------
+    >>> ValuedRows(np.ones((2, 1)), [1.0, 2.0]).costs
+    array([0., 0.])
+    """
+
+    __slots__ = ("costs", "rows", "values")
+
+    def __init__(
+        self, rows: Rows, values: npt.ArrayLike | None = None, costs: npt.ArrayLike | None = None
+    ) -> None:
+        self.rows = rows
+        self.values, self.costs = checked_amounts(len(rows), values, costs)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Candidates and weights."""
+        return self.rows.shape
+
+    def __getitem__(self, positions: Positions) -> ValuedRows:
+        return ValuedRows(self.rows[positions], self.values[positions], self.costs[positions])
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[np.generic]:
+        raise ValueError("rows with values are no array: use Prospects")
+
+    def dot(self, weights: FloatArray) -> FloatArray:
+        """What each is worth under weights."""
+        return worths(self.rows.dot(weights), self.values, self.costs)
+
+
+class Drawn(NamedTuple):
+    """Joint draws: the best of each and whose it is, four by rows of normals; and the first."""
+
+    best: FloatArray
+    leader: npt.NDArray[np.int64]
+    first: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Prospects:
+    r"""The law of candidates' log-odds: centre + spread z + noise · (a normal of each item's own).
+
+    With values and costs a candidate is worth :math:`v\,\sigma(\eta) - c`.
+
+    Examples
+    --------
+    >>> found = Prospects.of(Gaussian([0.0], [[4.0]]), np.array([[1.0], [0.0]]))
+    >>> found.variance
+    array([4., 0.])
+    >>> [each.round(3).tolist() for each in found.moments]
+    [[0.5, 0.5], [0.315, 0.0]]
+    """
+
+    centre: FloatArray
+    spread: FloatArray
+    noise: FloatArray | None = None
+    places: Positions | None = None
+    items: int = 0  # normals that a draw of the items' effects needs
+    values: FloatArray | None = None
+    costs: FloatArray | None = None
+
+    @classmethod
+    def of(cls, belief: Belief, rows: Rows) -> Prospects:
+        """Those of the rows under the belief."""
+        if isinstance(rows, ValuedRows):
+            return replace(cls.of(belief, rows.rows), values=rows.values, costs=rows.costs)
+        if isinstance(belief, WideGaussian):
+            return cls(*_wide_law(belief, rows))
+        centre, spread = law(rows, belief.mean, belief.root)
+        if not isinstance(rows, OwnRows):
+            return cls(centre, spread)
+        own = rows.law_of_items
+        return cls(centre, spread, own.noise, own.places, rows.normals)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Of the log-odds of each."""
+        squares: FloatArray = kernels.squares(self.spread)
+        return squares if self.noise is None else squares + self.noise * self.noise
+
+    @property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of what each is worth, or of its click probability."""
+        mean, radius = kernels.click_moments(self.centre, self.variance)
+        if self.values is None:
+            return mean, radius
+        return mean * self.values - self.costs, radius * self.values
+
+    def scaled(self, on_centre: FloatArray | float, on_deviation: FloatArray | float) -> Prospects:
+        """The same with centres and deviations from them multiplied."""
+        factors = np.broadcast_to(np.asarray(on_deviation, dtype=np.float64), self.centre.shape)
+        noise = None if self.noise is None else self.noise * factors
+        spread = self.spread * factors[:, None]
+        return replace(self, centre=self.centre * on_centre, spread=spread, noise=noise)
+
+    def worth(self, log_odds: FloatArray) -> FloatArray:
+        """What each is worth at given log-odds; these themselves without values."""
+        return log_odds if self.values is None else worths(log_odds, self.values, self.costs)
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Log-odds in one joint draw."""
+        return self._first(*self._normals(rng, 1))
+
+    def drawn(self, rng: np.random.Generator, rows: int) -> Drawn:
+        """``rows`` independent joint draws, and three more that share the normals of each."""
+        normals, own = self._normals(rng, rows)
+        law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
+        best, leader = kernels.drawn_leaders(*law_and_draws)
+        return Drawn(best, leader, self._first(normals, own))
+
+    def outcomes(
+        self, rng: np.random.Generator, rows: int
+    ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        """What each candidate is worth in each of 4 × ``rows`` draws, and the best in each."""
+        normals, own = self._normals(rng, rows)
+        law_and_draws = (self.centre, self.spread, normals, *own)
+        values = np.ones_like(self.centre) if self.values is None else self.values
+        costs = np.zeros_like(self.centre) if self.costs is None else self.costs
+        _, leader = kernels.drawn_leaders(*law_and_draws, self.values, self.costs)
+        return kernels.drawn_worths(*law_and_draws, values, costs), leader.ravel()
+
+    def shared(self, wins: FloatArray) -> FloatArray:
+        """Wins of candidates that are equal in everything, of which the first has won, divided."""
+        spread = self.spread
+        if self.values is not None and self.costs is not None:
+            spread = np.column_stack([spread, self.values, self.costs])
+        shares: FloatArray = kernels.share_among_equals(
+            self.centre, np.ascontiguousarray(spread), wins, self.noise, self.places
+        )
+        return shares
+
+    def win_shares(self, drawn: Drawn, draws: int) -> FloatArray:
+        """How often each candidate was the best in the first ``draws``."""
+        leaders = drawn.leader.T.ravel()[:draws]
+        return self.shared(np.bincount(leaders, minlength=self.centre.size) / leaders.size)
+
+    def _normals(
+        self, rng: np.random.Generator, rows: int
+    ) -> tuple[FloatArray, tuple[FloatArray | None, Positions | None, FloatArray | None]]:
+        columns = self.spread.shape[1]
+        if self.noise is None:
+            return standard_normal(rng, (rows, columns)), (None, None, None)
+        of_weights = rows * columns
+        fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + self.items + rows - 1)
+        own = (self.noise, self.places, fresh[of_weights:])
+        return fresh[:of_weights].reshape(rows, columns), own
+
+    def _first(self, normals: FloatArray, own: tuple[Any, Any, Any]) -> FloatArray:
+        log_odds = self.centre + kernels.times(self.spread, normals[0])
+        noise, places, of_items = own
+        return np.asarray(log_odds if noise is None else log_odds + noise * of_items[places])
+
+
+def worths(
+    log_odds: FloatArray, values: FloatArray | float = 1.0, costs: FloatArray | None = None
+) -> FloatArray:
+    """Value · σ(log-odds) − cost of each: click probabilities, unless values are given.
+
+    Examples
+    --------
+    >>> worths(np.array([0.0]), np.array([3.0]))
+    array([1.5])
+    """
+    size = log_odds.size
+    given = np.full(size, values) if isinstance(values, float) else values
+    found: FloatArray = kernels.worths_of(
+        log_odds, given, np.zeros(size) if costs is None else costs
+    )
+    return found
+
+
+def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]:
+    """Centre and spread over the core and over each column outside it that a row has."""
+    given = as_sparse(rows, belief.dimension)
+    columns, places = given.touched
+    dense = np.zeros((len(given), columns.size))
+    dense[np.repeat(np.arange(len(given)), np.diff(given.starts)), places] = given.values
+    slots = belief.slots[columns]
+    inside = slots >= 0
+    root = np.ascontiguousarray(belief.root[slots[inside], : belief.filled])
+    core = np.ascontiguousarray(dense[:, inside])
+    _, within = kernels.law(core, belief.mean[columns[inside]], root)
+    outside = dense[:, ~inside] * np.sqrt(belief.variance[columns[~inside]])
+    return belief.marginal(given).mean, np.ascontiguousarray(np.hstack([within, outside]))
+
+
+def checked_amounts(
+    many: int, values: npt.ArrayLike | None, costs: npt.ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Values and costs of so many candidates, or a ValueError that says what is wrong with one.
+
+    Examples
+    --------
+    >>> checked_amounts(2, [1.0, -2.0], None)
+    Traceback (most recent call last):
+    ValueError: values[1] is -2.0 but must be at least 0
+    """
+    found = _amounts("values", np.ones(many) if values is None else values, many)
+    for i in np.flatnonzero(found < 0.0)[:1]:
+        raise ValueError(f"values[{i}] is {found[i]} but must be at least 0")
+    return found, _amounts("costs", np.zeros(many) if costs is None else costs, many)
+
+
+def _amounts(name: str, given: npt.ArrayLike, many: int) -> FloatArray:
+    amounts = np.array(given, dtype=np.float64)
+    if amounts.shape != (many,):
+        raise ValueError(f"{name} have shape {amounts.shape} but there are {many} candidates")
+    for i in np.flatnonzero(~(np.abs(amounts) <= LARGEST_AMOUNT))[:1]:
+        raise ValueError(f"{name}[{i}] is {amounts[i]} but must be a number up to {LARGEST_AMOUNT}")
+    return amounts
+
+
+#: Of values and costs: squares of these do not overflow.
+LARGEST_AMOUNT = 1e100

@@ -1,0 +1,284 @@
+"""Rules that weigh what a candidate may be worth against what showing it would tell.
+
+They compare candidates with each other: which of them may be shown changes the scores of all.
+
+The knowledge gradient is not among them: it asks for the best of all candidates after each outcome
+of each, K² numbers for K candidates, and as it never chooses at random its log evaluates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from fabcost import kernels
+from fabcost.bandit.prospects import Belief, Prospects, worths
+from fabcost.bandit.rows import Rows
+from fabcost.impressions import FloatArray
+
+
+@runtime_checkable
+class ComparingPolicy(Protocol):
+    """A policy of which excluded candidates must not know: it is asked about the others only."""
+
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
+        """As of any policy."""
+        ...
+
+    def compared(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores and shares, by the same draws."""
+        ...
+
+
+@dataclass(frozen=True)
+class TSUCB:
+    r"""TS-UCB: the least distance to what the best candidate might be worth, in its own sds.
+
+    .. math:: \arg\min_a \frac{f - \text{mean}_a}{\text{radius}_a}, \qquad
+              f = \frac1m\sum_{i\le m}\max_a \sigma(a^\top\tilde\theta_i),
+
+    with mean and standard deviation ("radius") of the click probability
+    :math:`\sigma(a^\top\theta)` under the belief, and :math:`\tilde\theta_i` drawn from it.  It has
+    no scale to tune: f is near the best mean once the belief is sharp.
+
+    A draw can leave f no larger than the largest mean.  Then it promises nothing beyond the
+    candidate of that mean, which is chosen, as it is when f comes down to it; of equal means that
+    with the larger radius.  (The quotient itself would prefer the more certain of two candidates
+    whose means exceed f, even if its mean is lower, and neither earn nor learn more.)  A candidate
+    that is certain has radius 0, and is chosen when f is its mean and that is the largest.
+
+    Given the draws the choice is a function of f, so that the shares are those of its law over
+    intervals; candidates that win nowhere have share 0, which a floor repairs where a log is to
+    evaluate others.
+
+    Parameters
+    ----------
+    draws
+        m: more make f, and so the choice, less random.
+    log_odds
+        Whether f, mean and radius are those of the log-odds instead.
+
+    References
+    ----------
+    Baek & Farias, "TS-UCB: Improving on Thompson sampling with little to no additional
+    computation" (AISTATS 2023).
+
+    Examples
+    --------
+    >>> from fabcost.gaussian import Gaussian
+    >>> rng, belief = np.random.default_rng(0), Gaussian([0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]])
+    >>> TSUCB().shares(belief, np.eye(2), rng, 256)
+    array([1., 0.])
+    """
+
+    draws: int = 1
+    log_odds: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", _whole("draws", self.draws))
+
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
+        """(mean − f) / radius; see above for f up to the largest mean."""
+        known = Prospects.of(belief, rows)
+        if self.draws == 1:
+            best = known.worth(known.draw(rng)).max(keepdims=True)
+        else:
+            best = known.drawn(rng, self.draws).best[0]
+        target = self._targets(known, best).mean()
+        scores: FloatArray = kernels.target_scores(target, *self._moments(known))
+        return scores
+
+    def shares(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """How often each row wins over ``draws`` targets."""
+        return self.compared(belief, rows, rng, draws)[1]
+
+    def compared(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores at the first of the targets, and `shares`.
+
+        A target is the mean of m draws, and a draw belongs to m targets: each has its law.
+        """
+        known = Prospects.of(belief, rows)
+        best = known.drawn(rng, max((draws + 3) // 4, self.draws)).best.ravel()
+        # One sign pattern after the other: m draws in a row are independent.
+        targets = self._targets(known, best)
+        if self.draws > 1:
+            targets = kernels.moving_means(targets, self.draws)
+        mean, radius = self._moments(known)
+        shares: FloatArray = kernels.target_shares(targets, mean, radius)
+        return kernels.target_scores(targets[0], mean, radius), shares
+
+    def _targets(self, known: Prospects, best: FloatArray) -> FloatArray:
+        return best if self.log_odds or known.values is not None else worths(best)
+
+    def _moments(self, known: Prospects) -> tuple[FloatArray, FloatArray]:
+        return (known.centre, np.sqrt(known.variance)) if self.log_odds else known.moments
+
+
+@dataclass(frozen=True)
+class InformationRelaxation:
+    r"""Thompson sampling of what so many impressions of each candidate could reveal.
+
+    Thompson sampling draws weights as if they were to be known exactly after this decision.  With
+    a horizon H the draw of a candidate's log-odds is that of their mean after H impressions of it:
+
+    .. math:: \kappa\,(m + \rho\,(a^\top\tilde\theta - m)),\quad
+              \rho^2 = \frac{H\lambda}{1 + H\lambda},\quad
+              \frac{\lambda}{1+\lambda} = \frac{s^2 (E\,\sigma')^2}{E\sigma\,E(1-\sigma)},
+
+    where :math:`\rho^2 s^2` is the variance of that mean (exactly if H is 1, and as if information
+    added up beyond) and κ integrates out what remains unknown, as MacKay does.  Deviations stay
+    those of joint draws.  An infinite horizon is Thompson sampling.
+
+    Parameters
+    ----------
+    horizon
+        H, above 0.
+
+    References
+    ----------
+    Min, Maglaras & Moallemi, "Thompson sampling with information relaxation penalties" (2019):
+    their IRS.FH, with the law of the posterior mean in place of its simulation.
+
+    Examples
+    --------
+    >>> from fabcost.gaussian import Gaussian
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0, -1.0], np.eye(2))
+    >>> InformationRelaxation(horizon=0.001).shares(belief, np.eye(2), rng, 256)
+    array([1., 0.])
+    """
+
+    horizon: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.horizon <= LONGEST_HORIZON:
+            raise ValueError(
+                f"horizon is {self.horizon} but must be above 0 and at most {LONGEST_HORIZON:g}"
+            )
+
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
+        """Log-odds of each row in one draw of what is revealed, or what they are worth."""
+        known = self._revealed(belief, rows)
+        return known.worth(known.draw(rng))
+
+    def shares(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """How often each row wins over ``draws`` such draws."""
+        return self.compared(belief, rows, rng, draws)[1]
+
+    def compared(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """`shares`, after the scores in the first of the draws."""
+        known = self._revealed(belief, rows)
+        drawn = known.drawn(rng, (draws + 3) // 4)
+        return known.worth(drawn.first), known.win_shares(drawn, draws)
+
+    def _revealed(self, belief: Belief, rows: Rows) -> Prospects:
+        known = Prospects.of(belief, rows)
+        variance = known.variance
+        mean, radius = kernels.click_moments(known.centre, variance)
+        return known.scaled(*kernels.revealed(variance, mean, radius, self.horizon))
+
+
+@dataclass(frozen=True)
+class InformationDirected:
+    r"""Information-directed sampling: little regret for each bit learnt of which row is best.
+
+    .. math:: \arg\min_\pi \frac{(\sum_a \pi_a \Delta_a)^2}{\sum_a \pi_a g_a},\quad
+              \Delta_a = E \max_b p_b - E p_a,\quad g_a = \text{Var}\,E[p_a \mid \text{the best}],
+
+    over draws of all click probabilities p: one or two rows have a share.
+
+    Parameters
+    ----------
+    draws
+        Of which Δ and g are made.  Propensities of more are the average of as many such shares.
+
+    References
+    ----------
+    Russo & Van Roy, "Learning to optimize via information-directed sampling" (Operations Research
+    66, 2018), with the variance-based ratio of their section 6.3.
+
+    Examples
+    --------
+    >>> from fabcost.gaussian import Gaussian
+    >>> rng, belief = np.random.default_rng(0), Gaussian([0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]])
+    >>> InformationDirected().shares(belief, np.eye(2), rng, 64)
+    array([1., 0.])
+    """
+
+    draws: int = 64
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "draws", _whole("draws", self.draws))
+
+    def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
+        """−Δ²/g, but that of the best mixture for the row that was drawn from it."""
+        scores, shares, least = self._directed(Prospects.of(belief, rows), rng)
+        scores[kernels.place_of(rng.random(), shares)] = max(-least, scores.max())
+        return scores
+
+    def shares(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """π, on average over as many as ``draws`` are enough for."""
+        return self.compared(belief, rows, rng, draws)[1]
+
+    def compared(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """−Δ²/g by the first draws, and `shares`."""
+        known = Prospects.of(belief, rows)
+        scores, total, _ = self._directed(known, rng)
+        many = max(draws // self.draws, 1)
+        for _ in range(many - 1):
+            total += self._directed(known, rng)[1]
+        return scores, total / many
+
+    def _directed(
+        self, known: Prospects, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Scores, shares, and the least ratio."""
+        drawn, leader = known.outcomes(rng, (self.draws + 3) // 4)
+        regrets, gains = kernels.regrets_and_gains(drawn, leader)
+        first, second, share, least = kernels.least_ratio(regrets, gains)
+        shares = np.zeros(regrets.size)
+        shares[second] += share
+        shares[first] += 1.0 - share
+        return kernels.ratio_scores(regrets, gains), known.shared(shares), least
+
+
+def check_valuing(policy: object) -> None:
+    """A ValueError if a rule knows nothing of values and costs.
+
+    Examples
+    --------
+    >>> check_valuing(TSUCB(log_odds=True))
+    Traceback (most recent call last):
+    ValueError: values and costs need probabilities but the policy has log_odds=True
+    """
+    if isinstance(policy, TSUCB) and policy.log_odds:
+        raise ValueError("values and costs need probabilities but the policy has log_odds=True")
+
+
+#: Beyond which Thompson sampling is the same in float64.
+LONGEST_HORIZON = 1e12
+
+
+def _whole(name: str, given: float) -> int:
+    if not (math.isfinite(given) and given == int(given) and 1 <= given <= MOST_DRAWS):
+        raise ValueError(f"{name} is {given} but must be a whole number from 1 to {MOST_DRAWS}")
+    return int(given)
+
+
+MOST_DRAWS = 4096

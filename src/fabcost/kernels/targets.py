@@ -1,0 +1,193 @@
+"""Choosing by a target, the value that the best candidate might have, or by what is learnt of it.
+
+The rules behind this are in `fabcost.bandit.targeted`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
+
+
+@njit(cache=True)
+def _target_score(target, top, mean, radius):
+    if target <= top:
+        return radius if mean == top else mean - top
+    if radius <= 0.0:
+        return HOPELESS
+    return max((mean - target) / radius, HOPELESS)
+
+
+@njit(cache=True)
+def target_scores(target, means, radii):
+    """(mean − target) / radius of each candidate.
+
+    A target that is no larger than the largest mean leaves the means to decide, and among equal
+    ones the radius.
+    """
+    top, scores = means.max(), np.empty(means.size)
+    for k in range(means.size):
+        scores[k] = _target_score(target, top, means[k], radii[k])
+    return scores
+
+
+@njit(cache=True)
+def _winner(target, top, means, radii):
+    """The first candidate of the largest score."""
+    best, winner = -math.inf, 0
+    for k in range(means.size):
+        score = _target_score(target, top, means[k], radii[k])
+        if score > best:
+            best, winner = score, k
+    return winner
+
+
+@njit(cache=True)
+def target_shares(targets, means, radii):
+    """How often each candidate has the largest of the `target_scores`; equal ones share.
+
+    Beyond the largest mean a score is a line in the target, so a candidate wins on an interval of
+    targets: what wins at both ends of one wins in between.
+    """
+    rising, top = np.sort(targets), means.max()
+    many = rising.size
+    winners = np.empty(many, dtype=np.int64)
+    winners[0] = _winner(rising[0], top, means, radii)
+    winners[-1] = _winner(rising[-1], top, means, radii)
+    ends = np.empty((many, 2), dtype=np.int64)
+    ends[0, 0], ends[0, 1], left = 0, many - 1, 1
+    while left > 0:
+        left -= 1
+        low, high = ends[left]
+        if winners[low] == winners[high]:
+            winners[low:high] = winners[low]
+        elif high - low > 1:
+            middle = (low + high) // 2
+            winners[middle] = _winner(rising[middle], top, means, radii)
+            ends[left, 0], ends[left, 1] = low, middle
+            ends[left + 1, 0], ends[left + 1, 1] = middle, high
+            left += 2
+    return _shared(winners, means, radii)
+
+
+@njit(cache=True)
+def _shared(winners, means, radii):
+    """The share of each winner, divided among all of its mean and radius."""
+    wins, shares = np.zeros(means.size), np.zeros(means.size)
+    for k in winners:
+        wins[k] += 1.0 / winners.size
+    for k in range(means.size):
+        if wins[k] > 0.0:
+            equal = (means == means[k]) & (radii == radii[k])
+            shares[equal] += wins[k] / equal.sum()
+    return shares
+
+
+@njit(cache=True)
+def moving_means(numbers, many):
+    """The mean of each number and those after it, ``many`` in all, in a circle."""
+    found = np.zeros(numbers.size)
+    for i in range(numbers.size):
+        for j in range(many):
+            found[i] += numbers[(i + j) % numbers.size] / many
+    return found
+
+
+@njit(cache=True)
+def regrets_and_gains(worths, leader):
+    """Of draws of all candidates' values, K × M, and the best in each.
+
+    The regret of a candidate is what the best has beyond it on average; its gain is the variance
+    of its mean given which candidate is the best (Russo and Van Roy's Algorithm 6).
+    """
+    many, draws = worths.shape
+    group, groups = np.full(many, -1), 0
+    for k in leader:
+        if group[k] < 0:
+            group[k], groups = groups, groups + 1
+    sizes, best = np.zeros(groups), 0.0
+    for j in range(draws):
+        sizes[group[leader[j]]] += 1.0
+        best += worths[leader[j], j] / draws
+    regrets, gains, sums = np.empty(many), np.zeros(many), np.empty(groups)
+    for k in range(many):
+        sums[:] = 0.0
+        for j in range(draws):
+            sums[group[leader[j]]] += worths[k, j]
+        mean = sums.sum() / draws
+        regrets[k] = max(best - mean, 0.0)
+        for g in range(groups):
+            gains[k] += sizes[g] / draws * (sums[g] / sizes[g] - mean) ** 2
+    return regrets, gains
+
+
+@njit(cache=True)
+def _ratio(regret, gain):
+    if gain > 0.0:
+        return regret * regret / gain
+    return 0.0 if regret == 0.0 else -HOPELESS
+
+
+@njit(cache=True)
+def least_ratio(regrets, gains):
+    """Two candidates and the share of the second with the least (E regret)² / E gain.
+
+    Mixtures fill the convex hull of the candidates' points (gain, regret), and the least is on an
+    edge of it between the least regret and the largest gain, along which it has a formula.
+    """
+    here = 0
+    for k in range(regrets.size):
+        lower = regrets[k] < regrets[here]
+        if lower or (regrets[k] == regrets[here] and gains[k] > gains[here]):
+            here = k
+    first, second, share = here, here, 0.0
+    least = _ratio(regrets[here], gains[here])
+    while True:
+        after, slope = -1, math.inf
+        for k in range(regrets.size):
+            if gains[k] > gains[here]:
+                rise = (regrets[k] - regrets[here]) / (gains[k] - gains[here])
+                if rise < slope or (rise == slope and gains[k] > gains[after]):
+                    after, slope = k, rise
+        if after < 0:
+            return first, second, share, least
+        more, wider = regrets[after] - regrets[here], gains[after] - gains[here]
+        q = 1.0
+        if more > 0.0:
+            q = min(max(regrets[here] / more - 2.0 * gains[here] / wider, 0.0), 1.0)
+        ratio = _ratio(regrets[here] + q * more, gains[here] + q * wider)
+        if ratio < least:
+            first, second, share, least = here, after, q, ratio
+        here = after
+
+
+@njit(cache=True)
+def ratio_scores(regrets, gains):
+    """−regret² / gain of each candidate."""
+    scores = np.empty(regrets.size)
+    for k in range(scores.size):
+        scores[k] = -_ratio(regrets[k], gains[k])
+    return scores
+
+
+@njit(cache=True)
+def revealed(variances, means, radii, horizon):
+    """Factors on centre and on deviation of log-odds, as ``horizon`` impressions reveal them.
+
+    Var E[η | one outcome] / s² = s² (E σ′)² / (E σ E(1 − σ)) = λ/(1 + λ), and λ adds up.  What is
+    not revealed is integrated out as MacKay does, σ(κ m).
+    """
+    on_centre, on_deviation = np.empty(means.size), np.empty(means.size)
+    for k in range(means.size):
+        spare, variance = means[k] * (1.0 - means[k]), variances[k]
+        slope = spare - radii[k] * radii[k]
+        one = 0.0 if spare <= 0.0 else min(variance * slope * slope / spare, 1.0 - 1e-9)
+        known = horizon * one / (1.0 - one)
+        share = known / (1.0 + known)
+        on_centre[k] = 1.0 / math.sqrt(1.0 + (math.pi / 8.0) * variance * (1.0 - share))
+        on_deviation[k] = on_centre[k] * math.sqrt(share)
+    return on_centre, on_deviation

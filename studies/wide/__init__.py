@@ -1,0 +1,1 @@
+"""Very many weights: beside other libraries, and beside the full belief."""
