@@ -17,7 +17,7 @@ from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects
-from tests.bandit.policies import EVERY_POLICY
+from tests.bandit.policies import EVERY_POLICY, independent
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = ("a", "b", "c", "d", "new", "newer")
@@ -96,8 +96,9 @@ def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: o
     if possible.sum() > 1:
         expected = shares[possible] / shares[possible].sum()
         limit = stats.chi2(possible.sum() - 1).isf(1e-4)
-        for found, many in ((counts / 20_000, 20_000), (own_shares, 200_000)):
-            noise = 1 + many / 200_000  # the shares have sampling error of their own
+        drawn = independent(policy, 200_000)
+        for found, many in ((counts / 20_000, 20_000), (own_shares, drawn)):
+            noise = 1 + many / drawn  # the shares have sampling error of their own
             chi2 = many * ((found[possible] - expected) ** 2 / (noise * expected)).sum()
             assert chi2 < limit
 
