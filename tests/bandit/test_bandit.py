@@ -50,9 +50,7 @@ def test_propensities_are_the_frequencies_of_choices(policy: Policy) -> None:
     assert counts[~possible].sum() == 0
     if possible.sum() > 1:
         expected = shares[possible] / shares[possible].sum() * 20_000
-        noise = 1 + 20_000 / independent(
-            policy, 200_000
-        )  # the shares have theirs
+        noise = 1 + 20_000 / independent(policy, 200_000)  # the shares have theirs
         chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
         assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
 
