@@ -21,3 +21,8 @@ POLICIES: list[Policy] = [
     InformationDirected(draws=16),
 ]
 EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
+
+
+def independent(policy: Policy, draws: int) -> float:
+    """So many of the draws behind shares are independent: a choice may take several."""
+    return draws / getattr(policy, "draws", 1)

@@ -20,7 +20,7 @@ from fabcost.bandit.rules import (
     Thompson,
 )
 from fabcost.inference import laplace
-from tests.bandit.policies import EVERY_POLICY
+from tests.bandit.policies import EVERY_POLICY, independent
 from tests.simulated import cold_start, correlated_prior
 
 
@@ -50,7 +50,7 @@ def test_propensities_are_the_frequencies_of_choices(policy: Policy) -> None:
     assert counts[~possible].sum() == 0
     if possible.sum() > 1:
         expected = shares[possible] / shares[possible].sum() * 20_000
-        noise = 1 + 20_000 / 200_000  # the shares have sampling error of their own
+        noise = 1 + 20_000 / independent(policy, 200_000)  # the shares have theirs
         chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
         assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
 

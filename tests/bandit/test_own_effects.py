@@ -12,12 +12,11 @@ from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rows import WIDE, OwnRows, own_rows
 from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
-from fabcost.bandit.targeted import InformationDirected
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects
-from tests.bandit.policies import EVERY_POLICY
+from tests.bandit.policies import EVERY_POLICY, independent
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = ("a", "b", "c", "d", "new", "newer")
@@ -77,8 +76,7 @@ def folded(given: FloatArray) -> FoldedRows:
 def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: object) -> None:
     """Chi-square of 20,000 choices; false-alarm rate 1e-4 for each case, fixed seed.
 
-    The expected shares are win frequencies of 200,000 draws of the dense model.  Those of
-    information-directed sampling depend on how few draws depend on each other: they are its own.
+    The expected shares are win frequencies of 200,000 draws of the dense model.
     """
     learner, given = taught(), rows()
     candidates = kind(given)  # type: ignore[operator]
@@ -88,16 +86,15 @@ def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: o
     chosen = [chooser.choose(candidates, items=ITEMS).index for _ in range(20_000)]
     counts = np.bincount(chosen, minlength=len(ITEMS))
     own_shares = chooser.propensities(candidates, items=ITEMS, draws=200_000)
-    if isinstance(policy, InformationDirected):
-        shares = chooser.propensities(candidates, items=ITEMS, draws=200_000)
     possible = shares > 0
     assert counts[~possible].sum() == 0
     assert own_shares[~possible].sum() == 0
     if possible.sum() > 1:
         expected = shares[possible] / shares[possible].sum()
         limit = stats.chi2(possible.sum() - 1).isf(1e-4)
-        for found, many in ((counts / 20_000, 20_000), (own_shares, 200_000)):
-            noise = 1 + many / 200_000  # the shares have sampling error of their own
+        drawn = independent(policy, 200_000)
+        for found, many in ((counts / 20_000, 20_000), (own_shares, drawn)):
+            noise = 1 + many / drawn  # the shares have sampling error of their own
             chi2 = many * ((found[possible] - expected) ** 2 / (noise * expected)).sum()
             assert chi2 < limit
 

@@ -23,7 +23,7 @@ from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson, rule_of
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.features.folding import FoldedRows
 from fabcost.impressions import FloatArray
-from tests.bandit.policies import EVERY_POLICY, POLICIES
+from tests.bandit.policies import EVERY_POLICY, POLICIES, independent
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = tuple(f"ad-{k % 5}" for k in range(6))
@@ -266,7 +266,8 @@ def test_shares_of_what_has_values_are_the_frequencies_of_choices(policy: Policy
     assert counts[~possible].sum() == 0
     if possible.sum() > 1:
         expected = 20_000 * shares[possible] / shares[possible].sum()
-        chi2 = ((counts[possible] - expected) ** 2 / (1.1 * expected)).sum()
+        noise = 1 + 20_000 / independent(policy, 200_000)  # of the shares
+        chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
         assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
 
 
