@@ -150,7 +150,8 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
 class Lag(NamedTuple):
     """Steps that not all rows of a belief's root have taken yet; see `fabcost.kernels.lagging`.
 
-    ``turn`` counts the steps, ``missing`` the rows that a copy still needs.
+    ``turn`` counts the steps, and says whether the last row was dense; ``missing`` counts the rows
+    that a copy still needs.
 
     Examples
     --------
@@ -175,7 +176,7 @@ class Lag(NamedTuple):
         if weights < LAGGING:
             return None
         alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
-        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(1, dtype=np.int64)
+        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(2, dtype=np.int64)
         return cls(alongs, numbers[0], numbers[1], taken, turn, *_NOTHING_ASIDE)
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:

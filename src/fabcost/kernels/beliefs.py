@@ -113,14 +113,17 @@ def _look(lag, mean, root, x, weights, width, along):
     """along ← rootᵀ x of a belief that may lag behind; returns xᵀμ and xᵀ Σ x."""
     if lag is None:
         return dot(x, mean, weights), _project(root, x, weights, width, along)
-    follow_where(lag, mean, root, weights, width, x)
-    return dot(x, mean, weights), project_where(root, x, weights, width, along)
+    if follow_where(lag, mean, root, weights, width, x):
+        return dot(x, mean, weights), project_where(root, x, weights, width, along)
+    return dot(x, mean, weights), _project(root, x, weights, width, along)
 
 
 @njit(cache=True, nogil=True)
 def _go(lag, mean, root, weights, width, along, step, shrink):
     """`_move`, now or later."""
     if lag is None:
+        _move(mean, root, weights, width, along, step, shrink)
+    elif lag[4][1]:  # noqa: SIM114  # a branch that the compiler leaves out where there is no lag
         _move(mean, root, weights, width, along, step, shrink)
     else:
         take(lag, mean, root, weights, width, along, step, shrink)

@@ -19,6 +19,7 @@ from fabcost.kernels.lanes import load, pointer, skip, spread, store, total
 from fabcost.kernels.products import dot
 
 LAG = 32
+DENSE = 8  # a row with more than one number in so many is not sparse
 
 
 @njit(cache=True, nogil=True)
@@ -127,10 +128,24 @@ def _follow_some(lag, mean, root, width, start, stop, until):
 
 @njit(cache=True, nogil=True)
 def follow_where(lag, mean, root, weights, width, x):
-    """Let those rows take all steps that x needs."""
+    """Let those rows take all steps that x needs; whether these are few.
+
+    If not, all do, and the step along x is not to be taken later.
+    """
+    turn, many = lag[4], 0
+    for row in range(weights):
+        many += x[row] != 0.0
+    turn[1] = many > weights // DENSE
+    if turn[1]:
+        _follow_some(lag, mean, root, width, 0, weights, turn[0])
+        if lag[8][0] > 0:
+            for row in range(weights):
+                _put_aside(lag, mean, root, width, row)
+        return False
     for row in range(weights):
         if x[row] != 0.0:
-            _follow(lag, mean, root, width, row, lag[4][0])
+            _follow(lag, mean, root, width, row, turn[0])
+    return True
 
 
 @njit(cache=True, nogil=True)
