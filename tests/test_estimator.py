@@ -8,20 +8,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from scipy.sparse import coo_array, csc_array, csr_matrix, issparse
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Prior, Refresh
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
+from fabcost.sparse import SparseRows
 from fabcost.training import Inference
 from tests.simulated import cold_start
 
@@ -61,9 +64,10 @@ def not_meant(estimator: BayesianLogisticRegression) -> dict[str, str]:
     """Checks that a model is not to pass, with the reason."""
     reasons = {}
     if estimator.inference != "laplace":
-        reasons["check_sample_weight_equivalence_on_dense_data"] = (
-            "the impressions of a row are matched at once, not one after another in any order"
-        )
+        for kind in ("dense", "sparse"):
+            reasons[f"check_sample_weight_equivalence_on_{kind}_data"] = (
+                "the impressions of a row are matched at once, not one after another in any order"
+            )
     if not estimator.fit_intercept:
         reasons["check_class_weight_classifiers"] = "no line through the origin has all on one side"
     return reasons
@@ -76,6 +80,53 @@ def not_meant(estimator: BayesianLogisticRegression) -> dict[str, str]:
 )
 def test_follows_the_conventions_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@each_inference
+def test_sparse_rows_give_the_posterior_of_dense_ones(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    """Of any kind of matrix, in `fit` and `partial_fit`, with weights, and in predictions."""
+    X = X * (np.abs(X) > 0.7)
+    weight = 1.0 + (np.arange(ROWS) % 4)
+    models = []
+    for kind in (np.asarray, csr_matrix, csc_array, coo_array):
+        model = BayesianLogisticRegression(inference=inference)
+        model.fit(kind(X[:100]), y[:100], sample_weight=weight[:100])
+        models.append(model.partial_fit(kind(X[100:]), y[100:]))
+    dense = models[0]
+    for model, kind in zip(models[1:], (csr_matrix, csc_array, coo_array), strict=True):
+        np.testing.assert_allclose(model.coef_, dense.coef_, atol=1e-10)
+        np.testing.assert_allclose(model.intercept_, dense.intercept_, atol=1e-10)
+        np.testing.assert_allclose(model.covariance_, dense.covariance_, atol=1e-10)
+        np.testing.assert_allclose(model.predict_proba(kind(X)), dense.predict_proba(X), atol=1e-10)
+        np.testing.assert_array_equal(model.predict(kind(X)), dense.predict(X))
+
+
+def test_columns_that_a_transformer_makes_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"ad": rng.integers(30, size=200).astype(str), "hour": rng.random(200)})
+    clicked = rng.random(200) < 0.3
+    encode = make_column_transformer((OneHotEncoder(), ["ad"]), remainder="passthrough")
+    assert issparse(encode.fit_transform(frame))
+
+    def refuse(rows: SparseRows) -> None:
+        raise AssertionError(f"{len(rows)} rows were made dense")
+
+    monkeypatch.setattr(SparseRows, "dense", refuse)
+    for inference in INFERENCES:
+        model = make_pipeline(encode, BayesianLogisticRegression(inference=inference))
+        assert model.fit(frame, clicked).predict_proba(frame).shape == (200, 2)
+
+
+def test_sparse_columns_out_of_scale_are_named() -> None:
+    rows = csr_matrix([[0.0, 12_000.0, 1e-5], [1.0, 0.0, 0.0], [0.0, 15_000.0, 0.0]])
+    with pytest.warns(UserWarning, match="out of scale|standardise") as told:
+        BayesianLogisticRegression(inference="adf").fit(rows, [0, 1, 0])
+    assert [str(each.message).split(" are")[0] for each in told] == [
+        "the numbers in column 1",
+        "the numbers in column 2",
+    ]
 
 
 @each_inference

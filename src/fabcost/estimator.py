@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fabcost import training
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, as_rows
+from fabcost.impressions import FloatArray, GivenRows, Rows
 from fabcost.inference import laplace
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
-from fabcost.training import ClassWeight, Inference, Weights
+from fabcost.training import ClassWeight, Design, Inference, Weights
 
 _BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 _SMALLEST_PREDICTIVE_VARIANCE = 1e-300
@@ -147,20 +147,20 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.window = window
 
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self, X: GivenRows, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
         """Learn from these rows alone, in their order; what was learnt before is forgotten.
 
         Parameters
         ----------
         X, y
-            The rows and their labels.
+            The rows, an array or a matrix of `scipy.sparse`, and their labels.
         sample_weight
             How many impressions each row stands for, whole or not; one unless given.  "laplace"
             then is that of repeated rows; "adf", "fab-cost" and "ep" match the moments of a row's
             impressions at once, which is nearer to the posterior than one after another.
         """
-        rows, labels = validate_data(self, X, y, dtype=np.float64)
+        rows, labels = self._validated(X, y)
         check_classification_targets(labels)
         classes = training.two_classes(labels, "y")
         weight = training.row_weights(labels, classes, sample_weight, self.class_weight)
@@ -169,7 +169,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def partial_fit(
         self,
-        X: npt.ArrayLike,
+        X: GivenRows,
         y: npt.ArrayLike,
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
@@ -190,7 +190,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """
         first = not hasattr(self, "posterior_")
         both = self._checked_classes(classes, first)
-        rows, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
+        rows, labels = self._validated(X, y, reset=first)
         training.check_known(labels, both)
         given = training.for_a_part(self.class_weight)
         weight = training.row_weights(labels, both, sample_weight, given)
@@ -198,26 +198,25 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             self._begin(both, rows)
         return self._learn(rows, labels, weight, is_all=False)
 
-    def decision_function(self, X: npt.ArrayLike) -> FloatArray:
+    def decision_function(self, X: GivenRows) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
 
         The sign is that of the posterior mean of wᵀx + b, but uncertain rows are nearer to 0.
         """
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        design = as_rows(self._design(rows), self.posterior_.dimension)
+        design = training.design(self._validated(X, reset=False), self.posterior_.dimension)
         mean, variance = self.posterior_.marginal(design)
         # A row of zeros without an intercept has variance zero; any tiny one gives the same ½.
         variance = np.maximum(variance, _SMALLEST_PREDICTIVE_VARIANCE)
         return tilted(mean, variance).log_z - tilted(mean, variance, -1.0).log_z
 
-    def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
+    def predict_proba(self, X: GivenRows) -> FloatArray:
         """Probability of each class, a column for each, with the posterior integrated out."""
         log_odds = self.decision_function(X)
         # σ(∓ log p₁/p₀) sums to one where the two integrals do so only to their accuracy.
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
-    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+    def predict(self, X: GivenRows) -> npt.NDArray[Any]:
         """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
         likelier = (self.decision_function(X) > 0.0).astype(np.intp)
         return np.asarray(self.classes_[likelier])
@@ -263,6 +262,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
         return tags
 
     def _checked_classes(self, classes: npt.ArrayLike | None, first: bool) -> npt.NDArray[Any]:
@@ -275,7 +275,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
         return both
 
-    def _begin(self, classes: npt.NDArray[Any], rows: FloatArray) -> None:
+    def _begin(self, classes: npt.NDArray[Any], rows: Design) -> None:
         """Back to the prior, with the parameters as they are now."""
         prior = self._prior()
         fab_cost = ("refresh", "most_kept", "half_life", "window")
@@ -292,9 +292,11 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.posterior_ = prior
 
     def _learn(
-        self, rows: FloatArray, labels: npt.NDArray[Any], weight: Weights, *, is_all: bool
+        self, rows: Design, labels: npt.NDArray[Any], weight: Weights, *, is_all: bool
     ) -> Self:
-        lesson = training.lesson(self._design(rows), labels == self.classes_[1], weight)
+        # The posterior, not fit_intercept, says what the model that was begun has.
+        design = training.design(rows, self.posterior_.dimension)
+        lesson = training.lesson(design, labels == self.classes_[1], weight)
         evidence = math.nan
         if self._learner is None:
             evidence = self._step(*lesson)
@@ -308,8 +310,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.log_evidence_ = evidence if is_all else math.nan
         return self
 
-    def _step(self, design: FloatArray, second: npt.NDArray[np.bool_], weight: Weights) -> float:
-        if len(design) == 1:
+    def _step(self, design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> float:
+        if design.shape[0] == 1:
             updated = laplace.update(self.posterior_, design, second, weight=weight)
             self.posterior_, self._newton_steps = updated, 1
             return math.nan
@@ -330,18 +332,15 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self._last_converged = swept.converged
         return swept
 
+    def _validated(self, X: GivenRows, *y: npt.ArrayLike, reset: bool = True) -> Any:
+        return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+
     def _prior(self) -> Gaussian:
         variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)
         if self.fit_intercept:
             own = self.intercept_prior_variance
             variances = np.append(variances, self.prior_variance if own is None else own)
         return Gaussian(np.zeros(variances.size), np.diag(variances))
-
-    def _design(self, rows: FloatArray) -> FloatArray:
-        # The posterior, not fit_intercept, says what the model that was begun has.
-        if self.posterior_.dimension == self.n_features_in_:
-            return rows
-        return np.column_stack([rows, np.ones(rows.shape[0])])
 
     def _new_learner(self, prior: Gaussian) -> FabCost:
         all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=self.max_sweeps)

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray, as_rows, read_only
+from fabcost.impressions import FloatArray, GivenRows, as_rows, read_only
+from fabcost.sparse import as_sparse, is_sparse
 from fabcost.tilted import Moments, is_exact
 
 LANE = 8  # float64 numbers in the widest vector register, and in a line of the cache
@@ -171,14 +172,17 @@ class Gaussian:
         """log |Σ|."""
         return 2.0 * float(kernels.sum_of_logs(np.abs(self.triangle.diagonal())))
 
-    def marginal(self, x: npt.ArrayLike) -> Marginal:
-        """Mean and variance of η = xᵀθ for one row, or for each row of a matrix.
+    def marginal(self, x: GivenRows) -> Marginal:
+        """Mean and variance of η = xᵀθ for one row, or for each row of a matrix, sparse or not.
 
         Examples
         --------
         >>> Gaussian.isotropic(2).marginal([[3.0, 4.0], [1.0, 0.0]]).variance
         array([25.,  1.])
         """
+        if is_sparse(x):
+            given = as_sparse(x, self.dimension)
+            return Marginal(*kernels.sparse_marginals(*given.arrays, self.mean, self.root))
         rows = np.asarray(x, dtype=np.float64)
         if rows.ndim == 0 or rows.shape[-1] != self.dimension:
             raise ValueError(
@@ -189,7 +193,7 @@ class Gaussian:
         shape = rows.shape[:-1]
         return Marginal(centre.reshape(shape)[()], variance.reshape(shape)[()])
 
-    def predict(self, X: npt.ArrayLike, *, moments: Moments = "exact") -> FloatArray:
+    def predict(self, X: GivenRows, *, moments: Moments = "exact") -> FloatArray:
         r"""Click probability of each row, :math:`\int \sigma(x^\top\theta)\,q(\theta)\,d\theta`.
 
         It integrates the uncertainty: it is the Z of equation 15, not σ at the mean.
@@ -201,7 +205,7 @@ class Gaussian:
         >>> Gaussian([2.0], [[25.0]]).predict([[1.0]]).round(3)
         array([0.647])
         """
-        centre, variance = self.marginal(as_rows(X, self.dimension))
+        centre, variance = self.marginal(X if is_sparse(X) else as_rows(X, self.dimension))
         # A row of zeros has variance zero; any tiny variance gives the same ½.
         variance = np.maximum(variance, 1e-300)
         clicks: FloatArray = kernels.predictions(centre, variance, is_exact(moments))

@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels, sparse
+from fabcost.sparse import SparseRows, as_sparse, is_sparse
 
 FloatArray = sparse.FloatArray
+Rows = sparse.Rows
+GivenRows = npt.ArrayLike | SparseRows | sparse.SparseMatrix
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
 #: Up to here moments of a row that stands for many impressions were compared with 30 digits.
 LARGEST_WEIGHT = 1e9
@@ -51,7 +54,7 @@ class Outcomes(NamedTuple):
     counts: FloatArray | None = None
 
 
-def as_row(x: npt.ArrayLike, weights: int) -> FloatArray:
+def as_row(x: GivenRows, weights: int) -> FloatArray:
     """One feature row of length ``weights``, or a ValueError that says what is wrong with it.
 
     Examples
@@ -86,7 +89,7 @@ def as_label(y: Any) -> float:
     raise ValueError(f"y is {y!r} but must be 0 or 1, -1 or +1, or a boolean")
 
 
-def as_rows(X: npt.ArrayLike, weights: int) -> FloatArray:
+def as_rows(X: GivenRows, weights: int) -> FloatArray:
     """A C-ordered float64 matrix with ``weights`` columns; copied only if it is not one yet.
 
     Examples
@@ -142,16 +145,26 @@ def as_impressions(
 
 
 def as_batch(
-    X: npt.ArrayLike, y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, weights: int
-) -> tuple[FloatArray, Outcomes]:
-    """`as_impressions` where rows may have a weight each, or `Tally`.
+    X: GivenRows,
+    y: npt.ArrayLike | Tally,
+    weight: npt.ArrayLike | None,
+    weights: int,
+    *,
+    dense: bool = False,
+) -> tuple[Rows, Outcomes]:
+    """`as_impressions` where rows may be sparse, unless they must be ``dense``, and have weights.
 
     Examples
     --------
     >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
     array([[0.5, 0. ]])
     """
-    rows = as_rows(X, weights)
+    rows: Rows
+    if is_sparse(X):
+        sparse_rows = as_sparse(X, weights)
+        rows = sparse_rows.dense() if dense else sparse_rows
+    else:
+        rows = as_rows(X, weights)
     return rows, as_outcomes(y, weight, rows.shape[0])
 
 
@@ -220,7 +233,7 @@ def check_weights(given: FloatArray, name: str) -> None:
         raise ValueError(f"{name} contains {wrong} but must be from 0 to {LARGEST_WEIGHT:g}")
 
 
-def _as_floats(values: npt.ArrayLike, name: str) -> FloatArray:
+def _as_floats(values: Any, name: str) -> FloatArray:
     if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
         return values
     try:
@@ -245,6 +258,17 @@ def as_keys(items: Iterable[Any] | None, rows: int) -> list[Any]:
     if len(keys) != rows:
         raise ValueError(f"there are {len(keys)} items but {rows} rows")
     return keys
+
+
+def readable(rows: Rows) -> Rows:
+    """`read_only` for rows, of which sparse ones are.
+
+    Examples
+    --------
+    >>> readable(np.eye(2)).flags.writeable
+    False
+    """
+    return rows if isinstance(rows, SparseRows) else read_only(rows)
 
 
 def read_only(array: FloatArray) -> FloatArray:
@@ -272,8 +296,8 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
 
 
 def grouped(
-    X: FloatArray, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
-) -> tuple[FloatArray, Outcomes, npt.NDArray[np.int64] | None]:
+    X: Rows, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
+) -> tuple[Rows, Outcomes, npt.NDArray[np.int64] | None]:
     """The distinct rows, in the order in which they come first, with their counts and items.
 
     Examples
@@ -285,7 +309,20 @@ def grouped(
            [0., 1.]]))
     """
     keys = np.zeros(len(X), dtype=np.int64) if slots is None else slots
-    rows = read_only(np.ascontiguousarray(X))
-    rows, first, counts = kernels.group_rows(rows, rows.view(np.uint64), keys, *outcomes)
+    rows: Rows
+    if isinstance(X, SparseRows):
+        first, numbers = X.groups(keys)
+        rows, each = X[first], _clicks_of(outcomes)
+        sums = [np.bincount(numbers, column) for column in each.T]
+        counts = np.column_stack(sums).astype(np.float64)
+    else:
+        dense = read_only(np.ascontiguousarray(X))
+        rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), keys, *outcomes)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
     return rows, Outcomes(labels, counts), None if slots is None else slots[first]
+
+
+def _clicks_of(outcomes: Outcomes) -> FloatArray:
+    if outcomes.counts is not None:
+        return outcomes.counts
+    return np.asarray(outcomes.labels[:, None] == (1.0, -1.0), dtype=np.float64)

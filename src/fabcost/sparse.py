@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,13 @@ Columns = npt.NDArray[np.int64]
 #: Beyond this magnitude the square of a feature times a variance could overflow.
 LARGEST_FEATURE = 1e75
 _LARGEST_DENSE = 10_000_000
+
+
+class SparseMatrix(Protocol):
+    """What the matrices and the arrays of `scipy.sparse` have in common."""
+
+    def tocsr(self) -> Any:
+        """The same numbers, row by row."""
 
 
 class SparseRows:
@@ -70,6 +77,16 @@ class SparseRows:
             np.concatenate(values) if values else np.empty(0),
             weights,
         )
+
+    def copy(self) -> SparseRows:
+        """The same in memory of its own."""
+        starts, columns, values = (each.copy() for each in self.arrays)
+        return SparseRows(starts, columns, values, self.weights)
+
+    @property
+    def arrays(self) -> tuple[Columns, Columns, FloatArray]:
+        """Starts, columns and values, as kernels take them."""
+        return self.starts, self.columns, self.values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,11 +152,67 @@ class SparseRows:
         scores: FloatArray = kernels.sparse_times(self.starts, self.columns, self.values, given)
         return scores
 
+    def __matmul__(self, weights: FloatArray) -> FloatArray:
+        return self.dot(weights)
+
+    def sum(self, weight: FloatArray) -> FloatArray:
+        """Σ wᵢ xᵢ over the rows."""
+        found: FloatArray = kernels.sparse_sum(*self.arrays, weight, self.weights)
+        return found
+
+    def with_ones(self) -> SparseRows:
+        """The rows with one column more, the last, which is all ones.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([1], [2.0]), ([], [])], 2).with_ones().dense()
+        array([[0., 2., 1.],
+               [0., 0., 1.]])
+        """
+        ends = self.starts[1:]
+        columns = np.insert(self.columns, ends, self.weights)
+        starts, values = self.starts + np.arange(len(self) + 1), np.insert(self.values, ends, 1.0)
+        return SparseRows(starts, columns, values, self.weights + 1)
+
+    def groups(self, keys: Columns) -> tuple[Columns, Columns]:
+        """The place where each group of equal rows of one key comes first, and the group of each.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([1], [2.0]), ([0], [2.0]), ([1], [2.0])], 2).groups(np.zeros(3))
+        (array([0, 1]), array([0, 1, 0]))
+        """
+        known: dict[tuple[Any, bytes, bytes], int] = {}
+        first: list[int] = []
+        numbers = np.empty(len(self), dtype=np.int64)
+        for i, key in enumerate(keys.tolist()):
+            own = slice(self.starts[i], self.starts[i + 1])
+            there = self.values[own] != 0.0
+            row = (key, self.columns[own][there].tobytes(), self.values[own][there].tobytes())
+            numbers[i] = known.setdefault(row, len(known))
+            if numbers[i] == len(first):
+                first.append(i)
+        return np.array(first, dtype=np.int64), numbers
+
     @cached_property
     def touched(self) -> tuple[Columns, Columns]:
         """The columns that any row has, in order, and the place among them of each number."""
         columns, places = np.unique(self.columns, return_inverse=True)
         return _whole(columns), _whole(places)
+
+
+Rows = FloatArray | SparseRows
+
+
+def is_sparse(rows: Any) -> bool:
+    """Whether rows are given by their non-zeros: `SparseRows`, or a matrix of `scipy.sparse`.
+
+    Examples
+    --------
+    >>> is_sparse(np.eye(2)), is_sparse(SparseRows([0], [], [], 2))
+    (False, True)
+    """
+    return isinstance(rows, SparseRows) or hasattr(rows, "tocsr")
 
 
 def as_sparse(rows: Any, weights: int) -> SparseRows:

@@ -9,18 +9,22 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Rows, as_rows
 from fabcost.inference import result
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
+from fabcost.sparse import as_sparse
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 Weights = FloatArray | None
+#: Rows as an array, or as a matrix of `scipy.sparse` in CSR form.
+Design = Any
 
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
 _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
@@ -36,12 +40,27 @@ class Lesson(NamedTuple):
     array([ True])
     """
 
-    design: FloatArray
+    design: Rows
     second: npt.NDArray[np.bool_]
     weight: Weights
 
 
-def lesson(design: FloatArray, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
+def design(rows: Design, weights: int) -> Rows:
+    """Rows as the model has them: with a column of ones if it has one weight more than they have.
+
+    Examples
+    --------
+    >>> design(np.zeros((1, 2)), 3)
+    array([[0., 0., 1.]])
+    """
+    many, columns = rows.shape
+    if issparse(rows):
+        sparse = as_sparse(rows, columns)
+        return sparse if columns == weights else sparse.with_ones()
+    return as_rows(rows if columns == weights else np.column_stack([rows, np.ones(many)]), weights)
+
+
+def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
     """What there is to learn: rows of weight zero have no part in it.
 
     Examples
@@ -77,7 +96,7 @@ def teach(learner: FabCost, lesson: Lesson, *, is_all: bool = False) -> None:
         warnings.warn(str(each.message), category, stacklevel=5)
 
 
-def log_evidence(learner: FabCost, swept: Swept, rows: FloatArray) -> float:
+def log_evidence(learner: FabCost, swept: Swept, rows: Rows) -> float:
     """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean.
 
     Examples
@@ -185,7 +204,7 @@ def check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
         raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")
 
 
-def complaints(rows: FloatArray, names: Iterable[Any], variance: float) -> Iterator[str]:
+def complaints(rows: Design, names: Iterable[Any], variance: float) -> Iterator[str]:
     """Sentences that name the columns for which weights of this variance are out of scale.
 
     Examples
@@ -194,11 +213,13 @@ def complaints(rows: FloatArray, names: Iterable[Any], variance: float) -> Itera
     >>> next(complaints(rows, ["age", "price"], 1.0))
     'the numbers in column price are too large for weights of sd 1: standardise them'
     """
-    sd = math.sqrt(variance)
+    sd, is_sparse = math.sqrt(variance), issparse(rows)
     with np.errstate(over="ignore"):
-        moved = sd * np.sqrt(np.mean(np.square(rows), axis=0))
+        squares = rows.multiply(rows) if is_sparse else np.square(rows)
+        moved = sd * np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     # A small variance may be meant: only small numbers under an ordinary one are named.
-    largest = max(sd, 1.0) * np.abs(rows).max(axis=0)
+    most = abs(rows).max(axis=0)
+    largest = max(sd, 1.0) * (most.toarray().ravel() if is_sparse else most)
     small = (largest > 0.0) & (largest < _LEAST_MOVED)
     for columns, size in ((moved > _MOST_MOVED, "large"), (small, "small")):
         if columns.any():

@@ -16,14 +16,16 @@ from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference import adf, ep
+from fabcost.inference import adf, ep, laplace
 from fabcost.inference.ep import Refresh
-from fabcost.inference.history import Sites, product
+from fabcost.inference.history import Sites
+from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import LAGGING
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
+from fabcost.sparse import as_sparse
 from fabcost.tilted import Moments, tilted
 
 _PRIOR = Gaussian.isotropic(3)
@@ -72,9 +74,20 @@ def _learn(rows: FloatArray) -> None:
         ep.fit(_PRIOR, rows, _LABELS, moments=moments)
         tilted(0.0, 1.0, moments=moments)
         _learn_effects(rows, moments)
+        _learn_sparse(moments)
     for precision in (1.0, 1e12):  # by a Gram matrix, and by one row after the other
         product(_PRIOR, rows, Sites(np.full(4, precision), _LABELS))
     _forget(rows)
+
+
+def _learn_sparse(moments: Moments) -> None:
+    learner = FabCost(_PRIOR, refresh=Refresh.at(2, 4, 9), moments=moments)
+    learner.observe_many(as_sparse(_ROWS, 3), _LABELS)
+    learner.replace_prior(_PRIOR)
+    learner.posterior.predict(as_sparse(_ROWS, 3))
+    if moments == "exact":
+        ep.fit(_PRIOR, as_sparse(_ROWS, 3), _LABELS, weight=2.0)
+        laplace.fit(_PRIOR, as_sparse(_ROWS, 3), _LABELS)
 
 
 def _forget(rows: FloatArray) -> None:

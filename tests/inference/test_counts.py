@@ -77,7 +77,7 @@ def test_groups_are_the_distinct_rows_with_their_counts() -> None:
     }
     found = {
         (row + 0.0).tobytes(): (int(a), int(b))
-        for row, (a, b) in zip(rows, outcomes.counts, strict=True)
+        for row, (a, b) in zip(np.asarray(rows), outcomes.counts, strict=True)
     }
     assert found == expected
     doubled = grouped(X, as_outcomes(y, 2.0, len(y)))[1].counts

@@ -6,7 +6,8 @@ import pytest
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import ep
 from fabcost.inference.ep import sweep
-from fabcost.inference.history import Carried, Sites, product
+from fabcost.inference.history import Carried, Sites
+from fabcost.inference.logistic import product
 from fabcost.inference.result import ConvergenceWarning
 from fabcost.tilted import Moments, tilted
 from tests.reference import grid_posterior, paper_ep

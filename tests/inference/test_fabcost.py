@@ -10,7 +10,7 @@ import pytest
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import adf, ep
-from fabcost.inference.history import product
+from fabcost.inference.logistic import product
 from fabcost.tilted import Moments
 from tests.simulated import cold_start, correlated_prior
 

@@ -14,7 +14,8 @@ from fabcost.inference import ep
 from fabcost.inference import file as learner_file
 from fabcost.inference.forgetting.ageing import LEAST_KEPT, age
 from fabcost.inference.forgetting.half_life import LONGEST_STEP, STEP
-from fabcost.inference.history import Carried, History, Sites, product
+from fabcost.inference.history import Carried, History, Sites
+from fabcost.inference.logistic import product
 from fabcost.inference.own.effects import OwnEffects
 from tests.inference.test_own import assert_joint, dense_prior, one_hot, shown
 from tests.simulated import correlated_prior

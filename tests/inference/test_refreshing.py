@@ -429,6 +429,6 @@ def test_rows_move_to_larger_memory_unchanged(
             if not bounded:
                 past.drop(np.array([dropped]))
                 expected = [each for each in expected if int(each) % 10 != dropped]
-        assert sorted(past.kept()[0][:, 0]) == expected
+        assert sorted(np.asarray(past.kept()[0])[:, 0]) == expected
         if not bounded:
-            assert past.kept()[0][:, 1].tolist() == expected
+            assert np.asarray(past.kept()[0])[:, 1].tolist() == expected

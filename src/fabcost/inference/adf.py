@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
-from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Tally, as_batch, read_only
-from fabcost.inference.history import Carried
+from fabcost.impressions import GivenRows, Tally, as_batch, readable
+from fabcost.inference.history import Carried, Pass, Sites
+from fabcost.inference.passes import filter_rows
 from fabcost.inference.result import Fit
 from fabcost.tilted import Moments, check_moments
 
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
@@ -33,7 +32,7 @@ def fit(
     prior
         The belief before the first impression.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
+        Rows, which may be sparse, and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     moments
         "exact" or the paper's "mackay", which has no weights.
     weight
@@ -51,11 +50,6 @@ def fit(
     """
     rows, (labels, counts) = as_batch(X, y, weight, prior.dimension)
     belief = Carried.of(prior)
-    unkept = np.empty(0)
-    exact = check_moments(moments, counts)
-    given = (*belief, read_only(rows), labels, unkept, unkept, 0, labels.size)
-    if counts is None:
-        skipped = kernels.adf_pass(*given, exact)
-    else:
-        skipped = kernels.counts_adf_pass(*given, counts)
+    over = Pass(readable(rows), labels, Sites.flat(0), 0, labels.size, None, counts)
+    skipped = filter_rows(belief, over, None, exact=check_moments(moments, counts))
     return Fit(belief.gaussian(keep=True), converged=True, iterations=1, skipped=skipped)

@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, grouped, read_only
+from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, read_only
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.inference.passes import Sweeping, Swept
+from fabcost.inference.passes import Sweeping, Swept, check_stopping
 from fabcost.inference.result import Fit
+from fabcost.inference.sparse.steps import sweep_sparse
+from fabcost.sparse import FloatArray, SparseRows
 from fabcost.tilted import Moments, check_moments
 
 TOLERANCE = 1e-10
@@ -55,7 +57,7 @@ class EPResult(Fit):
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     moments: Moments = "exact",
@@ -78,8 +80,7 @@ def fit(
     prior
         The belief before the data.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.  Their order does not
-        matter.
+        Rows, sparse or not, and outcomes: 0/1, −1/+1, booleans or `fabcost.Tally`, in any order.
     moments
         "exact" or the paper's "mackay", which has no weights.
     tolerance
@@ -110,8 +111,8 @@ def fit(
     >>> result.converged, round(result.log_evidence, 3)
     (True, -1.888)
     """
-    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     own = effects_of(prior.dimension, own_variance)
+    rows, outcomes = as_batch(X, y, weight, prior.dimension, dense=own is not None)
     slots = None if own is None else own.enter(as_keys(items, len(rows)))
     if group:
         rows, outcomes, slots = grouped(rows, outcomes, slots)
@@ -138,7 +139,7 @@ def fit(
 
 def sweep(
     belief: Carried,
-    X: FloatArray,
+    X: Rows,
     y: FloatArray,
     sites: Sites,
     *,
@@ -158,6 +159,10 @@ def sweep(
     >>> sweep(belief, X, y, sites, exact=True, tolerance=1e-6, max_sweeps=9).sweeps
     2
     """
+    if isinstance(X, SparseRows):
+        check_stopping(tolerance, max_sweeps)
+        given = (belief, X, y, sites, exact, counts)
+        return Swept(*sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps))
     rows = y.size
     slots, table = owned or (None, None)
     sweeps = Sweeping(
@@ -177,7 +182,7 @@ def sweep(
 def log_mass(
     prior: Gaussian,
     posterior: Gaussian,
-    X: FloatArray,
+    X: Rows,
     sites: Sites,
     own: OwnEffects | None,
     owned: Owned | tuple[()],
@@ -190,7 +195,7 @@ def log_mass(
     >>> log_mass(prior, prior, np.eye(1), nothing, None, ())
     0.0
     """
-    eta = kernels.times(X, posterior.mean)
+    eta = X @ posterior.mean if isinstance(X, SparseRows) else kernels.times(X, posterior.mean)
     if own is not None and owned:
         effects = np.append(_own_means(own, posterior.mean), 0.0)  # the last is that of slot −1
         eta += effects[owned.slots]

@@ -1,4 +1,4 @@
-"""The impressions that a refresh can still refine, each with its site; and sites times a prior."""
+"""The impressions that a refresh can still refine, each with its site."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray, Rows, read_only, readable
 from fabcost.inference.memory import Removal
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.inference.sparse.store import SparseStore
+from fabcost.sparse import SparseRows, as_sparse
 
 #: Clicks and misses of each row, or None where all are single impressions.
 Paired = FloatArray | None
 
+#: Names of a saved history's arrays if its rows are sparse: starts, columns and values.
+SPARSE = ("row_starts", "row_columns", "row_values")
 _FIRST_CAPACITY = 64
 _SPARE_COLUMNS = 1.25
-_ROWS_AT_ONCE = 8192
-_WORST_CONDITION = 1e10
 
 
 class Sites(NamedTuple):
@@ -58,7 +61,7 @@ class Carried(NamedTuple):
 class Pass(NamedTuple):
     """What an ADF pass goes over: some of these rows, with their sites, items and counts."""
 
-    X: FloatArray
+    X: Rows
     y: FloatArray
     sites: Sites
     start: int
@@ -71,7 +74,8 @@ class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
-    in the belief, only it is no longer refined.  Memory O(window · D).  Where items have effects
+    in the belief, only it is no longer refined.  Memory O(window · D); from the first sparse row
+    on O(window + non-zeros), with all rows in `sparse`.  Where items have effects
     of their own, `items` has the slot of each impression's item among these.  From the first row
     on that stands for other than one impression, or has faded, `counts` has clicks and misses of
     each.
@@ -94,6 +98,7 @@ class History:
         self.X: FloatArray
         self.readable: FloatArray
         self._hold(np.zeros((capacity, weights)))
+        self.sparse: SparseStore | None = None
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
@@ -110,7 +115,7 @@ class History:
 
     def append(
         self,
-        X: FloatArray,
+        X: Rows,
         y: FloatArray | float,
         many: int,
         items: Slots | int = NOBODY,
@@ -119,7 +124,7 @@ class History:
         """Write ``many`` impressions, at most `room`; their slots, as start and stop."""
         start = self.slot
         stop = start + many
-        self.X[start:stop, : self.weights] = X
+        self._write(start, stop, X)
         self.y[start:stop] = y
         if self.items is not None:
             # One number at its place takes half the time that it takes as a slice.
@@ -133,21 +138,35 @@ class History:
         self._removal.move(self.X, many, stop, self._larger_capacity())
         return start, stop
 
-    def kept(self) -> tuple[FloatArray, FloatArray, Sites]:
+    def _write(self, start: int, stop: int, X: Rows) -> None:
+        if self.sparse is None and isinstance(X, SparseRows):
+            self.sparse = SparseStore(self.y.size)
+            self.sparse.write(0, as_sparse(self.X[: self.count, : self.weights], self.weights))
+            self._hold(np.zeros((0, self.weights)))
+        if self.sparse is None:
+            self.X[start:stop, : self.weights] = X
+        else:
+            self.sparse.write(start, as_sparse(X, self.weights))
+
+    def kept(self) -> tuple[Rows, FloatArray, Sites]:
         """Rows, labels and sites in their slots: views, but for the rows after `widen`."""
         return self.between(0, self.count)
 
     def over(self, start: int, stop: int) -> Pass:
         """A pass over some slots, without copying unless there are spare columns."""
-        if self.weights == self.X.shape[1]:
+        if self.sparse is None and self.weights == self.X.shape[1]:
             return Pass(self.readable, self.y, self.sites, start, stop, self.items, self.counts)
         X, y, sites = self.between(start, stop)
         rest = self.items_between(start, stop), self.counts_between(start, stop)
-        return Pass(read_only(X), y, sites, 0, stop - start, *rest)
+        return Pass(readable(X), y, sites, 0, stop - start, *rest)
 
-    def between(self, start: int, stop: int) -> tuple[FloatArray, FloatArray, Sites]:
+    def between(self, start: int, stop: int) -> tuple[Rows, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
-        rows = np.ascontiguousarray(self.X[start:stop, : self.weights])
+        rows: Rows
+        if self.sparse is None:
+            rows = np.ascontiguousarray(self.X[start:stop, : self.weights])
+        else:
+            rows = self.sparse.between(start, stop, self.weights)
         return rows, self.y[start:stop], Sites(*(each[start:stop] for each in self.sites))
 
     def items_between(self, start: int, stop: int) -> Slots | None:
@@ -169,8 +188,12 @@ class History:
         if own is not None:
             own.clear()
         X, _, sites = self.kept()
-        given, owned = (*belief, read_only(X), *sites, 0, self.count), self.written(own)
-        if not (kernels.own_absorb(*given, *owned) if owned else kernels.absorb(*given)):
+        owned = self.written(own)
+        if owned and not isinstance(X, SparseRows):
+            left_out = kernels.own_absorb(*belief, read_only(X), *sites, 0, self.count, *owned)
+        else:
+            left_out = absorb_rows(belief, X, sites)
+        if not left_out:
             return belief
         # MacKay's sites may have negative precisions, which not every prior can bear.
         if own is not None:
@@ -202,7 +225,10 @@ class History:
         wrapped = self.slot if self.count == self.window else 0
         order = np.roll(np.arange(self.count), -wrapped)
         order = order[stays[order]]
-        for array in (self.X, self.y, *self.sites, self.items, self.counts):
+        if self.sparse is not None:
+            self.sparse.reorder(order, self.weights)
+        held = None if self.sparse is not None else self.X
+        for array in (held, self.y, *self.sites, self.items, self.counts):
             if array is not None:
                 array[: order.size] = array[order]
         self.count = self.slot = order.size
@@ -211,7 +237,7 @@ class History:
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
         self.weights += count
-        if self.weights <= self.X.shape[1]:
+        if self.sparse is not None or self.weights <= self.X.shape[1]:
             return
         wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
         wider[:, : self.X.shape[1]] = self.X
@@ -227,7 +253,10 @@ class History:
 
     def _grow(self) -> None:
         capacity = self._larger_capacity()
-        self._hold(self._removal.end(self.X, capacity))
+        if self.sparse is None:
+            self._hold(self._removal.end(self.X, capacity))
+        else:
+            self.sparse.grow(capacity)
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
@@ -242,7 +271,7 @@ class History:
         """The arrays that `restored` needs to go on with the same bits."""
         X, y, sites = self.kept()
         state: dict[str, npt.NDArray[Any]] = {
-            "X": X,
+            **(dict(zip(SPARSE, X.arrays, strict=True)) if isinstance(X, SparseRows) else {"X": X}),
             "y": y,
             "site_precision": sites.precision,
             "site_shift": sites.shift,
@@ -255,14 +284,18 @@ class History:
 
     @classmethod
     def restored(
-        cls, window: int | None, slot: int, state: Mapping[str, npt.NDArray[Any]]
+        cls, weights: int, window: int | None, slot: int, state: Mapping[str, npt.NDArray[Any]]
     ) -> History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
-        history = cls(state["X"].shape[1], window)
+        history = cls(weights, window)
         history.items = np.array(state["items"]) if "items" in state else None
         history.counts = np.array(state["counts"], order="C") if "counts" in state else None
-        history._hold(np.array(state["X"], order="C"))
         history.y = np.array(state["y"])
+        if "X" in state:
+            history._hold(np.array(state["X"], order="C"))
+        else:
+            starts, columns, values = (state[name] for name in SPARSE)
+            history._write(0, 0, SparseRows(starts, columns, values, weights))
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
         history.slot = slot
@@ -293,52 +326,3 @@ def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
     root[:old, :old] = belief.root
     root[old:, old:] = other.root
     return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
-
-
-def product(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian:
-    r"""Prior times sites, normalised.
-
-    :math:`\propto p(\theta)\prod_i \exp(\nu_i x_i^\top\theta - \tfrac12\tau_i (x_i^\top\theta)^2)`.
-
-    Examples
-    --------
-    >>> sites = Sites(np.array([3.0]), np.array([6.0]))
-    >>> product(Gaussian.isotropic(1), np.array([[1.0]]), sites)
-    Gaussian(mean=array([1.5]), sd=array([0.5]))
-    """
-    at_once = _product_at_once(prior, X, sites)
-    if at_once is not None:
-        return at_once
-    carried = Carried.of(prior)
-    kernels.absorb(*carried, read_only(X), *sites, 0, X.shape[0])
-    return carried.gaussian(keep=True)
-
-
-def _product_at_once(prior: Gaussian, X: FloatArray, sites: Sites) -> Gaussian | None:
-    """Through one weighted Gram matrix; None where its rounding would show.
-
-    In the prior's own coordinates the precision is I + R₀ᵀ XᵀTX R₀.
-    """
-    gram, shift = _weighted_gram(prior, X, sites)
-    precision = np.eye(prior.dimension) + prior.root.T @ gram @ prior.root
-    try:
-        factor = np.linalg.cholesky(precision)
-    except np.linalg.LinAlgError:
-        return None
-    spread = factor.diagonal()
-    if not (spread.max() / spread.min()) ** 2 < _WORST_CONDITION:
-        return None
-    inverse = np.linalg.inv(factor)
-    root = prior.root @ inverse.T
-    return Gaussian.from_root(prior.mean + root @ (inverse @ (prior.root.T @ shift)), root)
-
-
-def _weighted_gram(prior: Gaussian, X: FloatArray, sites: Sites) -> tuple[FloatArray, FloatArray]:
-    gram = np.zeros((prior.dimension, prior.dimension))
-    shift = np.zeros(prior.dimension)
-    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        chunk = slice(start, start + _ROWS_AT_ONCE)
-        rows, precision = X[chunk], sites.precision[chunk]
-        gram += (rows * precision[:, None]).T @ rows
-        shift += rows.T @ (sites.shift[chunk] - precision * (rows @ prior.mean))
-    return gram, shift

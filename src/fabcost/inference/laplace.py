@@ -9,20 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import (
     FloatArray,
+    GivenRows,
     Outcomes,
+    Rows,
     Tally,
     as_batch,
     as_impressions,
     as_row,
-    read_only,
 )
-from fabcost.inference.history import Carried, Sites, product
-from fabcost.inference.logistic import log_posterior, quadratic_sites
+from fabcost.inference.history import Carried, Sites
+from fabcost.inference.logistic import log_posterior, product, quadratic_sites
 from fabcost.inference.result import Fit
+from fabcost.inference.sparse.steps import absorb_rows
 
 Covariance = Literal["full", "diagonal"]
 
@@ -34,7 +35,7 @@ _ROUNDING = 1e-14
 
 def fit(
     prior: Gaussian,
-    X: npt.ArrayLike,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     start: npt.ArrayLike | None = None,
@@ -50,7 +51,7 @@ def fit(
     prior
         Any Gaussian, full covariance included.
     X, y
-        Rows and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
+        Rows, which may be sparse, and their outcomes: 0/1, −1/+1 or booleans, or `fabcost.Tally`.
     start
         Weights near the mode, if known: fewer steps lead there.  The prior mean unless given.
     weight
@@ -73,7 +74,7 @@ def fit(
     return replace(found, log_evidence=evidence)
 
 
-def _newton(prior: Gaussian, X: FloatArray, outcomes: Outcomes, start: FloatArray) -> Fit:
+def _newton(prior: Gaussian, X: Rows, outcomes: Outcomes, start: FloatArray) -> Fit:
     """The fit without its evidence."""
     y, counts = outcomes
     z, converged, steps = prior.whiten(start), False, 0
@@ -98,7 +99,7 @@ def _newton(prior: Gaussian, X: FloatArray, outcomes: Outcomes, start: FloatArra
     return Fit(Gaussian.from_root(mode, root), converged, steps)
 
 
-def _log_evidence(prior: Gaussian, posterior: Gaussian, X: FloatArray, outcomes: Outcomes) -> float:
+def _log_evidence(prior: Gaussian, posterior: Gaussian, X: Rows, outcomes: Outcomes) -> float:
     """log p(y | X) if the posterior were what Laplace takes it for."""
     z = prior.whiten(posterior.mean)
     at_mode = log_posterior(prior, X, outcomes.labels, z, outcomes.counts).value
@@ -107,7 +108,7 @@ def _log_evidence(prior: Gaussian, posterior: Gaussian, X: FloatArray, outcomes:
 
 def _line_search(
     prior: Gaussian,
-    X: FloatArray,
+    X: Rows,
     outcomes: Outcomes,
     z: FloatArray,
     step: FloatArray,
@@ -126,7 +127,7 @@ def _line_search(
 
 def update(
     belief: Gaussian,
-    X: npt.ArrayLike,
+    X: GivenRows,
     y: npt.ArrayLike | Tally,
     *,
     covariance: Covariance = "full",
@@ -168,7 +169,7 @@ def _check_covariance(covariance: str) -> None:
         raise ValueError(f"covariance is {covariance!r} but must be 'full' or 'diagonal'")
 
 
-def _updated(belief: Gaussian, X: FloatArray, outcomes: Outcomes, covariance: Covariance) -> Fit:
+def _updated(belief: Gaussian, X: Rows, outcomes: Outcomes, covariance: Covariance) -> Fit:
     if len(X) == 1 and outcomes.counts is None:
         found = Fit(_update_one(belief, X, outcomes.labels), converged=True, iterations=1)
     else:
@@ -179,7 +180,7 @@ def _updated(belief: Gaussian, X: FloatArray, outcomes: Outcomes, covariance: Co
     return replace(found, posterior=Gaussian.from_root(found.posterior.mean, np.diag(sd)))
 
 
-def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussian:
+def _update_one(belief: Gaussian, row: Rows, label: FloatArray) -> Gaussian:
     """One impression moves the mode along Σx: a root in one dimension instead of Newton in D.
 
     At the mode η = m + v y σ(−yη), with m and v the mean and variance of xᵀθ.
@@ -187,7 +188,7 @@ def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussia
     # It takes as long to import as all of this package, which hardly anyone needs it for.
     from scipy.optimize import brentq  # noqa: PLC0415
 
-    centre, variance = belief.marginal(row[0])
+    (centre,), (variance,) = belief.marginal(row)
     y = float(label[0])
     far = centre + variance * y
     if centre == far:
@@ -199,7 +200,7 @@ def _update_one(belief: Gaussian, row: FloatArray, label: FloatArray) -> Gaussia
     # Halving alone needs 200 steps where the variance is 1e40.
     eta = brentq(slope, float(centre), float(far), xtol=1e-14, maxiter=1000)
     carried = Carried.of(belief)
-    kernels.absorb(*carried, read_only(row), *quadratic_sites(np.array([eta]), label), 0, 1)
+    absorb_rows(carried, row, quadratic_sites(np.array([eta]), label))
     return carried.gaussian()
 
 
@@ -257,7 +258,7 @@ def fit_as_published(
     return fitted
 
 
-def refit_as_published(prior: Gaussian, fitted: Gaussian, X: FloatArray, y: FloatArray) -> Fit:
+def refit_as_published(prior: Gaussian, fitted: Gaussian, X: Rows, y: FloatArray) -> Fit:
     """One fit of `fit_as_published`: the defect is that the last fit's spread is the prior's.
 
     Examples

@@ -1,4 +1,4 @@
-"""Bayesian logistic regression: its log density, gradient and quadratic sites."""
+"""Bayesian logistic regression: its log density, gradient, quadratic sites and their product."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Rows
+from fabcost.inference.history import Carried, Sites
+from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.sparse import SparseRows
+
+_ROWS_AT_ONCE = 8192
+_WORST_CONDITION = 1e10
 
 
 class LogDensity(NamedTuple):
@@ -35,7 +42,7 @@ def log_likelihood(eta: FloatArray, y: FloatArray, counts: FloatArray | None = N
 
 
 def log_posterior(
-    prior: Gaussian, X: FloatArray, y: FloatArray, z: FloatArray, counts: FloatArray | None = None
+    prior: Gaussian, X: Rows, y: FloatArray, z: FloatArray, counts: FloatArray | None = None
 ) -> LogDensity:
     r"""log p(y | X, θ) p(θ) and its gradient at θ = μ₀ + R₀ z, in the whitened coordinates z.
 
@@ -51,7 +58,9 @@ def log_posterior(
     """
     eta = X @ (prior.mean + prior.root @ z)
     value = log_likelihood(eta, y, counts) - 0.5 * float(z @ z)
-    return LogDensity(value, prior.root.T @ (X.T @ _slopes(eta, y, counts)) - z)
+    slopes = _slopes(eta, y, counts)
+    pulled = X.sum(slopes) if isinstance(X, SparseRows) else X.T @ slopes
+    return LogDensity(value, prior.root.T @ pulled - z)
 
 
 def _slopes(eta: FloatArray, y: FloatArray, counts: FloatArray | None) -> FloatArray:
@@ -79,3 +88,55 @@ def quadratic_sites(
         precision = counts.sum(axis=1) * precision
         return precision, precision * eta + _slopes(eta, y, counts)
     return precision, precision * eta + y * miss
+
+
+def product(prior: Gaussian, X: Rows, sites: Sites) -> Gaussian:
+    r"""Prior times sites, normalised.
+
+    :math:`\propto p(\theta)\prod_i \exp(\nu_i x_i^\top\theta - \tfrac12\tau_i (x_i^\top\theta)^2)`.
+
+    Examples
+    --------
+    >>> sites = Sites(np.array([3.0]), np.array([6.0]))
+    >>> product(Gaussian.isotropic(1), np.array([[1.0]]), sites)
+    Gaussian(mean=array([1.5]), sd=array([0.5]))
+    """
+    at_once = _product_at_once(prior, X, sites)
+    if at_once is not None:
+        return at_once
+    carried = Carried.of(prior)
+    absorb_rows(carried, X, sites)
+    return carried.gaussian(keep=True)
+
+
+def _product_at_once(prior: Gaussian, X: Rows, sites: Sites) -> Gaussian | None:
+    """Through one weighted Gram matrix; None where its rounding would show.
+
+    In the prior's own coordinates the precision is I + R₀ᵀ XᵀTX R₀.
+    """
+    gram, shift = _weighted_gram(prior, X, sites)
+    precision = np.eye(prior.dimension) + prior.root.T @ gram @ prior.root
+    try:
+        factor = np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        return None
+    spread = factor.diagonal()
+    if not (spread.max() / spread.min()) ** 2 < _WORST_CONDITION:
+        return None
+    inverse = np.linalg.inv(factor)
+    root = prior.root @ inverse.T
+    return Gaussian.from_root(prior.mean + root @ (inverse @ (prior.root.T @ shift)), root)
+
+
+def _weighted_gram(prior: Gaussian, X: Rows, sites: Sites) -> tuple[FloatArray, FloatArray]:
+    if isinstance(X, SparseRows):
+        gram = kernels.sparse_gram(*X.arrays, sites.precision, prior.dimension)
+        return gram, X.sum(sites.shift - sites.precision * (X @ prior.mean))
+    gram = np.zeros((prior.dimension, prior.dimension))
+    shift = np.zeros(prior.dimension)
+    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+        chunk = slice(start, start + _ROWS_AT_ONCE)
+        rows, precision = X[chunk], sites.precision[chunk]
+        gram += (rows * precision[:, None]).T @ rows
+        shift += rows.T @ (sites.shift[chunk] - precision * (rows @ prior.mean))
+    return gram, shift

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch, as_keys, as_label, as_row, read_only
+from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, as_row, readable
 from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
 from fabcost.inference.forgetting.ageing import parts_of
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
@@ -23,6 +23,7 @@ from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
+from fabcost.sparse import FloatArray, Rows, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -46,8 +47,7 @@ class FabCost:
         "exact" or the paper's "mackay".
     most_kept
         Keep only so many of the last impressions to refine, and refine them at least ten times
-        while they are kept; older sites stay as they are.  It bounds memory and forgets nothing.
-        None keeps all.
+        while they are kept; older sites stay.  It bounds memory and forgets nothing.  None for all.
     half_life
         After which what an impression says counts half; a `fabcost.HalfLife`, or a number of
         impressions.  None for never.  Of impressions that count less the rows are dropped.
@@ -110,10 +110,7 @@ class FabCost:
         self.most_kept = limit_of(most_kept, window)
         self.half_life = as_half_life(half_life)
         self.tolerance = tolerance
-        self.seen = 0
-        self.refreshes = 0
-        self.skipped = 0
-        self.unconverged = 0
+        self.seen = self.refreshes = self.skipped = self.unconverged = 0
         self.last_refresh: Swept | None = None
         self.own = effects_of(prior.dimension, own_variance)
         self._exact = is_exact(moments)
@@ -166,7 +163,7 @@ class FabCost:
 
     def observe(
         self,
-        x: npt.ArrayLike,
+        x: GivenRows,
         y: Any,
         item: Key | None = None,
         *,
@@ -174,23 +171,23 @@ class FabCost:
         at: float | None = None,
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
-        row = as_row(x, self.prior.dimension)
-        simple = self._ageing is None and self._refreshing is None
+        simple = self._ageing is None and self._refreshing is None and not is_sparse(x)
         if weight != 1.0 or type(y) is Tally or not simple:
+            rows = x if is_sparse(x) else as_row(x, self.prior.dimension)[None, :]
             outcome = y if type(y) is Tally else [as_label(y)]
-            return self.observe_many(row[None, :], outcome, [item], weight=weight, at=at)
-        label = as_label(y)
+            return self.observe_many(rows, outcome, [item], weight=weight, at=at)
+        row, label = readable(as_row(x, self.prior.dimension)[None, :]), as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
-            slots, rows = None if self.own is None else np.array([slot]), read_only(row[None, :])
-            self._filter(Pass(rows, np.array([label]), _UNKEPT, 0, 1, slots))
+            slots = None if self.own is None else np.array([slot])
+            self._filter(Pass(row, np.array([label]), _UNKEPT, 0, 1, slots))
         else:
             self._keep(row, label, 1, slot, None)
         return None
 
     def observe_many(
         self,
-        X: npt.ArrayLike,
+        X: GivenRows,
         y: npt.ArrayLike | Tally,
         items: Iterable[Any] | None = None,
         *,
@@ -200,9 +197,10 @@ class FabCost:
         """Learn from a batch as if its impressions came one after another.
 
         Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
-        ``at`` has their times, or one for all, if the half-life is in seconds.
+        ``at`` has their times, or one for all, if the half-life is in seconds.  Rows may be sparse.
         """
-        rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
+        given, dense = (X, y, weight, self.prior.dimension), self.own is not None
+        rows, (labels, counts) = as_batch(*given, dense=dense)
         if counts is not None:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
@@ -239,7 +237,7 @@ class FabCost:
                 if self._refreshing is not None:
                     return learnt + done
             rest = (done, size, slots, part.counts)
-            self._filter(Pass(read_only(part.rows), part.labels, _UNKEPT, *rest))
+            self._filter(Pass(readable(part.rows), part.labels, _UNKEPT, *rest))
             learnt += size
         return learnt
 
@@ -315,7 +313,7 @@ class FabCost:
             self._refreshing.wait(partial(FabCost.forget, items=gone))
 
     def _keep(
-        self, X: FloatArray, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
+        self, X: Rows, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
     ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
         self._history.room()

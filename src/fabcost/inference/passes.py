@@ -14,6 +14,7 @@ from fabcost.inference.history import Carried, Pass
 from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.sparse import SparseRows
 
 _NOTHING_ASIDE = (
     *(np.empty(0), np.empty((0, 0))),
@@ -205,6 +206,12 @@ def filter_rows(
     (0, array([0.41]))
     """
     X, y, sites, start, stop, items, counts = over
+    if isinstance(X, SparseRows):
+        if lag is not None:
+            kernels.put_rest_aside(*belief, lag)
+            kernels.settle(*belief, lag)
+        sparse = (*belief, *X.arrays, y, *sites, start, stop)
+        return int(kernels.sparse_adf_pass(*sparse, exact, counts))
     given = (*belief, X, y, *sites, start, stop)
     if lag is not None:
         table = None if own is None or items is None else own.table

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, Rows
 from fabcost.inference.own.directory import Key
 
 
@@ -23,7 +23,7 @@ class Portion(NamedTuple):
     (array([[0., 1.]]), 1)
     """
 
-    rows: FloatArray
+    rows: Rows
     labels: FloatArray
     keys: list[Key | None] | None = None
     counts: FloatArray | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
+from fabcost.inference.ep import sweep
 from fabcost.inference.history import Carried
 from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
@@ -120,7 +121,7 @@ class Refreshing:
         due = self.due
         if due is not None:
             due = max(due, self.begun + 3 * calls)
-        _warn_of(self.behind, _note(self.behind, self._sweeps))
+        _warn_of(self.behind, _note(self.behind, self._sweeps.outcome))
         self.behind.plan(due)
         return self.begun + calls
 
@@ -196,7 +197,8 @@ def _refresh(learner: FabCost, due: int | None) -> None:
             learner.inheritance = weighed
     kept = learner._history.count
     visits = kept * learner.refresh_schedule.max_sweeps
-    in_a_call = visits_in_a_call(learner.most_work, learner.prior.dimension, visits)
+    most = None if learner._history.sparse is not None else learner.most_work
+    in_a_call = visits_in_a_call(most, learner.prior.dimension, visits)
     if in_a_call is None:
         _warn_of(learner, learner.refresh())
         learner.plan(due)
@@ -222,9 +224,20 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     >>> refine(learner, max_sweeps=2).sweeps
     2
     """
+    history = learner._history
+    if history.sparse is not None:
+        swept = sweep(
+            learner._belief,
+            *history.kept(),
+            exact=learner._exact,
+            tolerance=learner.tolerance,
+            max_sweeps=learner.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
+            counts=history.counts_between(0, history.count),
+        )
+        return _note(learner, swept)
     sweeps = _sweeps_of(learner, max_sweeps)
     _visit(learner, sweeps, sys.maxsize)
-    return _note(learner, sweeps)
+    return _note(learner, sweeps.outcome)
 
 
 def _sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
@@ -253,9 +266,9 @@ def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     return sweeps.visits - before
 
 
-def _note(learner: FabCost, sweeps: Sweeping) -> Swept:
+def _note(learner: FabCost, swept: Swept) -> Swept:
     """Let a learner know how its refresh went."""
-    learner.last_refresh = swept = sweeps.outcome
+    learner.last_refresh = swept
     learner.skipped += swept.skipped
     learner.refreshes += 1
     learner.unconverged += _moves(swept)

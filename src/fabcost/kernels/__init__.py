@@ -5,9 +5,9 @@ function of this source and of the input: every sum has one order (`lanes`), eve
 made of sums, products, quotients and square roots (`functions`), no flag lets the compiler
 change them, and no library is called that might.
 
-A reader starts at `beliefs`, the ADF pass and the EP sweep; `moments` has the integrals of a site
-that these match, `counts` those of a row that stands for many, `choosing` what a decision needs of
-a belief.
+A reader starts at `beliefs`, the ADF pass and the EP sweep; `sparse` has them for rows of which
+most numbers are zero, `moments` the integrals of a site that these match, `counts` those of a row
+that stands for many, `choosing` what a decision needs of a belief.
 """
 
 from fabcost.compilation import announce_slow_compilation
@@ -75,6 +75,18 @@ from fabcost.kernels.products import (
     times,
     times_own_transpose,
 )
+from fabcost.kernels.sparse import (
+    covariance_of,
+    inverse_of,
+    sparse_absorb,
+    sparse_adf_pass,
+    sparse_gram,
+    sparse_marginals,
+    sparse_match,
+    sparse_root_sweep,
+    sparse_sum,
+    sparse_sweep,
+)
 from fabcost.kernels.targets import (
     least_ratio,
     moving_means,
@@ -121,6 +133,7 @@ __all__ = [
     "count_wins",
     "counts_adf_pass",
     "counts_over_rows",
+    "covariance_of",
     "crossed_hash",
     "drawn",
     "drawn_leaders",
@@ -140,6 +153,7 @@ __all__ = [
     "half_power",
     "hashed_rows",
     "inner",
+    "inverse_of",
     "lagging_adf_pass",
     "largest_score",
     "law",
@@ -168,6 +182,14 @@ __all__ = [
     "share_among_equals",
     "sites_over_rows",
     "solve_lower",
+    "sparse_absorb",
+    "sparse_adf_pass",
+    "sparse_gram",
+    "sparse_marginals",
+    "sparse_match",
+    "sparse_root_sweep",
+    "sparse_sum",
+    "sparse_sweep",
     "sparse_times",
     "squares",
     "sum_of_logs",

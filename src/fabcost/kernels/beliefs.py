@@ -176,7 +176,7 @@ def _add(slots, table, i, x, weights, change, shift_change):
 
 
 @njit(cache=True, nogil=True)
-def _match(labels, counts, i, centre, variance, exact):
+def match(labels, counts, i, centre, variance, exact):
     """`site` of an impression, or of the clicks and misses that a row stands for; slope along η."""
     if counts is None:
         log_scale, z, slope, curvature, kept = site(labels[i] * centre, variance, exact)
@@ -237,7 +237,7 @@ def _adf_pass(mean, root, given, exact, slots, table, counts, lag):
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
         centre, variance = _look(lag, centres, roots, u, weights, width, along)
         centre, variance = centre + offset, variance + spare
-        _, _, slope, curvature, kept = _match(labels, counts, i, centre, variance, exact)
+        _, _, slope, curvature, kept = match(labels, counts, i, centre, variance, exact)
         sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
         if sound:
             shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
@@ -324,6 +324,43 @@ def numbered(slots, capacity):
 
 
 @njit(cache=True, nogil=True)
+def visit(labels, counts, i, centre, variance, precision, shift, exact):
+    """A site after a visit of EP, given the marginal of η and what the site was.
+
+    Whether there is one, its precision and shift, the growth of the precision along x, and its
+    factor Cᵢ as a logarithm and a number to multiply.
+    """
+    left = 1.0 - precision * variance
+    if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
+        return False, precision, shift, 1.0, 0.0, 1.0
+    cavity_variance = variance / left
+    cavity_mean = (centre - shift * variance) / left
+    log_scale, z, slope, curvature, kept = match(
+        labels, counts, i, cavity_mean, cavity_variance, exact
+    )
+    new_precision = curvature / kept
+    new_shift = (slope + cavity_mean * curvature) / kept
+    growth = 1.0 + (new_precision - precision) * variance
+    if not (kept > 0.0 and growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE):
+        return False, precision, shift, 1.0, 0.0, 1.0
+    log_factor = log_scale - kept * (
+        new_shift * cavity_mean
+        + 0.5 * new_shift * new_shift * cavity_variance
+        - 0.5 * new_precision * cavity_mean * cavity_mean
+    )
+    return True, new_precision, new_shift, growth, log_factor, z / math.sqrt(kept)
+
+
+@njit(cache=True, nogil=True)
+def multiply(log_factors, product, log_factor, factor):
+    """Σ log Cᵢ with one more, as a sum of logarithms and a product whose logarithm is missing."""
+    product *= factor
+    if product < 1e-100 or product > 1e100:
+        return log_factors + log_factor + log(product), 1.0
+    return log_factors + log_factor, product
+
+
+@njit(cache=True, nogil=True)
 def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
@@ -395,22 +432,13 @@ def ep_visits(
         u, offset, spare = _aim(slots, table, i, x, weights, tilted)
         centre, variance = _look(lag, centres, roots, u, weights, width, along)
         centre, variance = centre + offset, variance + spare
-        left = 1.0 - precision[i] * variance
-        if not (left > SMALLEST_CAVITY and variance < LARGEST_VARIANCE * left):
-            skipped += 1
-            continue
-        cavity_variance = variance / left
-        cavity_mean = (centre - shift[i] * variance) / left
-        log_scale, z, slope, curvature, kept = _match(
-            labels, counts, i, cavity_mean, cavity_variance, exact
+        sound, new_precision, new_shift, growth, log_factor, factor = visit(
+            labels, counts, i, centre, variance, precision[i], shift[i], exact
         )
-        new_precision = curvature / kept
-        new_shift = (slope + cavity_mean * curvature) / kept
-        change = new_precision - precision[i]
-        growth = 1.0 + change * variance
-        if not (kept > 0.0 and growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE):
+        if not sound:
             skipped += 1
             continue
+        change = new_precision - precision[i]
         step = (new_shift - shift[i] - change * centre) / growth
         _go(
             lag,
@@ -431,15 +459,7 @@ def ep_visits(
         shrunk += max(1.0 / growth - 1.0, 0.0)
         precision[i] = new_precision
         shift[i] = new_shift
-        log_factors += log_scale - kept * (
-            new_shift * cavity_mean
-            + 0.5 * new_shift * new_shift * cavity_variance
-            - 0.5 * new_precision * cavity_mean * cavity_mean
-        )
-        product *= z / math.sqrt(kept)
-        if product < 1e-100 or product > 1e100:
-            log_factors += log(product)
-            product = 1.0
+        log_factors, product = multiply(log_factors, product, log_factor, factor)
     sums[0], sums[1], sums[2], sums[3] = log_factors, product, grown, shrunk
     hold(scratch)
     hold(moves)

@@ -199,6 +199,9 @@ def counts_site(a, b, mean, variance):
     n = a + b
     if n == 0.0:
         return 0.0, 1.0, 0.0, 0.0, 1.0
+    if variance == 0.0:  # a row of zeros
+        p, q = _share(mean)
+        return a * mean - n * _softplus(mean), 1.0, a * q - b * p, n * p * q, 1.0
     if n == 1.0 and a * b == 0.0:
         label = a - b
         log_scale, z, slope, curvature, kept = exact_site(label * mean, variance)

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
+from fabcost.impressions import GivenRows
 from fabcost.inference import file as learner_file
 from fabcost.inference.passes import Swept
 from fabcost.service.learning import learner as learning_module
@@ -167,7 +167,7 @@ class OutOfMemory(FabCost):
     """A learner for which there is no room at its fifth impression."""
 
     def observe_many(
-        self, X: npt.ArrayLike, y: Any, items: Iterable[Any] | None = None, **more: Any
+        self, X: GivenRows, y: Any, items: Iterable[Any] | None = None, **more: Any
     ) -> None:
         if self.seen >= 4:
             raise MemoryError

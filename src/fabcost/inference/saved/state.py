@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK, Refreshing
-from fabcost.inference.saved import checks, inherited
+from fabcost.inference.saved import checks, inherited, kept
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
@@ -125,8 +125,8 @@ def restore(
     learner.inheritance = inherited.inheritance_of(settings, arrays, weights)
     learner.own = checks.own_of(settings, arrays, weights)
     fades = learner._ageing is not None
-    kept = checks.kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
-    learner._history = History.restored(limit, counts.slot, kept)
+    rows = kept.kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
+    learner._history = History.restored(weights, limit, counts.slot, rows)
     learner.most_work = _work_of({"most_work": MOST_WORK, **settings})
     learner._posterior = None
     if "served" in settings:

@@ -1,0 +1,546 @@
+"""Sparse rows and a belief over all weights: what a row does not have is neither read nor changed.
+
+Rows are as in `wide`: row i has ``values[starts[i]:starts[i + 1]]`` in the columns of the same
+places.  The ADF pass, `sparse_absorb` and `sparse_root_sweep` are those of `beliefs` to the last
+bit: sums leave out zeros only, and keep their lanes and their order.  A row of the root is changed
+by the steps since it was last needed when it is needed again, and at the end: it is read once for
+many of them.
+
+`sparse_match` is for parallel EP, whose sites are all matched to one belief.
+
+`sparse_sweep` has the covariance in place of the root, Σ = C − Σₗ kₗ uₗuₗᵀ with at most `PENDING`
+terms that C does not hold yet.  A visit is as in `beliefs`, with u = Σx and k = Δτ/(1 + Δτ xᵀu);
+it takes O((non-zeros + `PENDING`) D), and O(D²) when all terms are taken into C at once, whose
+symmetry halves it.  Where differences would eat up the digits it says so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from fabcost.kernels.beliefs import (
+    LARGEST_VARIANCE,
+    SMALLEST_CAVITY,
+    match,
+    multiply,
+    visit,
+)
+from fabcost.kernels.functions import log
+from fabcost.kernels.lanes import (
+    hold,
+    load,
+    pointer,
+    skip,
+    spread,
+    store,
+    total,
+)
+from fabcost.kernels.products import dot
+
+AWAITED = 8
+PENDING = 32
+SMALLEST_SHARE = 1e-6  # of the largest variance that a row of these weights could have
+
+
+@njit(cache=True, nogil=True)
+def sparse_dot(columns, values, first, last, vector, count, lanes):
+    """The `dot` of a sparse row and the ``count`` numbers behind a pointer; 16 lanes of scratch."""
+    store(lanes, 0, spread(0.0))
+    store(lanes, 8, spread(0.0))
+    whole = count - count % 16
+    late = 8 if count - whole < 8 else 0
+    for p in range(first, last):
+        column = columns[p]
+        lane = column % 16 + (late if column >= whole else 0)
+        lanes[lane] += values[p] * vector[column]
+    return total(load(lanes, 0) + load(lanes, 8))
+
+
+@njit(cache=True, nogil=True)
+def _add_row(along, row, x, width):
+    for j in range(0, width, 8):
+        store(along, j, load(along, j) + x * load(row, j))
+
+
+@njit(cache=True, nogil=True)
+def _add_two(along, row, x, other, y, width):
+    for j in range(0, width, 8):
+        store(along, j, load(along, j) + (x * load(row, j) + y * load(other, j)))
+
+
+@njit(cache=True, nogil=True)
+def _add_four(along, root, columns, values, first, last, width):
+    """Three or four rows of one group of four, those of either half first."""
+    a, b = skip(root, columns[first] * width), skip(root, columns[first + 1] * width)
+    c, d = skip(root, columns[first + 2] * width), skip(root, columns[last - 1] * width)
+    x0, x1, x2, x3 = values[first], values[first + 1], values[first + 2], values[last - 1]
+    if last - first == 4:
+        for j in range(0, width, 8):
+            low = x0 * load(a, j) + x1 * load(b, j)
+            high = x2 * load(c, j) + x3 * load(d, j)
+            store(along, j, load(along, j) + (low + high))
+    elif columns[first + 1] % 4 == 1:
+        for j in range(0, width, 8):
+            low = x0 * load(a, j) + x1 * load(b, j)
+            store(along, j, load(along, j) + (low + x2 * load(c, j)))
+    else:
+        for j in range(0, width, 8):
+            high = x1 * load(b, j) + x2 * load(c, j)
+            store(along, j, load(along, j) + (x0 * load(a, j) + high))
+
+
+@njit(cache=True, nogil=True)
+def _project(root, columns, values, first, last, weights, width, along):
+    """along ← rootᵀ x, with the rows of each four added up before; returns xᵀ Σ x."""
+    for j in range(0, width, 8):
+        store(along, j, spread(0.0))
+    fours = weights - weights % 4
+    p = first
+    while p < last:
+        end = p + 1
+        if columns[p] < fours:
+            while end < last and columns[end] // 4 == columns[p] // 4:
+                end += 1
+        row = skip(root, columns[p] * width)
+        if end - p == 1:
+            _add_row(along, row, values[p], width)
+        elif end - p == 2:
+            other = skip(root, columns[p + 1] * width)
+            _add_two(along, row, values[p], other, values[p + 1], width)
+        else:
+            _add_four(along, root, columns, values, p, end, width)
+        p = end
+    return dot(along, along, width)
+
+
+@njit(cache=True, nogil=True)
+def _catch_up(belief, row, until):
+    """Let a row of the root, and its mean, take the steps up to ``until`` that it has not taken."""
+    centres, root, width, taken, steps, shrinks, alongs, _ = belief
+    own = skip(root, row * width)
+    for k in range(taken[row], until):
+        along, sums = skip(alongs, k * width), spread(0.0)
+        for j in range(0, width, 8):
+            sums = sums + load(own, j) * load(along, j)
+        reach = total(sums)
+        centres[row] += steps[k] * reach
+        reach *= shrinks[k]
+        for j in range(0, width, 8):
+            store(own, j, load(own, j) - reach * load(along, j))
+    taken[row] = until
+
+
+@njit(cache=True, nogil=True)
+def _catch_up_four(belief, rows, start, until):
+    """`_catch_up` for four rows that have taken the steps before ``start``.
+
+    A step changes a row while the sum of the next is formed of it.
+    """
+    centres, root, width, taken, steps, shrinks, alongs, _ = belief
+    a, b = skip(root, rows[0] * width), skip(root, rows[1] * width)
+    c, d = skip(root, rows[2] * width), skip(root, rows[3] * width)
+    now = skip(alongs, start * width)
+    sum_a = sum_b = sum_c = sum_d = spread(0.0)
+    for j in range(0, width, 8):
+        along = load(now, j)
+        sum_a, sum_b = sum_a + load(a, j) * along, sum_b + load(b, j) * along
+        sum_c, sum_d = sum_c + load(c, j) * along, sum_d + load(d, j) * along
+    for k in range(start, until):
+        reach_a, reach_b, reach_c, reach_d = total(sum_a), total(sum_b), total(sum_c), total(sum_d)
+        centres[rows[0]] += steps[k] * reach_a
+        centres[rows[1]] += steps[k] * reach_b
+        centres[rows[2]] += steps[k] * reach_c
+        centres[rows[3]] += steps[k] * reach_d
+        reach_a, reach_b = reach_a * shrinks[k], reach_b * shrinks[k]
+        reach_c, reach_d = reach_c * shrinks[k], reach_d * shrinks[k]
+        now = skip(alongs, k * width)
+        coming = skip(now, width) if k + 1 < until else now
+        sum_a = sum_b = sum_c = sum_d = spread(0.0)
+        for j in range(0, width, 8):
+            along, ahead = load(now, j), load(coming, j)
+            new_a, new_b = load(a, j) - reach_a * along, load(b, j) - reach_b * along
+            new_c, new_d = load(c, j) - reach_c * along, load(d, j) - reach_d * along
+            store(a, j, new_a)
+            store(b, j, new_b)
+            store(c, j, new_c)
+            store(d, j, new_d)
+            sum_a, sum_b = sum_a + new_a * ahead, sum_b + new_b * ahead
+            sum_c, sum_d = sum_c + new_c * ahead, sum_d + new_d * ahead
+    for row in rows:
+        taken[row] = until
+
+
+@njit(cache=True, nogil=True)
+def _catch_up_some(belief, four, rows, first, last, until):
+    """`_catch_up` for ``rows[first:last]``, four at a time of those that have taken as many."""
+    taken = belief[3]
+    for start in range(until):
+        many = 0
+        for k in range(first, last):
+            if taken[rows[k]] == start:
+                four[many] = rows[k]
+                many += 1
+            if many == 4:
+                _catch_up_four(belief, four, start, until)
+                many = 0
+        for row in four[:many]:
+            _catch_up(belief, row, until)
+
+
+@njit(cache=True, nogil=True)
+def _carry(mean, root):
+    """A belief of which rows may be behind, and the scratch behind its pointers."""
+    weights, width = root.shape
+    scratch = np.empty((width + 2) * AWAITED + 16)
+    lanes = pointer(scratch)
+    steps, shrinks = skip(lanes, 16), skip(lanes, 16 + AWAITED)
+    taken, alongs = np.zeros(weights, dtype=np.int64), skip(lanes, 16 + 2 * AWAITED)
+    return (pointer(mean), pointer(root), width, taken, steps, shrinks, alongs, lanes), scratch
+
+
+@njit(cache=True, nogil=True)
+def _catch_up_all(belief, until):
+    """Let all rows take all steps, of which there are none to be taken then."""
+    taken = belief[3]
+    four, everyone = np.empty(4, dtype=np.int64), np.arange(taken.size)
+    _catch_up_some(belief, four, everyone, 0, taken.size, until)
+    taken[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def _look(belief, columns, values, first, last, awaited):
+    """Mean and variance of the score of a row; its direction is put behind the steps awaited."""
+    centres, root, width, taken, _, _, alongs, lanes = belief
+    if awaited > 0:
+        _catch_up_some(belief, np.empty(4, dtype=np.int64), columns, first, last, awaited)
+    along, weights = skip(alongs, awaited * width), taken.size
+    centre = sparse_dot(columns, values, first, last, centres, weights, lanes)
+    return centre, _project(root, columns, values, first, last, weights, width, along)
+
+
+@njit(cache=True, nogil=True)
+def _go(belief, awaited, step, shrink):
+    """One more step to be taken along what `_look` has put there; how many there are then."""
+    steps, shrinks = belief[4], belief[5]
+    steps[awaited], shrinks[awaited] = step, shrink
+    if awaited + 1 < AWAITED:
+        return awaited + 1
+    _catch_up_all(belief, AWAITED)
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def sparse_adf_pass(
+    mean, root, starts, columns, values, y, precision, shift, start, stop, exact, counts=None
+):
+    """`adf_pass` and `counts_adf_pass` over sparse rows, with the same bits."""
+    belief, scratch = _carry(mean, root)
+    skipped, awaited, labels = 0, 0, pointer(y)
+    for i in range(start, stop):
+        centre, variance = _look(belief, columns, values, starts[i], starts[i + 1], awaited)
+        _, _, slope, curvature, kept = match(labels, counts, i, centre, variance, exact)
+        sound = kept > 0.0 and variance * kept < LARGEST_VARIANCE
+        if sound:
+            awaited = _go(belief, awaited, slope, curvature / (1.0 + math.sqrt(kept)))
+        else:
+            skipped += 1
+        if precision.size > 0:
+            precision[i] = curvature / kept if sound else 0.0
+            shift[i] = (slope + centre * curvature) / kept if sound else 0.0
+    _catch_up_all(belief, awaited)
+    hold(scratch)
+    hold(mean)
+    hold(root)
+    hold(y)
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def sparse_absorb(mean, root, starts, columns, values, precision, shift, start, stop):
+    """`absorb` over sparse rows, with the same bits."""
+    belief, scratch = _carry(mean, root)
+    skipped, awaited = 0, 0
+    for i in range(start, stop):
+        centre, variance = _look(belief, columns, values, starts[i], starts[i + 1], awaited)
+        growth = 1.0 + precision[i] * variance
+        if growth > SMALLEST_CAVITY and growth < LARGEST_VARIANCE:
+            step = (shift[i] - precision[i] * centre) / growth
+            shrink = precision[i] / growth / (1.0 + math.sqrt(1.0 / growth))
+            awaited = _go(belief, awaited, step, shrink)
+        else:
+            skipped += 1
+    _catch_up_all(belief, awaited)
+    hold(scratch)
+    hold(mean)
+    hold(root)
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def sparse_root_sweep(mean, root, starts, columns, values, y, precision, shift, exact, counts=None):
+    """`ep_sweep` over sparse rows, with the same bits."""
+    belief, scratch = _carry(mean, root)
+    width, alongs = root.shape[1], belief[6]
+    moves = np.zeros(width)
+    moved, labels = pointer(moves), pointer(y)
+    skipped, awaited = 0, 0
+    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
+    for i in range(y.size):
+        centre, variance = _look(belief, columns, values, starts[i], starts[i + 1], awaited)
+        sound, new_precision, new_shift, growth, log_factor, factor = visit(
+            labels, counts, i, centre, variance, precision[i], shift[i], exact
+        )
+        if not sound:
+            skipped += 1
+            continue
+        change = new_precision - precision[i]
+        step = (new_shift - shift[i] - change * centre) / growth
+        along = skip(alongs, awaited * width)
+        for j in range(0, width, 8):
+            store(moved, j, load(moved, j) + step * load(along, j))
+        shrink = change / growth / (1.0 + math.sqrt(1.0 / growth))
+        awaited = _go(belief, awaited, step, shrink)
+        grown += max(growth - 1.0, 0.0)
+        shrunk += max(1.0 / growth - 1.0, 0.0)
+        precision[i], shift[i] = new_precision, new_shift
+        log_factors, product = multiply(log_factors, product, log_factor, factor)
+    _catch_up_all(belief, awaited)
+    move = max(math.sqrt(dot(moved, moved, width)), 0.5 * max(grown, shrunk))
+    hold(scratch)
+    hold(moves)
+    hold(mean)
+    hold(root)
+    hold(y)
+    return skipped, log_factors + log(product), move
+
+
+@njit(cache=True, nogil=True)
+def sparse_marginals(starts, columns, values, mean, root):
+    """`marginals` of sparse rows, with the same bits."""
+    weights, many = mean.size, starts.size - 1
+    width = -(-weights // 8) * 8
+    padded, is_there = np.empty((weights, width)), np.zeros(weights, dtype=np.bool_)
+    for column in columns:
+        if not is_there[column]:
+            is_there[column] = True
+            padded[column, :weights] = root[column]
+            padded[column, weights:] = 0.0
+    scratch = np.empty(width + 16)
+    lanes, means, roots = pointer(scratch), pointer(mean), pointer(padded)
+    along = skip(lanes, 16)
+    centres, variances = np.empty(many), np.empty(many)
+    for i in range(many):
+        first, last = starts[i], starts[i + 1]
+        centres[i] = sparse_dot(columns, values, first, last, means, weights, lanes)
+        variances[i] = _project(roots, columns, values, first, last, weights, width, along)
+    hold(scratch)
+    hold(mean)
+    hold(padded)
+    return centres, variances
+
+
+@njit(cache=True, nogil=True)
+def sparse_sweep(
+    mean, covariance, starts, columns, values, y, precision, shift, exact, counts=None
+):
+    """One EP sweep over all rows; skipped visits, Σ log Cᵢ, how much precisions grew or shrank.
+
+    Mean and covariance are padded with zeros to a multiple of eight.  The last number is −1 where
+    rounding would show, and what was changed up to there is of no use.
+    """
+    width = covariance.shape[1]
+    scratch = np.empty((2 * width + 1) * PENDING + width)
+    us = pointer(scratch)
+    scaled, shares, sds = (
+        skip(us, width * PENDING),
+        skip(us, 2 * width * PENDING),
+        skip(us, (2 * width + 1) * PENDING),
+    )
+    centres, sigma, labels = pointer(mean), pointer(covariance), pointer(y)
+    skipped, pending = 0, 0
+    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
+    for i in range(y.size):
+        first, last = starts[i], starts[i + 1]
+        if pending == 0:
+            for j in range(mean.size):
+                sds[j] = math.sqrt(max(covariance[j, j], 0.0))
+        u = skip(us, pending * width)
+        _reach(sigma, us, scaled, shares, columns, values, first, last, width, pending)
+        centre, variance, most = 0.0, 0.0, 0.0
+        for p in range(first, last):
+            centre += values[p] * centres[columns[p]]
+            variance += values[p] * u[columns[p]]
+            most += abs(values[p]) * sds[columns[p]]
+        if not variance >= SMALLEST_SHARE * most * most:
+            grown = -1.0
+            break
+        sound, new_precision, new_shift, growth, log_factor, factor = visit(
+            labels, counts, i, centre, variance, precision[i], shift[i], exact
+        )
+        if not sound:
+            skipped += 1
+            continue
+        change = new_precision - precision[i]
+        step, share = (new_shift - shift[i] - change * centre) / growth, change / growth
+        later = skip(scaled, pending * width)
+        for j in range(0, width, 8):
+            store(centres, j, load(centres, j) + step * load(u, j))
+            store(later, j, share * load(u, j))
+        pending += 1
+        if pending == PENDING:
+            _settle(sigma, us, scaled, width, pending)
+            pending = 0
+        grown += max(growth - 1.0, 0.0)
+        shrunk += max(1.0 / growth - 1.0, 0.0)
+        precision[i], shift[i] = new_precision, new_shift
+        log_factors, product = multiply(log_factors, product, log_factor, factor)
+    _settle(sigma, us, scaled, width, pending)
+    hold(scratch)
+    hold(mean)
+    hold(covariance)
+    hold(y)
+    return skipped, log_factors + log(product), grown if grown < 0.0 else max(grown, shrunk)
+
+
+@njit(cache=True, nogil=True)
+def _reach(sigma, us, scaled, shares, columns, values, first, last, width, pending):
+    """u ← Σx, behind the terms that are pending: C x − Σₗ kₗ (uₗᵀx) uₗ."""
+    for k in range(pending):
+        scaled_u, share = skip(scaled, k * width), 0.0
+        for p in range(first, last):
+            share += values[p] * scaled_u[columns[p]]
+        shares[k] = share
+    u = skip(us, pending * width)
+    for j in range(0, width, 8):
+        sums = spread(0.0)
+        for p in range(first, last):
+            sums = sums + values[p] * load(sigma, columns[p] * width + j)
+        for k in range(pending):
+            sums = sums - shares[k] * load(us, k * width + j)
+        store(u, j, sums)
+
+
+@njit(cache=True, nogil=True)
+def _settle(sigma, us, scaled, width, pending):
+    """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half."""
+    for i in range(0, width, 8):
+        for j in range(0, i + 1, 8):
+            _settle_tile(sigma, us, scaled, width, pending, i, j)
+            for column in range(j, j + 8):
+                for row in range(i, i + 8):
+                    sigma[column * width + row] = sigma[row * width + column]
+
+
+@njit(cache=True, nogil=True)
+def _settle_tile(sigma, us, scaled, width, pending, i, j):
+    a = b = c = d = e = f = g = h = spread(0.0)
+    for k in range(0, pending * width, width):
+        along, u = load(us, k + j), skip(scaled, k + i)
+        a, b, c, d = a + u[0] * along, b + u[1] * along, c + u[2] * along, d + u[3] * along
+        e, f, g, h = e + u[4] * along, f + u[5] * along, g + u[6] * along, h + u[7] * along
+    row = skip(sigma, i * width + j)
+    store(row, 0, load(row, 0) - a)
+    store(row, width, load(row, width) - b)
+    store(row, 2 * width, load(row, 2 * width) - c)
+    store(row, 3 * width, load(row, 3 * width) - d)
+    store(row, 4 * width, load(row, 4 * width) - e)
+    store(row, 5 * width, load(row, 5 * width) - f)
+    store(row, 6 * width, load(row, 6 * width) - g)
+    store(row, 7 * width, load(row, 7 * width) - h)
+
+
+@njit(cache=True, nogil=True)
+def sparse_match(mean, covariance, starts, columns, values, y, precision, shift, exact, counts):
+    """Visit all rows with the same belief, which is left as it is; returns as `sparse_sweep`."""
+    skipped, labels, sds = 0, pointer(y), np.sqrt(np.diag(covariance))
+    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
+    for i in range(y.size):
+        centre, variance, most = 0.0, 0.0, 0.0
+        for p in range(starts[i], starts[i + 1]):
+            row, along = covariance[columns[p]], 0.0
+            for q in range(starts[i], p):
+                along += values[q] * row[columns[q]]
+            centre += values[p] * mean[columns[p]]
+            variance += values[p] * (2.0 * along + values[p] * row[columns[p]])
+            most += abs(values[p]) * sds[columns[p]]
+        if not variance >= SMALLEST_SHARE * most * most:
+            grown, shrunk = -1.0, -1.0
+            break
+        sound, new_precision, new_shift, growth, log_factor, factor = visit(
+            labels, counts, i, centre, variance, precision[i], shift[i], exact
+        )
+        if not sound:
+            skipped += 1
+            continue
+        grown += max(growth - 1.0, 0.0)
+        shrunk += max(1.0 / growth - 1.0, 0.0)
+        precision[i], shift[i] = new_precision, new_shift
+        log_factors, product = multiply(log_factors, product, log_factor, factor)
+    hold(y)
+    return skipped, log_factors + log(product), max(grown, shrunk)
+
+
+@njit(cache=True, nogil=True)
+def inverse_of(low):
+    """L⁻¹, and L⁻ᵀL⁻¹, for a lower triangular L; both padded to a multiple of eight."""
+    weights = low.shape[0]
+    width = -(-weights // 8) * 8
+    solved = np.zeros((width, width))
+    m = pointer(solved)
+    for i in range(weights):
+        row = skip(m, i * width)
+        for j in range(i):
+            other, factor = skip(m, j * width), low[i, j]
+            for k in range(0, j + 1, 8):
+                store(row, k, load(row, k) - factor * load(other, k))
+        row[i] += 1.0
+        for k in range(0, i + 1, 8):
+            store(row, k, load(row, k) / low[i, i])
+    opposite, inverse = -solved, np.zeros((width, width))
+    _settle(pointer(inverse), m, pointer(opposite), width, weights)
+    hold(solved)
+    hold(opposite)
+    return solved, inverse
+
+
+@njit(cache=True, nogil=True)
+def covariance_of(root):
+    """R Rᵀ for a root with rows padded to a multiple of eight, as `sparse_sweep` changes it."""
+    weights, width = root.shape
+    turned, covariance = np.zeros((width, width)), np.zeros((width, width))
+    for i in range(weights):
+        for j in range(width):
+            turned[j, i] = root[i, j]
+    opposite = -turned
+    _settle(pointer(covariance), pointer(turned), pointer(opposite), width, width)
+    hold(turned)
+    hold(opposite)
+    return covariance
+
+
+@njit(cache=True, nogil=True)
+def sparse_gram(starts, columns, values, weight, weights):
+    """Σ wᵢ xᵢxᵢᵀ, by what rows have."""
+    gram = np.zeros((weights, weights))
+    for i in range(weight.size):
+        for p in range(starts[i], starts[i + 1]):
+            row, x = gram[columns[p]], weight[i] * values[p]
+            for q in range(starts[i], p + 1):
+                row[columns[q]] += x * values[q]
+    for i in range(weights):
+        for j in range(i):
+            gram[j, i] = gram[i, j]
+    return gram
+
+
+@njit(cache=True, nogil=True)
+def sparse_sum(starts, columns, values, weight, weights):
+    """Σ wᵢ xᵢ."""
+    found = np.zeros(weights)
+    for i in range(weight.size):
+        for p in range(starts[i], starts[i + 1]):
+            found[columns[p]] += weight[i] * values[p]
+    return found

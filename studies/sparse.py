@@ -1,0 +1,237 @@
+"""Sparse rows beside dense ones, with the full belief: ``python -m studies.sparse``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, get_args
+
+import numpy as np
+from rich.console import Console
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from fabcost import BayesianLogisticRegression, Gaussian, kernels
+from fabcost.impressions import FloatArray
+from fabcost.inference.history import Carried, History, Sites
+from fabcost.sparse import SparseRows, as_sparse
+from fabcost.training import Inference
+from fabcost.warmup import warm_up
+from studies import claims
+from studies.claims import Claim
+from studies.documents import origin, write_page
+from studies.timing import as_text, in_turn, log_log_slope, median
+
+ROWS, BLOCKS, LEVELS = 20_000, 20, 20
+FASTER = {"fab-cost": 10.0, "ep": 10.0, "laplace": 10.0, "adf": 1.0}
+APART = 1e-10
+REPEATS = 5
+
+
+class Data(NamedTuple):
+    """One-hot blocks, dense and sparse, and clicks."""
+
+    X: FloatArray
+    rows: SparseRows
+    y: FloatArray
+
+
+def one_hot(rows: int, blocks: int, levels: int) -> Data:
+    """Rows with a 1 in each block, and clicks by random weights."""
+    rng = np.random.default_rng(0)
+    columns = rng.integers(levels, size=(rows, blocks)) + levels * np.arange(blocks)
+    X = np.zeros((rows, blocks * levels))
+    np.put_along_axis(X, columns, 1.0, axis=1)
+    score = X @ rng.normal(0.0, 2.0 / np.sqrt(blocks), blocks * levels) - 1.0
+    clicks = rng.random(rows) < 1.0 / (1.0 + np.exp(-score))
+    return Data(X, as_sparse(X, blocks * levels), np.where(clicks, 1.0, -1.0))
+
+
+def apart(found: Gaussian, expected: Gaussian) -> float:
+    """The largest difference of means in sds, and of covariances as if all sds were one."""
+    sd = expected.sd
+    means = np.abs(found.mean - expected.mean) / sd
+    covariances = np.abs(found.covariance - expected.covariance) / np.outer(sd, sd)
+    return float(max(means.max(), covariances.max()))
+
+
+def fits(data: Data, repeats: int) -> Iterator[Claim]:
+    """The classifier on the same rows, dense and sparse in turn."""
+    size = f"{data.X.shape[0]:,} × {data.X.shape[1]}"
+    matrix = csr_array((data.rows.values, data.rows.columns, data.rows.starts), data.X.shape)
+    for inference in get_args(Inference):
+        dense, sparse = (BayesianLogisticRegression(inference=inference) for _ in range(2))
+        few = slice(0, 500)
+        for model, rows in ((dense, data.X), (sparse, matrix)):
+            model.fit(rows[few], data.y[few])
+        given = partial(dense.fit, data.X, data.y), partial(sparse.fit, matrix, data.y)
+        rounds = in_turn(*given, repeats=repeats)
+        before, after = (median(column) for column in rounds.T)
+        yield Claim(
+            f"`fit` with {inference!r}, {size} one-hot, dense over sparse",
+            median(rounds[:, 0] / rounds[:, 1]),
+            "at least",
+            FASTER[inference],
+            f"{as_text(before)} and {as_text(after)}; "
+            f"{dense.n_iter_} and {sparse.n_iter_} sweeps or steps at last",
+        )
+        distance = apart(sparse.posterior_, dense.posterior_)
+        yield Claim("its posteriors apart, in sds", distance, "at most", APART, "", unit="")
+
+
+def memory(data: Data) -> Iterator[Claim]:
+    """Bytes that a history takes for a row."""
+    rows, weights = data.X.shape
+    dense, sparse = History(weights, None), History(weights, None)
+    for history, given in ((dense, data.X), (sparse, data.rows)):
+        for start in range(0, rows, 50):
+            some = slice(start, start + min(50, history.room(), rows - start))
+            while some.start < min(start + 50, rows):
+                many = some.stop - some.start
+                history.append(given[some], data.y[some], many)
+                some = slice(some.stop, min(some.stop + history.room(), start + 50, rows))
+    held = 0 if sparse.sparse is None else sparse.sparse.nbytes
+    non_zeros = data.rows.values.size / rows
+    yield Claim(
+        "bytes of a row in the history, over 16 for each non-zero",
+        held / rows / (16.0 * non_zeros),
+        "at most",
+        4.0,
+        f"{held / rows:,.0f} bytes for {non_zeros:g} non-zeros of {weights}; "
+        f"dense {dense.X.nbytes / rows:,.0f}; arrays grow by doubling",
+    )
+
+
+class Slope(NamedTuple):
+    """How the time of a loop grows with one size, and is designed to."""
+
+    what: str
+    by: str
+    sizes: Sequence[int]
+    designed: str
+    seconds: list[float]
+
+    @property
+    def line(self) -> str:
+        """A row of the table."""
+        found = log_log_slope(self.sizes, self.seconds)
+        span = f"{self.sizes[0]:,} to {self.sizes[-1]:,}"
+        times = f"{as_text(self.seconds[0])} to {as_text(self.seconds[-1])}"
+        return f"| {self.what} | {self.by}, {span} | {found:.2f} | {self.designed} | {times} |"
+
+
+Act = Callable[[Data], Callable[[], object]]
+
+
+def _belief(data: Data) -> Carried:
+    return Carried.of(Gaussian.isotropic(data.X.shape[1]))
+
+
+def _marginals(data: Data) -> Callable[[], object]:
+    belief = Gaussian.isotropic(data.X.shape[1])
+    return lambda: belief.marginal(data.rows)
+
+
+def _filter(data: Data) -> Callable[[], object]:
+    many = len(data.y)
+    return lambda: kernels.sparse_adf_pass(
+        *_belief(data), *data.rows.arrays, data.y, *Sites.flat(many), 0, many, True, None
+    )
+
+
+def _sweep(data: Data) -> Callable[[], object]:
+    belief = _belief(data)
+    mean, covariance = np.zeros(belief.root.shape[1]), kernels.covariance_of(belief.root)
+    return lambda: kernels.sparse_sweep(
+        *(mean.copy(), covariance.copy(), *data.rows.arrays, data.y),
+        *(*Sites.flat(len(data.y)), True, None),
+    )
+
+
+def _match(data: Data) -> Callable[[], object]:
+    mean, covariance = np.zeros(data.X.shape[1]), np.eye(data.X.shape[1])
+    return lambda: kernels.sparse_match(
+        mean, covariance, *data.rows.arrays, data.y, *Sites.flat(len(data.y)), True, None
+    )
+
+
+def _gram(data: Data) -> Callable[[], object]:
+    return lambda: kernels.sparse_gram(*data.rows.arrays, np.ones(len(data.y)), data.X.shape[1])
+
+
+#: Loops, and exponents of non-zeros, weights and rows that they are designed for.
+LOOPS: dict[str, tuple[Act, tuple[str, str, str]]] = {
+    "marginals, for predictions": (_marginals, ("1", "1", "1")),
+    "ADF": (_filter, ("0 to 1", "2", "1")),
+    "a sweep of EP, one visit after the other": (_sweep, ("0 to 1", "2", "1")),
+    "a sweep of EP, sites at once, without factorising": (_match, ("0 to 2", "0", "1")),
+    "Gram matrix, for Laplace and EP at once": (_gram, ("2", "0", "1")),
+}
+
+
+def slopes(rows: int) -> Iterator[Slope]:
+    """Each loop with one size growing, 20 non-zeros of 400 and ``rows`` else."""
+    ways: tuple[tuple[str, tuple[int, ...], Callable[[int], Data]], ...] = (
+        ("non-zeros", (10, 20, 40, 80), lambda size: one_hot(rows, size, 400 // size)),
+        ("weights", (200, 400, 800), lambda size: one_hot(rows, 20, size // 20)),
+        ("rows", (rows, 2 * rows, 4 * rows), lambda size: one_hot(size, 20, 20)),
+    )
+    for place, (by, sizes, make) in enumerate(ways):
+        sets = [make(size) for size in sizes]
+        for what, (act, designed) in LOOPS.items():
+            actions = [act(data) for data in sets]
+            for action in actions:
+                action()
+            rounds = in_turn(*actions, repeats=REPEATS)
+            seconds = [float(column.min()) for column in rounds.T]
+            yield Slope(what, by, sizes, designed[place], seconds)
+
+
+def page(found: list[Claim], lines: list[str]) -> str:
+    """The page of the documentation."""
+    header = ["| loop | growing | slope | designed | seconds |", "|---|---|---:|---:|---|"]
+    return "\n\n".join(
+        [
+            "# Sparse rows",
+            origin("python -m studies.sparse --docs"),
+            "The full belief, with all covariances, on rows that are given dense and by their "
+            "non-zeros: the same numbers, in one run, taking turns, processor time, one thread. "
+            "Sparse rows change nothing in ADF and in predictions, whose bits are those of dense "
+            "rows. EP that is to sweep until nothing moves matches all sites at once and makes the "
+            "belief anew of them; where it makes one sweep, as on FAB-COST's schedule, it makes "
+            "the same visits in the same order, with the covariance in place of its root.",
+            claims.as_markdown(found),
+            "## How time grows",
+            "Slopes on logarithmic axes, of the fastest of "
+            f"{REPEATS} rounds, one size growing and the others fixed. Where a part that does not "
+            "grow has a share in the time, the slope is below that part's own.",
+            "\n".join([*header, *lines]),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.sparse", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes: a smoke test")
+    parser.add_argument("--docs", action="store_true", help="write measurements/sparse.md")
+    given = parser.parse_args()
+    start, console = time.monotonic(), Console(width=None if sys.stdout.isatty() else 140)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warm_up()
+        data = one_hot(600 if given.quick else ROWS, BLOCKS, LEVELS)
+        found = [*fits(data, 1), *memory(data)]
+        console.print(claims.as_table(found, quick=given.quick, title="Sparse rows"))
+        lines = [slope.line for slope in slopes(100 if given.quick else 2_000)]
+    console.print("\n".join(lines))
+    console.print(f"{time.monotonic() - start:.0f} s")
+    if given.docs:
+        console.print(f"wrote {write_page('sparse.md', page(found, lines))}")
+
+
+if __name__ == "__main__":
+    main()

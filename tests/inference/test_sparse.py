@@ -1,0 +1,392 @@
+"""Sparse rows with the full belief: the kernels beside their dense forms and plain twins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array, csc_matrix, csr_array
+
+from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
+from fabcost.impressions import FloatArray, Outcomes, grouped
+from fabcost.inference import adf, ep, laplace
+from fabcost.inference import file as learner_file
+from fabcost.inference.history import Carried, History, Sites
+from fabcost.inference.sparse.steps import sweep_once, sweep_sparse
+from fabcost.inference.sparse.store import SparseStore
+from fabcost.sparse import as_sparse
+from tests.inference import twins
+from tests.simulated import correlated_prior
+
+#: Around the width of lanes, pairs of lanes and tiles, and of roots that are walked by rows.
+WEIGHTS = (1, 7, 8, 17, 31, 130)
+each_size = pytest.mark.parametrize("weights", WEIGHTS)
+ROWS = 60
+
+
+def data(weights: int, rows: int = ROWS, *, share: float = 0.3) -> tuple[FloatArray, FloatArray]:
+    """Rows of which most numbers are zero, some with a sign, and one that is empty."""
+    rng = np.random.default_rng(weights)
+    X = rng.normal(size=(rows, weights)) * (rng.random((rows, weights)) < share)
+    X[rows // 2] = 0.0
+    X[0] = rng.normal(size=weights)
+    X[1, 0] = -0.0
+    return X, np.where(rng.random(rows) < 0.4, 1.0, -1.0)
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def counts_of(rows: int) -> FloatArray:
+    return np.random.default_rng(3).integers(0, 5, size=(rows, 2)).astype(float)
+
+
+@each_size
+@pytest.mark.parametrize("exact", [True, False])
+def test_adf_has_the_bits_of_dense_rows(weights: int, exact: bool) -> None:
+    X, y = data(weights)
+    prior = correlated_prior(weights)
+    dense, sparse = Carried.of(prior), Carried.of(prior)
+    sites, others = Sites.flat(ROWS), Sites.flat(ROWS)
+    rows = as_sparse(X, weights)
+    skipped = kernels.adf_pass(*dense, X, y, *sites, 3, ROWS, exact)
+    found = kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 3, ROWS, exact, None)
+    assert found == skipped
+    assert same_bits((*dense, *sites), (*sparse, *others))
+    some = 3 + np.flatnonzero(X[3:].any(axis=1))  # the twin divides by the variance of a row
+    twin = twins.adf_pass(twins.State(prior.mean, prior.covariance), X[some], y[some], exact)
+    np.testing.assert_allclose(sparse.mean, twin.mean, atol=1e-8)
+    np.testing.assert_allclose(sparse.gaussian().covariance, twin.covariance, atol=1e-8)
+
+
+@each_size
+def test_other_passes_have_the_bits_of_dense_rows(weights: int) -> None:
+    X, y = data(weights)
+    prior, rows, counts = correlated_prior(weights), as_sparse(X, weights), counts_of(ROWS)
+    rng = np.random.default_rng(5)
+    known = Sites(rng.uniform(0, 0.25, ROWS), rng.normal(size=ROWS))
+    dense, sparse = Carried.of(prior), Carried.of(prior)
+    kernels.absorb(*dense, X, *known, 0, ROWS)
+    kernels.sparse_absorb(*sparse, *rows.arrays, *known, 0, ROWS)
+    assert same_bits(dense, sparse)
+    sites, others = (Sites(*(each.copy() for each in known)) for _ in range(2))
+    for given in (None, counts):
+        swept = kernels.ep_sweep(*dense, X, y, *sites, True, None, None, given)
+        found = kernels.sparse_root_sweep(*sparse, *rows.arrays, y, *others, True, given)
+        assert found == swept
+        assert same_bits((*dense, *sites), (*sparse, *others))
+    kernels.counts_adf_pass(*dense, X, y, *sites, 0, ROWS, counts)
+    kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 0, ROWS, True, counts)
+    assert same_bits((*dense, *sites), (*sparse, *others))
+    belief = dense.gaussian()
+    assert same_bits(belief.marginal(X), belief.marginal(rows))
+    assert same_bits([belief.predict(X)], [belief.predict(csr_array(X))])
+
+
+@each_size
+@pytest.mark.parametrize("exact", [True, False])
+def test_sweep_by_covariance(weights: int, exact: bool) -> None:
+    """Beside the twin, and the sweep that keeps a root; more rows than are pending at once."""
+    X, y = data(weights, 100)
+    prior, rows = correlated_prior(weights), as_sparse(X, weights)
+    by_root, by_covariance = Carried.of(prior), Carried.of(prior)
+    sites, others = Sites.flat(100), Sites.flat(100)
+    twin = twins.State(prior.mean, prior.covariance)
+    for _ in range(2):
+        _, factors, _ = kernels.ep_sweep(*by_root, X, y, *sites, exact)
+        centre, covariance = padded(by_covariance)
+        skipped, found, change = kernels.sparse_sweep(
+            centre, covariance, *rows.arrays, y, *others, exact, None
+        )
+        assert skipped == 0
+        assert change >= 0.0
+        assert found == pytest.approx(factors, rel=1e-11)
+        np.testing.assert_array_equal(covariance, covariance.T)
+        low, sound = kernels.cholesky(np.ascontiguousarray(covariance[:weights, :weights]))
+        assert sound
+        by_covariance.mean[:], by_covariance.root[:, :weights] = centre[:weights], low
+    if weights < 20:
+        filled = X.any(axis=1)  # the twin divides by the variance of a row
+        flat = Sites.flat(int(filled.sum()))
+        for _ in range(2):
+            twin, _ = twins.ep_sweep(twin, X[filled], y[filled], flat, exact)
+        np.testing.assert_allclose(by_covariance.mean, twin.mean, atol=1e-6)
+    np.testing.assert_allclose(by_covariance.mean, by_root.mean, atol=1e-11)
+    expected = by_root.gaussian().covariance
+    np.testing.assert_allclose(by_covariance.gaussian().covariance, expected, atol=1e-11)
+    np.testing.assert_allclose(others, sites, atol=1e-10)
+
+
+def padded(belief: Carried) -> tuple[FloatArray, FloatArray]:
+    centre = np.zeros(belief.root.shape[1])
+    centre[: belief.mean.size] = belief.mean
+    return centre, kernels.covariance_of(belief.root)
+
+
+@each_size
+def test_sums_over_rows(weights: int) -> None:
+    X, _ = data(weights)
+    rows, weight = as_sparse(X, weights), np.random.default_rng(1).normal(size=ROWS)
+    gram = kernels.sparse_gram(*rows.arrays, weight, weights)
+    np.testing.assert_allclose(gram, (X.T * weight) @ X, atol=1e-12)
+    np.testing.assert_array_equal(gram, gram.T)
+    np.testing.assert_allclose(rows.sum(weight), X.T @ weight, atol=1e-12)
+    root = Carried.of(correlated_prior(weights)).root
+    np.testing.assert_allclose(
+        kernels.covariance_of(root)[:weights, :weights], root @ root.T, atol=1e-12
+    )
+
+
+def one_hot(rows: int, blocks: int = 4, levels: int = 6) -> tuple[FloatArray, FloatArray]:
+    """A constant and blocks of which each has one 1."""
+    rng = np.random.default_rng(rows)
+    X = np.zeros((rows, 1 + blocks * levels))
+    X[:, 0] = 1.0
+    for block in range(blocks):
+        X[np.arange(rows), 1 + block * levels + rng.integers(levels, size=rows)] = 1.0
+    return X, (rng.random(rows) < 0.3).astype(float)
+
+
+def assert_near(found: Gaussian, expected: Gaussian, tolerance: float = 1e-10) -> None:
+    """Means in sds, covariances as if all sds were one."""
+    sd = expected.sd
+    assert np.abs((found.mean - expected.mean) / sd).max() < tolerance
+    assert np.abs((found.covariance - expected.covariance) / np.outer(sd, sd)).max() < tolerance
+
+
+@pytest.mark.parametrize("weight", [None, 2.5])
+def test_fits_are_those_of_dense_rows(weight: float | None) -> None:
+    X, y = one_hot(300)
+    prior = Gaussian.isotropic(X.shape[1], variance=2.0)
+    for given in (csr_array(X), csc_matrix(X), as_sparse(X, X.shape[1])):
+        filtered = adf.fit(prior, given, y, weight=weight).posterior
+        assert same_bits([filtered.root], [adf.fit(prior, X, y, weight=weight).posterior.root])
+        found, expected = (ep.fit(prior, rows, y, weight=weight) for rows in (given, X))
+        assert_near(found.posterior, expected.posterior)
+        assert found.converged
+        assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
+        mode, dense_mode = (laplace.fit(prior, rows, y, weight=weight) for rows in (given, X))
+        assert_near(mode.posterior, dense_mode.posterior)
+        assert mode.log_evidence == pytest.approx(dense_mode.log_evidence, rel=1e-12)
+
+
+def test_one_row_and_online_laplace() -> None:
+    X, y = one_hot(20)
+    belief = dense = Gaussian.isotropic(X.shape[1])
+    for row, label in zip(X, y, strict=True):
+        belief = laplace.update(belief, csr_array(row[None]), [label])
+        dense = laplace.update(dense, row[None], [label])
+    assert same_bits([belief.mean, belief.root], [dense.mean, dense.root])
+
+
+def test_equal_rows_are_one() -> None:
+    X, y = one_hot(200, blocks=2, levels=3)
+    labels = np.where(y > 0, 1.0, -1.0)
+    rows, outcomes, _ = grouped(as_sparse(X, X.shape[1]), Outcomes(labels))
+    dense, expected, _ = grouped(X, Outcomes(labels))
+    np.testing.assert_array_equal(np.asarray(rows), dense)
+    np.testing.assert_array_equal(outcomes.counts, expected.counts)
+    prior = Gaussian.isotropic(X.shape[1])
+    found = ep.fit(prior, csr_array(X), y, group=True)
+    assert found.sites.precision.size == 9
+    assert_near(found.posterior, ep.fit(prior, X, y, group=True).posterior)
+
+
+def test_where_rounding_would_show_the_root_is_kept() -> None:
+    """Two columns that nearly cancel under a wide prior: the covariance has lost such variances."""
+    rng = np.random.default_rng(1)
+    X, y = np.ones((40, 2)), (rng.random(40) < 0.5).astype(float)
+    X[:, 1] = -1.0 + 1e-6 * rng.normal(size=40)
+    prior = Gaussian([0.0, 0.0], 1e8 * np.array([[1.0, 1.0 - 1e-10], [1.0 - 1e-10, 1.0]]))
+    rows, labels = as_sparse(X, 2), np.where(y > 0, 1.0, -1.0)
+    dense, sparse, sites, others = (
+        Carried.of(prior),
+        Carried.of(prior),
+        *(Sites.flat(40) for _ in range(2)),
+    )
+    swept = kernels.ep_sweep(*dense, X, labels, *sites, True)
+    assert sweep_once(sparse, rows, labels, others, True, None) == swept
+    assert same_bits((*dense, *sites), (*sparse, *others))
+
+
+def test_sites_matched_at_once_end_where_visits_do() -> None:
+    """And where parallel EP would not come to rest, visits go on one after the other."""
+    X, y = one_hot(120)
+    rows, labels = as_sparse(X, X.shape[1]), np.where(y > 0, 1.0, -1.0)
+    for variance in (0.1, 1.0, 100.0, 1e6):
+        prior = Gaussian.isotropic(X.shape[1], variance=variance)
+        expected = ep.fit(prior, X, y)
+        belief, sites = Carried.of(prior), Sites.flat(120)
+        found = sweep_sparse(
+            belief, rows, labels, sites, True, None, tolerance=1e-10, max_sweeps=300
+        )
+        assert found[1] == expected.converged
+        assert_near(belief.gaussian(), expected.posterior, 3e-9)
+        rebuilt = Carried.of(prior)
+        kernels.absorb(*rebuilt, X, *sites, 0, 120)
+        assert_near(rebuilt.gaussian(), belief.gaussian(), 1e-8)
+
+
+def test_inverse() -> None:
+    for weights in WEIGHTS:
+        covariance = correlated_prior(weights).covariance
+        low, _ = kernels.cholesky(covariance)
+        solved, inverse = kernels.inverse_of(low)
+        np.testing.assert_allclose(solved[:weights, :weights], np.linalg.inv(low), atol=1e-9)
+        expected = np.linalg.inv(covariance)
+        np.testing.assert_allclose(inverse[:weights, :weights], expected, rtol=1e-8, atol=1e-9)
+
+
+@each_size
+def test_match_is_a_sweep_that_leaves_the_belief(weights: int) -> None:
+    X, y = data(weights)
+    X = X[X.any(axis=1)]
+    y, rows, belief = y[: len(X)], as_sparse(X, weights), correlated_prior(weights)
+    sites, expected = Sites.flat(len(X)), Sites.flat(len(X))
+    given = (belief.mean, belief.covariance, *rows.arrays, y, *sites, True, None)
+    assert kernels.sparse_match(*given)[0] == 0
+    for i, row in enumerate(X):
+        centre, variance = belief.marginal(row)
+        _, slope, curvature = twins.site(float(y[i] * centre), float(variance), True)
+        kept = 1.0 - variance * curvature
+        expected.precision[i] = curvature / kept
+        expected.shift[i] = (y[i] * slope + centre * curvature) / kept
+    np.testing.assert_allclose(sites, expected, rtol=1e-5, atol=1e-6)
+
+
+def learnt(X: FloatArray, y: FloatArray, batch: int, *, saved: bool = False, **how: Any) -> FabCost:
+    learner = FabCost(Gaussian.isotropic(X.shape[1]), **how)
+    for start in range(0, len(y), batch):
+        part = slice(start, start + batch)
+        learner.observe_many(csr_array(X[part]), y[part])
+        if saved:
+            learner = learner_file.from_bytes(learner_file.to_bytes(learner))
+    return learner
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"most_kept": 70}, {"refresh": Refresh.never()}, {"half_life": 60.0}]
+)
+def test_learner_is_that_of_dense_rows(how: dict[str, Any]) -> None:
+    """And has the same bits however rows come, saved and loaded in between or not."""
+    X, y = one_hot(250)
+    learner = learnt(X, y, 250, **how)
+    dense = FabCost(Gaussian.isotropic(X.shape[1]), **how)
+    dense.observe_many(X, y)
+    assert_near(learner.posterior, dense.posterior)
+    assert (learner.kept, learner.refreshes) == (dense.kept, dense.refreshes)
+    np.testing.assert_allclose(learner.sites, dense.sites, atol=1e-11)
+    for batch, saved in ((7, False), (1, False), (40, True)):
+        other = learnt(X, y, batch, saved=saved, **how)
+        assert learner_file.to_bytes(other) == learner_file.to_bytes(learner)
+
+
+def test_learner_takes_sparse_rows_one_by_one_and_beside_dense_ones() -> None:
+    X, y = one_hot(60)
+    learner = FabCost(Gaussian.isotropic(X.shape[1]))
+    learner.observe_many(X[:20], y[:20])
+    for row, label in zip(X[20:40], y[20:40], strict=True):
+        learner.observe(coo_array(row[None]), label)
+    for row, label in zip(X[40:], y[40:], strict=True):
+        learner.observe(row, label)
+    learner.observe(as_sparse(X[:1], X.shape[1]), Tally(2, 3))
+    learner.refresh()
+    dense = FabCost(Gaussian.isotropic(X.shape[1]))
+    dense.observe_many(X, y)
+    dense.observe(X[0], Tally(2, 3))
+    dense.refresh()
+    assert_near(learner.posterior, dense.posterior)
+    assert learner.kept == 61
+
+
+def test_items_with_effects_have_dense_rows() -> None:
+    X, y = one_hot(50)
+    items = [k % 5 for k in range(50)]
+    beliefs = []
+    for rows in (X, csr_array(X)):
+        learner = FabCost(Gaussian.isotropic(X.shape[1]), own_variance=1.0)
+        learner.observe_many(rows, y, items)
+        beliefs.append(learner.posterior)
+        fitted = ep.fit(learner.prior, rows, y, items=items, own_variance=1.0)
+        beliefs.append(fitted.posterior)
+    assert same_bits([beliefs[0].root, beliefs[1].root], [beliefs[2].root, beliefs[3].root])
+
+
+def test_grown_learner_and_another_prior() -> None:
+    X, y = one_hot(80)
+    learner, dense = (FabCost(Gaussian.isotropic(X.shape[1])) for _ in range(2))
+    wider = np.column_stack([X, np.arange(80.0) % 3])
+    prior = Gaussian.isotropic(X.shape[1] + 1, variance=3.0)
+    for each, first, then in (
+        (learner, csr_array(X), csr_array(wider)),
+        (dense, X, wider),
+    ):
+        each.observe_many(first, y)
+        each.grow(1.0)
+        each.observe_many(then, y)
+        assert each.replace_prior(prior)
+    assert_near(learner.posterior, dense.posterior)
+
+
+def test_bad_rows_change_nothing() -> None:
+    learner = FabCost(Gaussian.isotropic(3))
+    learner.observe_many(csr_array(np.eye(3)), [1, 0, 1])
+    before = learner_file.to_bytes(learner)
+    with pytest.raises(ValueError, match="4 columns but the prior has 3"):
+        learner.observe_many(csr_array(np.eye(4)), [1, 0, 1, 0])
+    with pytest.raises(ValueError, match="a value is nan"):
+        learner.observe_many(csr_array([[1.0, np.nan, 0.0]]), [1])
+    with pytest.raises(ValueError, match=r"y has shape \(2,\) but X has 1 rows"):
+        learner.observe_many(csr_array([[1.0, 0.0, 0.0]]), [1, 0])
+    assert learner_file.to_bytes(learner) == before
+
+
+@pytest.mark.parametrize("spoil", ["row_starts", "row_columns", "row_values"])
+def test_spoilt_sparse_history_is_refused(spoil: str) -> None:
+    X, y = one_hot(9)
+    learner = learnt(X, y, 9)
+    settings, arrays = learner.state()
+    FabCost.restored(settings, arrays)
+    with pytest.raises(ValueError, match=spoil):
+        FabCost.restored(settings, {k: v for k, v in arrays.items() if k != spoil})
+    wrong = arrays[spoil].copy()
+    wrong[-1] = 10**6 if spoil != "row_values" else np.nan
+    with pytest.raises(ValueError, match=r"starts|column|row_values"):
+        FabCost.restored(settings, {**arrays, spoil: wrong})
+
+
+def test_store_is_a_table_of_rows() -> None:
+    """Random writes, moves and growth beside an array."""
+    rng = np.random.default_rng(7)
+    store, table = SparseStore(10), np.zeros((10, 5))
+    for _ in range(300):
+        many = int(rng.integers(1, 4))
+        slot = int(rng.integers(0, len(table) - many + 1))
+        rows = rng.normal(size=(many, 5)) * (rng.random((many, 5)) < 0.5)
+        store.write(slot, as_sparse(rows, 5))
+        table[slot : slot + many] = rows
+        if rng.random() < 0.1:
+            order = rng.permutation(len(table))[: rng.integers(1, len(table))]
+            store.reorder(order, 5)
+            table[: order.size], table[order.size :] = table[order], 0.0
+        if rng.random() < 0.02:
+            store.grow(len(table) + 3)
+            table = np.concatenate([table, np.zeros((3, 5))])
+        start = int(rng.integers(0, len(table)))
+        np.testing.assert_array_equal(store.between(start, len(table), 5).dense(), table[start:])
+    assert store.nbytes < 40_000
+
+
+def test_memory_is_that_of_non_zeros() -> None:
+    """Of 401 numbers 21 are not zero, and each of these needs 16 bytes."""
+    X, y = one_hot(1000, blocks=20, levels=20)
+    history = History(X.shape[1], None)
+    for start in range(0, 1000, 8):
+        history.room()
+        history.append(as_sparse(X[start : start + 8], X.shape[1]), y[start : start + 8], 8)
+    assert history.sparse is not None
+    assert history.X.nbytes == 0
+    assert 21 * 16 * 1000 < history.sparse.nbytes < 3 * 21 * 16 * 1000
+    np.testing.assert_array_equal(np.asarray(history.kept()[0]), X)
