@@ -121,9 +121,10 @@ def _look(lag, mean, root, x, weights, width, along):
 @njit(cache=True, nogil=True)
 def _go(lag, mean, root, weights, width, along, step, shrink):
     """`_move`, now or later."""
-    if lag is None:  # noqa: SIM114  # a branch of its own: compiled only where there is a lag
+    if lag is None:  # a branch that the compiler leaves out where there is a lag
         _move(mean, root, weights, width, along, step, shrink)
-    elif lag[4][1]:
+        return
+    if lag[4][1]:
         _move(mean, root, weights, width, along, step, shrink)
     else:
         take(lag, mean, root, weights, width, along, step, shrink)
