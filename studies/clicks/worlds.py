@@ -63,10 +63,14 @@ def play(entry: Entry, seed: int) -> FloatArray:
 
 
 def _meet(entry: Entry, environment: Environment, seed: int) -> FloatArray:
-    """Click probabilities of the choice, of the best and of the average item, by visitor."""
     visitors, choices = np.random.default_rng(seed).spawn(2)
     learner = LEARNERS[entry.learner](Gaussian.isotropic(WEIGHTS, variance=PRIOR_VARIANCE))
     bandit = Bandit(learner, policy=Thompson(scale=entry.scale), seed=choices)
+    return met(bandit, environment, visitors)
+
+
+def met(bandit: Bandit, environment: Environment, visitors: np.random.Generator) -> FloatArray:
+    """Click probabilities of the choice, of the best and of the average item, by visitor."""
     seen = np.empty((3, CHECKPOINTS[-1]))
     for t, visitor in enumerate(islice(environment.rounds(visitors), CHECKPOINTS[-1])):
         index = bandit.choose(visitor.rows).index

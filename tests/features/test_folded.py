@@ -23,12 +23,22 @@ from fabcost import (
 )
 from fabcost.bandit.rows import law
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.targeted import TSUCB, InformationRelaxation
 from fabcost.features.folding import PATTERN_BYTES, PATTERNS, FoldedRows
 from fabcost.features.kinds import Feature, Missing, Role
 from fabcost.impressions import FloatArray
 
 Record = dict[str, Any]
-POLICIES = [Thompson(), Thompson(0.5), Greedy(), EpsilonGreedy(0.3), BayesianUCB(0.9), Uniform()]
+POLICIES = [
+    Thompson(),
+    Thompson(0.5),
+    Greedy(),
+    EpsilonGreedy(0.3),
+    BayesianUCB(0.9),
+    Uniform(),
+    TSUCB(),
+    InformationRelaxation(),
+]
 LEVELS = ("a", "b", "c")
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "numeric": st.floats(-100, 100),
@@ -136,7 +146,7 @@ def test_a_bandit_decides_alike_over_folded_and_dense_rows(policy: Policy) -> No
         b = second.choose(rows.dense(), top_k=5, exclude=[1, 7])
         assert a.ranking.tolist() == b.ranking.tolist()
         np.testing.assert_allclose(a.scores, b.scores, rtol=1e-10)
-        if not isinstance(policy, Thompson):
+        if not isinstance(policy, Thompson | TSUCB | InformationRelaxation):
             np.testing.assert_allclose(
                 first.propensities(rows, exclude=[1, 7], floor=0.1),
                 second.propensities(rows.dense(), exclude=[1, 7], floor=0.1),

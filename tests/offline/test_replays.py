@@ -40,7 +40,8 @@ def test_every_learner_has_a_name() -> None:
     assert (name, player.learner) == ("fabcost-paper@0.25", "FAB-COST, paper")
     assert player.policy == Thompson(0.25)
     X, y = simulated(60)
-    every = ReplaySettings((*THOMPSON, "greedy", "uniform"), seeds=1)
+    rules = ("fabcost@ts-ucb", "laplace@ts-ucb:3", "fabcost@information-directed:16")
+    every = ReplaySettings((*THOMPSON, *rules, "greedy", "uniform"), seeds=1)
     for clicks in measure(X, y, every).clicks.values():
         assert clicks[0, -1] == y.sum()
 
@@ -54,6 +55,7 @@ def test_every_learner_has_a_name() -> None:
         ("fabcost@-1", "scale must be a number of at least 0"),
         ("fabcost@inf", "scale must be a number of at least 0"),
         ("uniform@2", "uniform has no scale"),
+        ("fabcost@ts-ucb:0", "'0' does not suit ts-ucb"),
     ],
 )
 def test_unknown_policy_is_named(spec: str, complaint: str) -> None:

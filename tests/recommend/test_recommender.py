@@ -19,11 +19,22 @@ from fabcost import (
 )
 from fabcost.bandit.baselines import LinearGaussian
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
+from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
+from fabcost.recommend import document
 from fabcost.recommend.ledger import Decision, ExpiredDecisionError, Feedback, UnknownDecisionError
 
 ADVERTS = {f"ad-{i}": {"make": ("ford", "kia", "audi")[i % 3], "age": i} for i in range(8)}
 CONTEXTS: list[dict[str, Any]] = [{"device": "mobile"}, {"device": "desktop"}]
-POLICIES = [Thompson(0.5), Greedy(), EpsilonGreedy(0.3), BayesianUCB(0.9), Uniform()]
+POLICIES = [
+    Thompson(0.5),
+    Greedy(),
+    EpsilonGreedy(0.3),
+    BayesianUCB(0.9),
+    Uniform(),
+    TSUCB(4, log_odds=True),
+    InformationRelaxation(7.0),
+    InformationDirected(16),
+]
 
 
 def declared() -> Schema:
@@ -344,3 +355,31 @@ def test_a_half_life_in_seconds_needs_times() -> None:
 def test_a_learner_has_its_own_half_life() -> None:
     with pytest.raises(ValueError, match="must be None beside a learner"):
         Recommender(Schema.open(), learner=FabCost(Gaussian.isotropic(1)), half_life=9)
+
+
+def test_values_and_costs_decide_and_bad_ones_change_nothing(tmp_path: Path) -> None:
+    recommender = Recommender(Schema.open(), policy=Greedy(), prior_variance=1.0)
+    items = {"ad-1": {"make": "ford"}, "ad-2": {"make": "kia"}}
+    dear = recommender.recommend({}, items, values={"ad-1": 1.0, "ad-2": 5.0, "ad-9": 7.0})
+    assert dear.item == "ad-2"
+    np.testing.assert_allclose(dear.scores, [0.5, 2.5])
+    costly = recommender.recommend({}, items, costs={"ad-1": 0.1, "ad-2": 0.2}, draws=8)
+    assert costly.item == "ad-1"
+    np.testing.assert_allclose(costly.scores, [0.4, 0.3])
+    before = recommender.to_bytes()
+    for bad, complaint in (
+        ({"values": {"ad-1": 1.0, "ad-2": -1.0}}, r"values\[1\] is -1.0"),
+        ({"costs": {"ad-1": 1.0, "ad-2": np.nan}}, r"costs\[1\] is nan"),
+        ({"values": {"ad-1": 1.0}}, "values have no number for 'ad-2'"),
+    ):
+        with pytest.raises(ValueError, match=complaint):
+            recommender.recommend({"new": "feature"}, items, **bad)  # type: ignore[arg-type]
+    assert recommender.to_bytes() == before
+
+
+def test_files_of_the_later_rules_have_a_version_of_their_own() -> None:
+    versions = {
+        policy: document.format_of({"policy": document.policy_to_dict(policy), "prior": {}}).version
+        for policy in (Thompson(), TSUCB(), InformationDirected())
+    }
+    assert list(versions.values()) == [2, 4, 4]

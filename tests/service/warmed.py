@@ -25,8 +25,11 @@ from fabcost.wire.settings import (
     EpsilonGreedySettings,
     GreedySettings,
     HalfLifeSettings,
+    InformationDirectedSettings,
+    InformationRelaxationSettings,
     ModelSettings,
     ThompsonSettings,
+    TSUCBSettings,
     UCBSettings,
     UniformSettings,
 )
@@ -39,6 +42,10 @@ MODELS = {
     "greedy": ModelSettings(policy=GreedySettings(), holdback=0.5),
     "epsilon-greedy": ModelSettings(policy=EpsilonGreedySettings(), propensities="exact"),
     "ucb": ModelSettings(policy=UCBSettings(), propensities="none"),
+    "ts-ucb": ModelSettings(policy=TSUCBSettings(), floor=0.1),
+    "ts-ucb-none": ModelSettings(policy=TSUCBSettings(log_odds=True), propensities="none"),
+    "relaxed": ModelSettings(policy=InformationRelaxationSettings()),
+    "directed": ModelSettings(policy=InformationDirectedSettings()),
     "uniform": ModelSettings(policy=UniformSettings(), mode="apprentice"),
 }
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.rows import OwnRows, Positions, Rows, law
-from fabcost.gaussian import Gaussian, standard_normal
+from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law
+from fabcost.gaussian import Gaussian, Marginal, standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.sparse import as_sparse
@@ -86,8 +86,6 @@ class Prospects:
     >>> found = Prospects.of(Gaussian([0.0], [[4.0]]), np.array([[1.0], [0.0]]))
     >>> found.variance
     array([4., 0.])
-    >>> [each.round(3).tolist() for each in found.moments]
-    [[0.5, 0.5], [0.315, 0.0]]
     """
 
     centre: FloatArray
@@ -117,28 +115,12 @@ class Prospects:
         squares: FloatArray = kernels.squares(self.spread)
         return squares if self.noise is None else squares + self.noise * self.noise
 
-    @property
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of what each is worth, or of its click probability."""
-        mean, radius = kernels.click_moments(self.centre, self.variance)
-        if self.values is None:
-            return mean, radius
-        return mean * self.values - self.costs, radius * self.values
-
     def scaled(self, on_centre: FloatArray | float, on_deviation: FloatArray | float) -> Prospects:
         """The same with centres and deviations from them multiplied."""
         factors = np.broadcast_to(np.asarray(on_deviation, dtype=np.float64), self.centre.shape)
         noise = None if self.noise is None else self.noise * factors
         spread = self.spread * factors[:, None]
         return replace(self, centre=self.centre * on_centre, spread=spread, noise=noise)
-
-    def worth(self, log_odds: FloatArray) -> FloatArray:
-        """What each is worth at given log-odds; these themselves without values."""
-        return log_odds if self.values is None else worths(log_odds, self.values, self.costs)
-
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """Log-odds in one joint draw."""
-        return self._first(*self._normals(rng, 1))
 
     def drawn(self, rng: np.random.Generator, rows: int) -> Drawn:
         """``rows`` independent joint draws, and three more that share the normals of each."""
@@ -188,6 +170,72 @@ class Prospects:
         log_odds = self.centre + kernels.times(self.spread, normals[0])
         noise, places, of_items = own
         return np.asarray(log_odds if noise is None else log_odds + noise * of_items[places])
+
+
+def drawn_log_odds(
+    belief: Belief, rows: Rows, rng: np.random.Generator, scale: float = 1.0
+) -> FloatArray:
+    """Log-odds under one draw of the weights, and of the items' own effects if they have any.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> drawn_log_odds(Gaussian([1.0], [[9.0]]), np.array([[2.0], [3.0]]), rng, scale=0.0)
+    array([2., 3.])
+    """
+    if isinstance(rows, ValuedRows):
+        return drawn_log_odds(belief, rows.rows, rng, scale)
+    if isinstance(belief, WideGaussian):
+        return belief.drawn_scores(rows, rng, scale)
+    if is_checked(rows):
+        seeds = kernels.SEEDS if isinstance(rows, OwnRows) else 0
+        uniforms = rng.random(belief.dimension + seeds)
+        return rows.drawn(belief.mean, belief.root, uniforms, scale)
+    uniforms = rng.random(belief.dimension)
+    given = np.ascontiguousarray(rows)
+    found: FloatArray = kernels.drawn_scores(given, belief.mean, belief.root, uniforms, scale)
+    return found
+
+
+def marginal(belief: Belief, rows: Rows) -> Marginal:
+    """Mean and variance of the log-odds of each row.
+
+    Examples
+    --------
+    >>> marginal(Gaussian([1.0], [[9.0]]), ValuedRows(np.array([[2.0]])))
+    Marginal(mean=array([2.]), variance=array([36.]))
+    """
+    if isinstance(rows, ValuedRows):
+        return marginal(belief, rows.rows)
+    if isinstance(belief, WideGaussian):
+        return belief.marginal(rows)
+    return rows.marginal(belief) if isinstance(rows, OwnRows) else belief.marginal(np.asarray(rows))
+
+
+def moments(rows: Rows, centre: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each row's click probability, or of what it is worth.
+
+    Examples
+    --------
+    >>> mean, radius = moments(np.ones((1, 1)), np.array([0.0]), np.array([4.0]))
+    >>> mean.round(3), radius.round(3)
+    (array([0.5]), array([0.314]))
+    """
+    mean, radius = kernels.click_moments(centre, variance)
+    if not isinstance(rows, ValuedRows):
+        return mean, radius
+    return mean * rows.values - rows.costs, radius * rows.values
+
+
+def worth(rows: Rows, log_odds: FloatArray) -> FloatArray:
+    """What rows are worth at given log-odds; these themselves without values.
+
+    Examples
+    --------
+    >>> worth(ValuedRows(np.ones((1, 1)), [3.0]), np.array([0.0]))
+    array([1.5])
+    """
+    return worths(log_odds, rows.values, rows.costs) if isinstance(rows, ValuedRows) else log_odds
 
 
 def worths(

@@ -9,8 +9,16 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.prospects import Belief, Prospects, ValuedRows
-from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law, scored
+from fabcost.bandit.prospects import (
+    Belief,
+    Prospects,
+    ValuedRows,
+    drawn_log_odds,
+    marginal,
+    moments,
+    worth,
+)
+from fabcost.bandit.rows import OwnRows, Positions, Rows, law, scored
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
@@ -81,21 +89,7 @@ class Thompson:
 
         Of rows with values, what they are worth in that draw.
         """
-        if isinstance(rows, ValuedRows):
-            known = Prospects.of(belief, rows).scaled(1.0, self.scale)
-            return known.worth(known.draw(rng))
-        if isinstance(belief, WideGaussian):
-            return belief.drawn_scores(rows, rng, self.scale)
-        if is_checked(rows):
-            seeds = kernels.SEEDS if isinstance(rows, OwnRows) else 0
-            uniforms = rng.random(belief.dimension + seeds)
-            return rows.drawn(belief.mean, belief.root, uniforms, self.scale)
-        uniforms = rng.random(belief.dimension)
-        given = np.ascontiguousarray(rows)
-        scores: FloatArray = kernels.drawn_scores(
-            given, belief.mean, belief.root, uniforms, self.scale
-        )
-        return scores
+        return worth(rows, drawn_log_odds(belief, rows, rng, self.scale))
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -114,7 +108,7 @@ class Thompson:
         if isinstance(rows, ValuedRows):
             known = Prospects.of(belief, rows).scaled(1.0, self.scale)
             drawn = known.drawn(rng, (draws + 3) // 4)
-            return known.worth(drawn.first), known.win_shares(drawn, draws)
+            return worth(rows, drawn.first), known.win_shares(drawn, draws)
         if isinstance(belief, WideGaussian):
             return belief.scored_shares(rows, rng, draws, self.scale)
         if isinstance(rows, OwnRows) and rows.are_wide:
@@ -123,7 +117,11 @@ class Thompson:
         if self.scale != 1.0:
             spread *= self.scale
         normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
-        won: FloatArray = kernels.count_drawn_wins(centre, spread, normals, draws, *own)
+        # Nothing is said as None, not left out: kernels are compiled apart for either.
+        noise, places, of_items = own or (None, None, None)
+        won: FloatArray = kernels.count_drawn_wins(
+            centre, spread, normals, draws, noise, places, of_items
+        )
         won /= draws
         centre += kernels.times(spread, normals[0])
         if own:
@@ -219,17 +217,9 @@ class BayesianUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """The quantile of each row's score, or of what it is worth."""
-        if isinstance(rows, ValuedRows):
-            known = Prospects.of(belief, rows)
-            sd = np.sqrt(known.variance)
-            return known.worth(known.centre + kernels.normal_quantile(self.quantile) * sd)
-        if isinstance(belief, WideGaussian):
-            centre, variance = belief.marginal(rows)
-        elif isinstance(rows, OwnRows):
-            centre, variance = rows.marginal(belief)
-        else:
-            centre, variance = belief.marginal(np.asarray(rows))
-        return np.asarray(centre + kernels.normal_quantile(self.quantile) * np.sqrt(variance))
+        centre, variance = marginal(belief, rows)
+        upper = centre + kernels.normal_quantile(self.quantile) * np.sqrt(variance)
+        return worth(rows, np.asarray(upper))
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -336,7 +326,7 @@ def _normals(
 
 def _expected(belief: Belief, rows: Rows) -> FloatArray:
     if isinstance(rows, ValuedRows):
-        return Prospects.of(belief, rows).moments[0]
+        return moments(rows, *marginal(belief, rows))[0]
     return scored(rows, belief.mean)
 
 

@@ -15,7 +15,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.prospects import Belief, Prospects, worths
+from fabcost.bandit.prospects import (
+    Belief,
+    Prospects,
+    ValuedRows,
+    drawn_log_odds,
+    marginal,
+    moments,
+    worth,
+    worths,
+)
 from fabcost.bandit.rows import Rows
 from fabcost.impressions import FloatArray
 
@@ -84,13 +93,14 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        known = Prospects.of(belief, rows)
         if self.draws == 1:
-            best = known.worth(known.draw(rng)).max(keepdims=True)
+            best = worth(rows, drawn_log_odds(belief, rows, rng)).max(keepdims=True)
         else:
-            best = known.drawn(rng, self.draws).best[0]
-        target = self._targets(known, best).mean()
-        scores: FloatArray = kernels.target_scores(target, *self._moments(known))
+            best = Prospects.of(belief, rows).drawn(rng, self.draws).best[0]
+        target = self._targets(rows, best).mean()
+        scores: FloatArray = kernels.target_scores(
+            target, *self._moments(rows, *marginal(belief, rows))
+        )
         return scores
 
     def shares(
@@ -109,18 +119,20 @@ class TSUCB:
         known = Prospects.of(belief, rows)
         best = known.drawn(rng, max((draws + 3) // 4, self.draws)).best.ravel()
         # One sign pattern after the other: m draws in a row are independent.
-        targets = self._targets(known, best)
+        targets = self._targets(rows, best)
         if self.draws > 1:
             targets = kernels.moving_means(targets, self.draws)
-        mean, radius = self._moments(known)
+        mean, radius = self._moments(rows, known.centre, known.variance)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         return kernels.target_scores(targets[0], mean, radius), shares
 
-    def _targets(self, known: Prospects, best: FloatArray) -> FloatArray:
-        return best if self.log_odds or known.values is not None else worths(best)
+    def _targets(self, rows: Rows, best: FloatArray) -> FloatArray:
+        return best if self.log_odds or isinstance(rows, ValuedRows) else worths(best)
 
-    def _moments(self, known: Prospects) -> tuple[FloatArray, FloatArray]:
-        return (known.centre, np.sqrt(known.variance)) if self.log_odds else known.moments
+    def _moments(
+        self, rows: Rows, centre: FloatArray, variance: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        return (centre, np.sqrt(variance)) if self.log_odds else moments(rows, centre, variance)
 
 
 @dataclass(frozen=True)
@@ -166,8 +178,10 @@ class InformationRelaxation:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Log-odds of each row in one draw of what is revealed, or what they are worth."""
-        known = self._revealed(belief, rows)
-        return known.worth(known.draw(rng))
+        centre, variance = marginal(belief, rows)
+        on_centre, on_deviation = self._factors(centre, variance)
+        away = drawn_log_odds(belief, rows, rng) - centre
+        return worth(rows, on_centre * centre + on_deviation * away)
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -179,15 +193,15 @@ class InformationRelaxation:
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores in the first of the draws."""
-        known = self._revealed(belief, rows)
-        drawn = known.drawn(rng, (draws + 3) // 4)
-        return known.worth(drawn.first), known.win_shares(drawn, draws)
-
-    def _revealed(self, belief: Belief, rows: Rows) -> Prospects:
         known = Prospects.of(belief, rows)
-        variance = known.variance
-        mean, radius = kernels.click_moments(known.centre, variance)
-        return known.scaled(*kernels.revealed(variance, mean, radius, self.horizon))
+        known = known.scaled(*self._factors(known.centre, known.variance))
+        drawn = known.drawn(rng, (draws + 3) // 4)
+        return worth(rows, drawn.first), known.win_shares(drawn, draws)
+
+    def _factors(self, centre: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, radius = kernels.click_moments(centre, variance)
+        on_centre, on_deviation = kernels.revealed(variance, mean, radius, self.horizon)
+        return on_centre, on_deviation
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
     Different rows tie with probability zero.
     """
     wins = np.zeros(centre.size)
-    _, leader = drawn_leaders(centre, spread, normals, noise, places, own_normals)
+    _, leader = drawn_leaders(centre, spread, normals, noise, places, own_normals, None, None)
     count_leaders(wins, leader, draws)
     return share_among_equals(centre, spread, wins, noise, places)
 

@@ -11,11 +11,12 @@ import numpy as np
 from numba import njit
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
+ROUNDING = 1e-12  # what is certain is no different in a draw
 
 
 @njit(cache=True)
 def _target_score(target, top, mean, radius):
-    if target <= top:
+    if target <= top + ROUNDING * abs(top):
         return radius if mean == top else mean - top
     if radius <= 0.0:
         return HOPELESS

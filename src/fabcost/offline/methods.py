@@ -191,5 +191,8 @@ def _scale(spec: str, text: str) -> float:
     except ValueError:
         scale = math.nan
     if not (math.isfinite(scale) and scale >= 0.0):
-        raise ValueError(f"policy is {spec!r} but a scale must be a number of at least 0")
+        raise ValueError(
+            f"policy is {spec!r} but a scale must be a number of at least 0, "
+            f"or a rule one of {', '.join(RULES)}"
+        )
     return scale

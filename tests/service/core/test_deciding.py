@@ -15,7 +15,12 @@ from fabcost.service.models.model import Streams
 from fabcost.service.store.rows import KeyRow
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError, UnknownModelError
 from fabcost.wire.messages import Between, DecisionRequest, Record
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.settings import (
+    InformationDirectedSettings,
+    InformationRelaxationSettings,
+    ModelSettings,
+    TSUCBSettings,
+)
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
 
@@ -116,6 +121,33 @@ def test_propensities_are_those_of_the_choice(tmp_path: Path) -> None:
     run(tmp_path, scenario, floor=0.1, holdback=0.2)
     counts = np.bincount(found, minlength=3)
     assert stats.chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    "policy", [TSUCBSettings(), InformationRelaxationSettings(), InformationDirectedSettings(16)]
+)
+def test_rules_that_compare_log_what_they_do(tmp_path: Path, policy: Any) -> None:
+    """Chi-square of 2,000 choices with floor, holdback and exclusion; false alarm below 1e-4."""
+    found: list[int] = []
+    expected = np.zeros(9)
+
+    async def scenario(service: Any) -> None:
+        for k in range(30):
+            await shown(service, f"d{k}")
+            await told(service, f"d{k}", float(k % 3 == 0))
+        model = service._registry.of("cars")
+        for k in range(2000):
+            asked = DecisionRequest(context={"device": "tv"}, exclude=["ad-4"], top_k=9)
+            answer = model.decide(asked, f"e{k}", 0.0).answer
+            for item, share in zip(answer.ranking, answer.propensities, strict=True):
+                expected[int(item[-1])] += share
+            found.append(int(answer.item[-1]))
+
+    run(tmp_path, scenario, policy=policy, floor=0.1, holdback=0.2)
+    counts = np.bincount(found, minlength=9)
+    others = np.delete(np.arange(9), 4)
+    assert counts[4] == expected[4] == 0
+    assert stats.chisquare(counts[others], expected[others]).pvalue > 1e-4
 
 
 def test_the_holdback_is_uniform_and_has_its_share(tmp_path: Path) -> None:
