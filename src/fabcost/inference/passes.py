@@ -150,8 +150,8 @@ def check_stopping(tolerance: float, max_sweeps: int) -> None:
 class Lag(NamedTuple):
     """Steps that not all rows of a belief's root have taken yet; see `fabcost.kernels.lagging`.
 
-    ``turn`` counts the steps, and says whether the last row was dense; ``missing`` counts the rows
-    that a copy still needs.
+    ``turn`` counts the steps, says whether the last row was dense, and after how many steps all
+    rows had taken all; ``missing`` counts the rows that a copy still needs.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Lag(NamedTuple):
         if weights < LAGGING:
             return None
         alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
-        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(2, dtype=np.int64)
+        numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(3, dtype=np.int64)
         return cls(alongs, numbers[0], numbers[1], taken, turn, *_NOTHING_ASIDE)
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
@@ -184,7 +184,8 @@ class Lag(NamedTuple):
         aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
         taken = np.full(self.taken.size, -1)
         alongs, steps, shrinks = self.alongs.copy(), self.steps.copy(), self.shrinks.copy()
-        lag = Lag(alongs, steps, shrinks, taken, self.turn.copy(), *_NOTHING_ASIDE)
+        turn = np.array([*self.turn[:2], -1])
+        lag = Lag(alongs, steps, shrinks, taken, turn, *_NOTHING_ASIDE)
         missing = np.array([taken.size])
         source = self._replace(
             mean_aside=aside.mean, root_aside=aside.root, taken_aside=taken, missing=missing

@@ -137,7 +137,9 @@ def follow_where(lag, mean, root, weights, width, x):
         many += x[row] != 0.0
     turn[1] = many > weights // DENSE
     if turn[1]:
-        _follow_some(lag, mean, root, width, 0, weights, turn[0])
+        if turn[2] != turn[0]:
+            _follow_some(lag, mean, root, width, 0, weights, turn[0])
+            turn[2] = turn[0]
         if lag[8][0] > 0:
             for row in range(weights):
                 _put_aside(lag, mean, root, width, row)
