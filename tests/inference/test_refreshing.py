@@ -37,10 +37,10 @@ NEVER = Refresh.at(10**9)
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain": {},
     "most kept": {"most_kept": 11},
-    "half-life": {"half_life": 25.0},
+    "half-life": {"half_life": 400.0},
     "own effects": {"own_variance": 1.5},
     "MacKay": {"moments": "mackay"},
-    "all": {"most_kept": 17, "half_life": 30.0, "own_variance": 0.5},
+    "all": {"most_kept": 17, "half_life": 400.0, "own_variance": 0.5},
 }
 
 pytestmark = pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")

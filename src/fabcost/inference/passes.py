@@ -105,6 +105,7 @@ class Sweeping:
     ) -> None:
         """Visit the next rows, of a pass over them; the belief may lag behind."""
         X, y, sites, start, stop, items, counts = over
+        lag = None if lag is None else lag.where_it_pays(belief, over)
         slots, numbers = (None, None) if table is None else (items, self._numbers)
         if numbers is not None:
             numbers = numbers[self.at - start :]
@@ -179,6 +180,15 @@ class Lag(NamedTuple):
         numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(3, dtype=np.int64)
         return cls(alongs, numbers[0], numbers[1], taken, turn, *_NOTHING_ASIDE)
 
+    def where_it_pays(self, belief: Carried, over: Pass) -> Lag | None:
+        """Itself if most numbers of the rows are zeros; else None, with all steps taken."""
+        rows = None if isinstance(over.X, SparseRows) else over.X[over.start : over.stop]
+        if rows is not None and np.count_nonzero(rows) * kernels.DENSE <= rows.size:
+            return self
+        kernels.put_rest_aside(*belief, self)
+        kernels.settle(*belief, self)
+        return None
+
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
         """A copy of a belief, which is not whole before `complete`, its lag, and that of here."""
         aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
@@ -208,10 +218,8 @@ def filter_rows(
     (0, array([0.41]))
     """
     X, y, sites, start, stop, items, counts = over
+    lag = None if lag is None else lag.where_it_pays(belief, over)
     if isinstance(X, SparseRows):
-        if lag is not None:
-            kernels.put_rest_aside(*belief, lag)
-            kernels.settle(*belief, lag)
         sparse = (*belief, *X.arrays, y, *sites, start, stop)
         return int(kernels.sparse_adf_pass(*sparse, exact, counts))
     given = (*belief, X, y, *sites, start, stop)

@@ -63,7 +63,7 @@ from fabcost.kernels.functions import (
     sum_of_logs,
 )
 from fabcost.kernels.groups import group_rows
-from fabcost.kernels.lagging import LAG, put_rest_aside, settle
+from fabcost.kernels.lagging import DENSE, LAG, put_rest_aside, settle
 from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
@@ -111,6 +111,7 @@ from fabcost.kernels.wide import (
 
 __all__ = [
     "ARITHMETIC",
+    "DENSE",
     "LAG",
     "LANES",
     "NO_SUMS",

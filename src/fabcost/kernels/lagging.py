@@ -114,7 +114,10 @@ def put_rest_aside(mean, root, lag):
 def settle(mean, root, lag):
     """Let all rows take all steps."""
     weights, width = root.shape
-    _follow_some(lag, pointer(mean), pointer(root), width, 0, weights, lag[4][0])
+    turn = lag[4]
+    if turn[2] != turn[0]:
+        _follow_some(lag, pointer(mean), pointer(root), width, 0, weights, turn[0])
+        turn[2] = turn[0]
 
 
 @njit(cache=True, nogil=True)
