@@ -23,7 +23,7 @@ from fabcost import (
     kernels,
 )
 from fabcost.inference import file as learner_file
-from fabcost.inference import memory, passes
+from fabcost.inference import history, passes
 from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
 from tests.inference.bits import data
@@ -417,7 +417,7 @@ def test_rows_move_to_larger_memory_unchanged(
 ) -> None:
     """Some with each that comes; a row that is dropped meanwhile lets the others close up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "_MUCH", 0)
+        patch.setattr(history, "MUCH", 0)
         past, numbers, expected = History(2, 150 if bounded else None, owned=True), 0.0, []
         for size in batches:
             for _ in range(size):

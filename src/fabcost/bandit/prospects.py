@@ -68,7 +68,13 @@ class ValuedRows:
 
 
 class Drawn(NamedTuple):
-    """Joint draws: the best of each and whose it is, four by rows of normals; and the first."""
+    """Joint draws: the best of each and whose it is, four by rows of normals; and the first.
+
+    Examples
+    --------
+    >>> Drawn(np.ones((4, 1)), np.zeros((4, 1), dtype=np.int64), np.ones(1)).best.shape
+    (4, 1)
+    """
 
     best: FloatArray
     leader: npt.NDArray[np.int64]

@@ -102,7 +102,7 @@ def law(rows: Rows, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, Flo
     """
     if is_checked(rows):
         return rows.law(mean, root)
-    centre, spread = kernels.law(np.ascontiguousarray(rows), mean, root)
+    centre, spread = kernels.law(read_only(np.ascontiguousarray(rows)), mean, root)
     return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
-from fabcost.inference.memory import Removal
+from fabcost.inference.memory import MUCH, Removal
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.steps import absorb_rows
@@ -135,7 +135,8 @@ class History:
             self.counts[start:stop] = _single(self.y[start:stop]) if counts is None else counts
         self.slot = stop
         self.count = max(self.count, stop)
-        self._removal.move(self.X, many, stop, self._larger_capacity())
+        if 2 * stop > self.y.size and self.X.nbytes >= MUCH:
+            self._removal.move(self.X, many, stop, self._larger_capacity())
         return start, stop
 
     def _write(self, start: int, stop: int, X: Rows) -> None:

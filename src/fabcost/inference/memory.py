@@ -9,7 +9,8 @@ import numpy as np
 
 from fabcost.impressions import FloatArray
 
-_MUCH = 2**20  # bytes whose copy takes longer than a row takes to learn
+#: Bytes whose copy takes longer than a row takes to learn.
+MUCH = 2**20
 
 
 def untouched(rows: int, columns: int) -> FloatArray:
@@ -45,8 +46,8 @@ class Removal:
         self._moved = 0
 
     def move(self, rows: FloatArray, many: int, stop: int, capacity: int) -> None:
-        """Say that ``many`` rows have come, of which the last is before ``stop``."""
-        if rows.nbytes < _MUCH or 2 * stop <= len(rows) or capacity <= len(rows):
+        """Say that ``many`` rows have come to the second half, the last of them before ``stop``."""
+        if capacity <= len(rows):
             return
         if self._larger is None:
             self._larger = untouched(capacity, rows.shape[1])

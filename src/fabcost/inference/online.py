@@ -171,9 +171,10 @@ class FabCost:
         at: float | None = None,
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
-        simple = self._ageing is None and self._refreshing is None and not is_sparse(x)
+        dense = type(x) is np.ndarray or not is_sparse(x)
+        simple = self._ageing is None and self._refreshing is None and dense
         if weight != 1.0 or type(y) is Tally or not simple:
-            rows = x if is_sparse(x) else as_row(x, self.prior.dimension)[None, :]
+            rows = as_row(x, self.prior.dimension)[None, :] if dense else x
             outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(rows, outcome, [item], weight=weight, at=at)
         row, label = readable(as_row(x, self.prior.dimension)[None, :]), as_label(y)

@@ -24,6 +24,7 @@ from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
+    Impression,
     StoredDecision,
     TallyRow,
     encoded,
@@ -188,13 +189,16 @@ class Views:
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its score, under the posterior of now."""
         model = self.models.of(name)
-        stored = await self._stored(name, decision_id, lambda found: found)
-        row, shown = impression(stored.features), _view(stored)
+
+        def read(stored: StoredDecision) -> tuple[Impression, DecisionView, list[str]]:
+            row = impression(stored.features)
+            return row, _view(stored), model.names(row.columns, stored)
+
+        row, shown, columns = await self._stored(name, decision_id, read)
         known = model.known()
         published, belief, own = known
         p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
         mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        columns = model.names(row.columns, stored)
         contributions = [
             Contribution(*each, each[1] * each[2])
             for each in zip(columns, row.numbers, mean, sd, strict=True)
