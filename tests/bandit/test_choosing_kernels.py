@@ -51,6 +51,10 @@ def test_count_drawn_wins(many: int, width: int, draws: int, seed: int) -> None:
     expected = kernels.count_wins(scores)
     found = kernels.count_drawn_wins(centre, spread, normals, draws)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+    first = centre.copy()
+    shares = kernels.drawn_shares(first, spread, normals, draws, None, None, None)
+    np.testing.assert_array_equal(shares, found / draws)
+    np.testing.assert_allclose(first, centre + away[0], rtol=1e-9, atol=1e-12)
 
 
 @settings(deadline=None)

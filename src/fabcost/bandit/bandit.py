@@ -197,7 +197,8 @@ def choose(
     array([1, 0])
     """
     rows, excluded = _checked(candidates, exclude, top_k, belief)
-    rows = _valued(rows, policy, values, costs)
+    if values is not None or costs is not None:
+        rows = _valued(rows, policy, values, costs)
     many = min(top_k, len(rows) - len(excluded))
     if draws is None:
         scores = _scores(belief, policy, rows, excluded, rng)

@@ -118,15 +118,10 @@ class Thompson:
             spread *= self.scale
         normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
         # Nothing is said as None, not left out: kernels are compiled apart for either.
-        noise, places, of_items = own or (None, None, None)
-        won: FloatArray = kernels.count_drawn_wins(
-            centre, spread, normals, draws, noise, places, of_items
+        shares: FloatArray = kernels.drawn_shares(
+            centre, spread, normals, draws, *(own or _NO_EFFECTS)
         )
-        won /= draws
-        centre += kernels.times(spread, normals[0])
-        if own:
-            centre += own.noise * own.normals[own.places]
-        return centre, won
+        return centre, shares
 
     def _wide_shares(
         self, belief: Gaussian, rows: OwnRows, rng: np.random.Generator, draws: int
@@ -302,6 +297,9 @@ def wins(scores: FloatArray) -> FloatArray:
     """
     shares: FloatArray = kernels.count_wins(np.ascontiguousarray(scores))
     return shares
+
+
+_NO_EFFECTS = (None, None, None)
 
 
 class _OwnNormals(NamedTuple):

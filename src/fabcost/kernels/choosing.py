@@ -160,6 +160,19 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
 
 
 @njit(cache=True)
+def drawn_shares(centre, spread, normals, draws, noise, places, own_normals):
+    """Shares of the wins of `count_drawn_wins`; centre becomes the scores of the first draw."""
+    shares = count_drawn_wins(centre, spread, normals, draws, noise, places, own_normals)
+    first = times(spread, normals[0])
+    for k in range(centre.size):
+        shares[k] /= draws
+        centre[k] += first[k]
+        if noise is not None:
+            centre[k] += noise[k] * own_normals[places[k]]
+    return shares
+
+
+@njit(cache=True)
 def drawn_leaders(
     centre,
     spread,
@@ -190,7 +203,7 @@ def drawn_leaders(
         even, odd = np.empty(many), np.empty(many)
         away, changed = np.empty(many), np.empty(many)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
-        top = np.full((4, many), -np.inf)
+        top = best if values is None else np.full((4, many), -np.inf)
         for k in range(centre.size):
             _deviate(spread[k], z, even, odd, away, changed)
             if noise is not None:
@@ -209,7 +222,7 @@ def drawn_leaders(
     return bests, leaders
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _deviate(coefficients, z, even, odd, away, changed):
     """away ← deviations of a score in all draws, changed ← with every second sign changed."""
     _half_scores(coefficients, z, 0, even)
