@@ -140,14 +140,14 @@ class History:
         return start, stop
 
     def _write(self, start: int, stop: int, X: Rows) -> None:
-        if self.sparse is None and isinstance(X, SparseRows):
+        if self.sparse is None and not isinstance(X, SparseRows):
+            self.X[start:stop, : self.weights] = X
+            return
+        if self.sparse is None:  # from the first sparse row on all are
             self.sparse = SparseStore(self.y.size)
             self.sparse.write(0, as_sparse(self.X[: self.count, : self.weights], self.weights))
             self._hold(np.zeros((0, self.weights)))
-        if self.sparse is None:
-            self.X[start:stop, : self.weights] = X
-        else:
-            self.sparse.write(start, as_sparse(X, self.weights))
+        self.sparse.write(start, as_sparse(X, self.weights))
 
     def kept(self) -> tuple[Rows, FloatArray, Sites]:
         """Rows, labels and sites in their slots: views, but for the rows after `widen`."""

@@ -177,11 +177,11 @@ class FabCost:
             rows = as_row(x, self.prior.dimension)[None, :] if dense else x
             outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(rows, outcome, [item], weight=weight, at=at)
-        row, label = readable(as_row(x, self.prior.dimension)[None, :]), as_label(y)
+        row, label = as_row(x, self.prior.dimension)[None, :], as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots = None if self.own is None else np.array([slot])
-            self._filter(Pass(row, np.array([label]), _UNKEPT, 0, 1, slots))
+            self._filter(Pass(readable(row), np.array([label]), _UNKEPT, 0, 1, slots))
         else:
             self._keep(row, label, 1, slot, None)
         return None
