@@ -23,15 +23,12 @@ DENSE = 8  # a row with more than one number in so many is not sparse
 
 
 @njit(cache=True, nogil=True)
-def _follow(lag, mean, root, width, row, until):
-    """Let one row take the steps before ``until``."""
-    alongs, steps, shrinks, taken = lag[:4]
-    if taken[row] < until:
-        _put_aside(lag, mean, root, width, row)
-    own, fs = skip(root, row * width), pointer(alongs)
-    for step in range(taken[row], until):
+def follow(alongs, steps, shrinks, mean, root, width, row, first, until):
+    """Let one row take the steps from ``first`` to before ``until``, of at most `LAG` in a ring."""
+    own = skip(root, row * width)
+    for step in range(first, until):
         k = step % LAG
-        along, sums = skip(fs, k * width), spread(0.0)
+        along, sums = skip(alongs, k * width), spread(0.0)
         for j in range(0, width, 8):
             sums = sums + load(own, j) * load(along, j)
         reach = total(sums)
@@ -39,23 +36,14 @@ def _follow(lag, mean, root, width, row, until):
         reach *= shrinks[k]
         for j in range(0, width, 8):
             store(own, j, load(own, j) - reach * load(along, j))
-    taken[row] = until
 
 
 @njit(cache=True, nogil=True)
-def _follow_four(lag, mean, root, width, row, until):
+def follow_four(alongs, steps, shrinks, mean, root, width, rows, first, until):
     """The same for four rows, which are changed by a step while the sums of the next are formed."""
-    alongs, steps, shrinks, taken = lag[:4]
-    first = max(taken[row], taken[row + 1], taken[row + 2], taken[row + 3])
-    for i in range(row, row + 4):
-        _follow(lag, mean, root, width, i, first)
-    if first == until:
-        return
-    for i in range(row, row + 4):
-        _put_aside(lag, mean, root, width, i)
-    a = skip(root, row * width)
-    b, c, d = skip(a, width), skip(a, 2 * width), skip(a, 3 * width)
-    now = skip(pointer(alongs), first % LAG * width)
+    a, b = skip(root, rows[0] * width), skip(root, rows[1] * width)
+    c, d = skip(root, rows[2] * width), skip(root, rows[3] * width)
+    now = skip(alongs, first % LAG * width)
     sum_a = sum_b = sum_c = sum_d = spread(0.0)
     for j in range(0, width, 8):
         f = load(now, j)
@@ -64,14 +52,14 @@ def _follow_four(lag, mean, root, width, row, until):
     for step in range(first, until):
         k = step % LAG
         reach_a, reach_b, reach_c, reach_d = total(sum_a), total(sum_b), total(sum_c), total(sum_d)
-        mean[row] += steps[k] * reach_a
-        mean[row + 1] += steps[k] * reach_b
-        mean[row + 2] += steps[k] * reach_c
-        mean[row + 3] += steps[k] * reach_d
+        mean[rows[0]] += steps[k] * reach_a
+        mean[rows[1]] += steps[k] * reach_b
+        mean[rows[2]] += steps[k] * reach_c
+        mean[rows[3]] += steps[k] * reach_d
         reach_a, reach_b = reach_a * shrinks[k], reach_b * shrinks[k]
         reach_c, reach_d = reach_c * shrinks[k], reach_d * shrinks[k]
-        now = skip(pointer(alongs), k * width)
-        coming = skip(pointer(alongs), (step + 1) % LAG * width)  # of no use after the last step
+        now = skip(alongs, k * width)
+        coming = skip(alongs, (step + 1) % LAG * width) if step + 1 < until else now
         sum_a = sum_b = sum_c = sum_d = spread(0.0)
         for j in range(0, width, 8):
             f, ahead = load(now, j), load(coming, j)
@@ -83,6 +71,33 @@ def _follow_four(lag, mean, root, width, row, until):
             store(d, j, new_d)
             sum_a, sum_b = sum_a + new_a * ahead, sum_b + new_b * ahead
             sum_c, sum_d = sum_c + new_c * ahead, sum_d + new_d * ahead
+
+
+@njit(cache=True, nogil=True)
+def _follow(lag, mean, root, width, row, until):
+    """Let one row take the steps before ``until`` that it has not taken."""
+    alongs, steps, shrinks, taken = lag[:4]
+    if taken[row] < until:
+        _put_aside(lag, mean, root, width, row)
+        kept, at, by = pointer(alongs), pointer(steps), pointer(shrinks)
+        follow(kept, at, by, mean, root, width, row, taken[row], until)
+        taken[row] = until
+
+
+@njit(cache=True, nogil=True)
+def _follow_four(lag, mean, root, width, row, until):
+    """The same for this row and the three after it."""
+    alongs, steps, shrinks, taken = lag[:4]
+    first = max(taken[row], taken[row + 1], taken[row + 2], taken[row + 3])
+    for i in range(row, row + 4):
+        _follow(lag, mean, root, width, i, first)
+    if first == until:
+        return
+    for i in range(row, row + 4):
+        _put_aside(lag, mean, root, width, i)
+    kept, at, by = pointer(alongs), pointer(steps), pointer(shrinks)
+    rows = (row, row + 1, row + 2, row + 3)
+    follow_four(kept, at, by, mean, root, width, rows, first, until)
     for i in range(row, row + 4):
         taken[i] = until
 

@@ -29,6 +29,7 @@ from fabcost.kernels.beliefs import (
     visit,
 )
 from fabcost.kernels.functions import log
+from fabcost.kernels.lagging import follow, follow_four
 from fabcost.kernels.lanes import (
     hold,
     load,
@@ -120,55 +121,16 @@ def _project(root, columns, values, first, last, weights, width, along):
 def _catch_up(belief, row, until):
     """Let a row of the root, and its mean, take the steps up to ``until`` that it has not taken."""
     centres, root, width, taken, steps, shrinks, alongs, _ = belief
-    own = skip(root, row * width)
-    for k in range(taken[row], until):
-        along, sums = skip(alongs, k * width), spread(0.0)
-        for j in range(0, width, 8):
-            sums = sums + load(own, j) * load(along, j)
-        reach = total(sums)
-        centres[row] += steps[k] * reach
-        reach *= shrinks[k]
-        for j in range(0, width, 8):
-            store(own, j, load(own, j) - reach * load(along, j))
+    follow(alongs, steps, shrinks, centres, root, width, row, taken[row], until)
     taken[row] = until
 
 
 @njit(cache=True, nogil=True)
 def _catch_up_four(belief, rows, start, until):
-    """`_catch_up` for four rows that have taken the steps before ``start``.
-
-    A step changes a row while the sum of the next is formed of it.
-    """
+    """`_catch_up` for four rows that have taken the steps before ``start``."""
     centres, root, width, taken, steps, shrinks, alongs, _ = belief
-    a, b = skip(root, rows[0] * width), skip(root, rows[1] * width)
-    c, d = skip(root, rows[2] * width), skip(root, rows[3] * width)
-    now = skip(alongs, start * width)
-    sum_a = sum_b = sum_c = sum_d = spread(0.0)
-    for j in range(0, width, 8):
-        along = load(now, j)
-        sum_a, sum_b = sum_a + load(a, j) * along, sum_b + load(b, j) * along
-        sum_c, sum_d = sum_c + load(c, j) * along, sum_d + load(d, j) * along
-    for k in range(start, until):
-        reach_a, reach_b, reach_c, reach_d = total(sum_a), total(sum_b), total(sum_c), total(sum_d)
-        centres[rows[0]] += steps[k] * reach_a
-        centres[rows[1]] += steps[k] * reach_b
-        centres[rows[2]] += steps[k] * reach_c
-        centres[rows[3]] += steps[k] * reach_d
-        reach_a, reach_b = reach_a * shrinks[k], reach_b * shrinks[k]
-        reach_c, reach_d = reach_c * shrinks[k], reach_d * shrinks[k]
-        now = skip(alongs, k * width)
-        coming = skip(now, width) if k + 1 < until else now
-        sum_a = sum_b = sum_c = sum_d = spread(0.0)
-        for j in range(0, width, 8):
-            along, ahead = load(now, j), load(coming, j)
-            new_a, new_b = load(a, j) - reach_a * along, load(b, j) - reach_b * along
-            new_c, new_d = load(c, j) - reach_c * along, load(d, j) - reach_d * along
-            store(a, j, new_a)
-            store(b, j, new_b)
-            store(c, j, new_c)
-            store(d, j, new_d)
-            sum_a, sum_b = sum_a + new_a * ahead, sum_b + new_b * ahead
-            sum_c, sum_d = sum_c + new_c * ahead, sum_d + new_d * ahead
+    four = (rows[0], rows[1], rows[2], rows[3])
+    follow_four(alongs, steps, shrinks, centres, root, width, four, start, until)
     for row in rows:
         taken[row] = until
 
