@@ -23,6 +23,7 @@ LARGEST_FEATURE = sparse.LARGEST_FEATURE
 #: Up to here moments of a row that stands for many impressions were compared with 30 digits.
 LARGEST_WEIGHT = 1e9
 _SHOWN = 5
+_FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def check_weights(given: FloatArray, name: str) -> None:
 
 
 def _as_floats(values: Any, name: str) -> FloatArray:
-    if type(values) is np.ndarray and values.dtype == np.float64 and values.flags.c_contiguous:
+    if type(values) is np.ndarray and values.dtype is _FLOAT64 and values.flags.c_contiguous:
         return values
     try:
         if np.iscomplexobj(values):

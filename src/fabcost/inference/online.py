@@ -172,16 +172,16 @@ class FabCost:
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
         dense = type(x) is np.ndarray or not is_sparse(x)
-        simple = self._ageing is None and self._refreshing is None and dense
-        if weight != 1.0 or type(y) is Tally or not simple:
+        busy = self._refreshing is not None or self._ageing is not None
+        if busy or not dense or weight != 1.0 or type(y) is Tally:
             rows = as_row(x, self.prior.dimension)[None, :] if dense else x
             outcome = y if type(y) is Tally else [as_label(y)]
             return self.observe_many(rows, outcome, [item], weight=weight, at=at)
-        row, label = as_row(x, self.prior.dimension)[None, :], as_label(y)
+        row, label = as_row(x, self.prior.dimension), as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
             slots = None if self.own is None else np.array([slot])
-            self._filter(Pass(readable(row), np.array([label]), _UNKEPT, 0, 1, slots))
+            self._filter(Pass(readable(row[None, :]), np.array([label]), _UNKEPT, 0, 1, slots))
         else:
             self._keep(row, label, 1, slot, None)
         return None
@@ -317,8 +317,9 @@ class FabCost:
         self, X: Rows, y: FloatArray | float, many: int, items: Slots | int, counts: Paired
     ) -> None:
         """Filter impressions that have room in the history, then refresh if it is time."""
-        self._history.room()
-        self._filter(self._history.over(*self._history.append(X, y, many, items, counts)))
+        past = self._history
+        past.room()
+        self._filter(past.over(*past.append(X, y, many, items, counts)))
         if self.seen == self._next:
             ask_schedule(self)
 
@@ -332,8 +333,8 @@ class FabCost:
         return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
 
     def _filter(self, over: Pass) -> None:
-        given = (self._carried, over, self.own)
-        self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
+        skipped = filter_rows(self._carried, over, self.own, exact=self._exact, lag=self._lag)
+        self.skipped += skipped
         self.seen += over.stop - over.start
         self._posterior = None
 

@@ -219,7 +219,7 @@ def filter_rows(
     """
     X, y, sites, start, stop, items, counts = over
     lag = None if lag is None else lag.where_it_pays(belief, over)
-    if isinstance(X, SparseRows):
+    if type(X) is SparseRows:
         sparse = (*belief, *X.arrays, y, *sites, start, stop)
         return int(kernels.sparse_adf_pass(*sparse, exact, counts))
     given = (*belief, X, y, *sites, start, stop)
