@@ -16,18 +16,24 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 from studies.documents import DOCS, origin, write_page
 
+if TYPE_CHECKING:  # a side imports its own
+    from fabcost import FabCost
+    from fabcost.impressions import FloatArray
+
 ROOT = Path(__file__).resolve().parents[1]
 WEIGHTS = (15, 50, 128, 512)
 MOST = 1.10
+SINGLE = 100
 LEAST_RUNS = 3
 LEAST_SECONDS = 0.003
 Measured = Callable[[], object]
@@ -63,14 +69,21 @@ def pieces() -> dict[str, Measured]:
         learner = FabCost(prior, refresh=Refresh.at(2**40))
         learner.observe_many(X, y)
         bandit = Bandit(learner, seed=0)
+        single = FabCost(prior, refresh=Refresh.at(2**40))
         found |= {
             f"ADF, D = {weights}": partial(adf.fit, prior, X, y),
+            f"{SINGLE} single impressions, D = {weights}": partial(_one_by_one, single, X, y),
             f"EP sweep, D = {weights}": partial(learner.refresh, max_sweeps=1),
             f"EP to 1e-6, D = {weights}": partial(ep.fit, prior, X, y, tolerance=1e-6),
             f"decision, D = {weights}": partial(bandit.choose, X[:50]),
             f"decision, 256 draws, D = {weights}": partial(bandit.choose, X[:50], draws=256),
         }
     return found
+
+
+def _one_by_one(learner: FabCost, X: FloatArray, y: npt.NDArray[np.bool_]) -> None:
+    for i in range(SINGLE):
+        learner.observe(X[i], y[i])
 
 
 def answer(asked: IO[str], told: IO[str]) -> None:

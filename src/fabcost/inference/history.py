@@ -141,7 +141,7 @@ class History:
         if stop > self.count:  # noqa: PLR1730  (max takes several times as long)
             self.count = stop
         if 2 * stop > self.y.size and self.X.nbytes >= MUCH:
-            self._removal.move(self.X, many, stop, self._larger_capacity())
+            self._removal.move(self.X, stop, self._larger_capacity())
         return start, stop
 
     def _write(self, start: int, X: Rows) -> None:

@@ -11,6 +11,8 @@ from fabcost.impressions import FloatArray
 
 #: Bytes whose copy takes longer than a row takes to learn.
 MUCH = 2**20
+#: Rows that move at once: one by one each would cost as much as thirty.
+SOME = 64
 
 
 def untouched(rows: int, columns: int) -> FloatArray:
@@ -31,29 +33,29 @@ def untouched(rows: int, columns: int) -> FloatArray:
 
 
 class Removal:
-    """Rows that move to a larger array, two with each that comes to the second half of the old.
+    """Rows that move to a larger array, some at a time, while the second half of the old is filled.
 
     Examples
     --------
-    >>> rows, removal = np.ones((4, 2**16)), Removal()
-    >>> removal.move(rows, 1, stop=3, capacity=8)
-    >>> removal.end(rows, capacity=8)[:5, 0]
-    array([1., 1., 1., 1., 0.])
+    >>> rows, removal = np.ones((256, 2**10)), Removal()
+    >>> removal.move(rows, 200, capacity=512)
+    >>> removal.end(rows, capacity=512)[254:258, 0]
+    array([1., 1., 0., 0.])
     """
 
     def __init__(self) -> None:
         self._larger: FloatArray | None = None
         self._moved = 0
 
-    def move(self, rows: FloatArray, many: int, stop: int, capacity: int) -> None:
-        """Say that ``many`` rows have come to the second half, the last of them before ``stop``."""
-        if capacity <= len(rows):
+    def move(self, rows: FloatArray, filled: int, capacity: int) -> None:
+        """Say that so many rows are filled: as many more move as keep up with them."""
+        ready = 2 * filled - len(rows)
+        if ready < self._moved + SOME or capacity <= len(rows):
             return
         if self._larger is None:
-            self._larger = untouched(capacity, rows.shape[1])
-        some = slice(self._moved, min(self._moved + 2 * many + 1, stop))
-        self._larger[some] = rows[some]
-        self._moved = some.stop
+            self._larger = np.zeros((capacity, rows.shape[1]))
+        self._larger[self._moved : ready] = rows[self._moved : ready]
+        self._moved = ready
 
     def end(self, rows: FloatArray, capacity: int) -> FloatArray:
         """The larger array, with all rows."""

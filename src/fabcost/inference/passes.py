@@ -185,8 +185,11 @@ class Lag(NamedTuple):
         rows = None if isinstance(over.X, SparseRows) else over.X[over.start : over.stop]
         if rows is not None and np.count_nonzero(rows) * kernels.DENSE <= rows.size:
             return self
-        kernels.put_rest_aside(*belief, self)
-        kernels.settle(*belief, self)
+        # Calls with nine arrays take as long as a step itself, and mostly there is nothing to do.
+        if self.missing[0] > 0:
+            kernels.put_rest_aside(*belief, self)
+        if self.turn[2] != self.turn[0]:
+            kernels.settle(*belief, self)
         return None
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
