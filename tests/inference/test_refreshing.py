@@ -25,6 +25,7 @@ from fabcost import (
 from fabcost.inference import file as learner_file
 from fabcost.inference import history, passes
 from fabcost.inference.history import History
+from fabcost.inference.memory import Pages
 from fabcost.inference.refreshing import MOST_WORK
 from tests.inference.bits import data
 
@@ -432,3 +433,26 @@ def test_rows_move_to_larger_memory_unchanged(
         assert sorted(np.asarray(past.kept()[0])[:, 0]) == expected
         if not bounded:
             assert np.asarray(past.kept()[0])[:, 1].tolist() == expected
+
+
+def test_rows_that_somebody_looks_at_are_copied_when_more_come() -> None:
+    pages = Pages(np.arange(6.0).reshape(3, 2), 4)
+    seen = pages.rows
+    pages.grow(9)
+    pages.rows[0] = 7.0
+    assert seen[:3].ravel().tolist() == list(range(6))
+    assert pages.rows[:3].ravel().tolist() == [7.0, 7.0, 2.0, 3.0, 4.0, 5.0]
+    assert pages.rows.shape == (9, 2)
+    assert not pages.rows[3:].any()
+
+
+def test_a_large_belief_is_copied_into_the_same_memory_again(lagging: int) -> None:
+    """To free it, and to have it anew, would take longer than a row takes to learn."""
+    learner = spread_learner(Refresh.at(40, 140, 10**6), 6)
+    roots = []
+    for x, y in zip(*data(300, WEIGHTS), strict=True):
+        learner.observe(x, y)
+        roots.append(learner._carried.root.ctypes.data)
+    assert learner.refreshes == 2
+    assert len(set(roots)) == 2
+    assert roots[-1] == roots[0]

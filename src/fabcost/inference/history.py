@@ -11,7 +11,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
-from fabcost.inference.memory import MUCH, Removal
+from fabcost.inference.memory import MUCH, Pages
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.steps import absorb_rows
@@ -140,8 +140,6 @@ class History:
         self.slot = stop
         if stop > self.count:  # noqa: PLR1730  (max takes several times as long)
             self.count = stop
-        if 2 * stop > self.y.size and self.X.nbytes >= MUCH:
-            self._removal.move(self.X, stop, self._larger_capacity())
         return start, stop
 
     def _write(self, start: int, X: Rows) -> None:
@@ -235,7 +233,6 @@ class History:
             if array is not None:
                 array[: order.size] = array[order]
         self.count = self.slot = order.size
-        self._removal = Removal()
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
@@ -246,9 +243,24 @@ class History:
         wider[:, : self.X.shape[1]] = self.X
         self._hold(wider)
 
-    def _hold(self, X: FloatArray) -> None:
-        self.X, self.readable = X, read_only(X)
-        self._removal = Removal()
+    def _hold(self, X: FloatArray, pages: Pages | None = None) -> None:
+        self.X, self.readable, self._pages = X, read_only(X), pages
+
+    def _hold_more(self, capacity: int) -> None:
+        if self.X.nbytes < MUCH:
+            self._hold(_grown(self.X, capacity))
+            return
+        pages, X = self._pages, self.X
+        if pages is None:
+            pages = Pages(X, capacity)
+        else:
+            self._hold(X[:0].copy())
+            del X
+            pages.grow(capacity)
+        self._hold(pages.rows, pages)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_pages": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -257,7 +269,7 @@ class History:
     def _grow(self) -> None:
         capacity = self._larger_capacity()
         if self.sparse is None:
-            self._hold(self._removal.end(self.X, capacity))
+            self._hold_more(capacity)
         else:
             self.sparse.grow(capacity)
         self.y = _grown(self.y, capacity)

@@ -11,8 +11,7 @@ from fabcost.impressions import FloatArray
 
 #: Bytes whose copy takes longer than a row takes to learn.
 MUCH = 2**20
-#: Rows that move at once: one by one each would cost as much as thirty.
-SOME = 64
+_PRIVATE = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 def untouched(rows: int, columns: int) -> FloatArray:
@@ -25,40 +24,46 @@ def untouched(rows: int, columns: int) -> FloatArray:
     >>> untouched(2, 3)[0]
     array([0., 0., 0.])
     """
-    pages = mmap.mmap(-1, 8 * rows * columns)
+    return np.frombuffer(_pages(rows, columns)).reshape(rows, columns)
+
+
+def _pages(rows: int, columns: int) -> mmap.mmap:
+    pages = mmap.mmap(-1, 8 * rows * columns, **_PRIVATE)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         with contextlib.suppress(OSError):  # of a system that has no large ones
             pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(pages).reshape(rows, columns)
+    return pages
 
 
-class Removal:
-    """Rows that move to a larger array, some at a time, while the second half of the old is filled.
+class Pages:
+    """Rows that become more without being copied, unless somebody still has an array of them.
 
     Examples
     --------
-    >>> rows, removal = np.ones((256, 2**10)), Removal()
-    >>> removal.move(rows, 200, capacity=512)
-    >>> removal.end(rows, capacity=512)[254:258, 0]
-    array([1., 1., 0., 0.])
+    >>> pages = Pages(np.ones((1, 2)), 2)
+    >>> pages.grow(3)
+    >>> pages.rows
+    array([[1., 1.],
+           [0., 0.],
+           [0., 0.]])
     """
 
-    def __init__(self) -> None:
-        self._larger: FloatArray | None = None
-        self._moved = 0
+    def __init__(self, rows: FloatArray, capacity: int) -> None:
+        self._columns = rows.shape[1]
+        self._hold(rows, capacity)
 
-    def move(self, rows: FloatArray, filled: int, capacity: int) -> None:
-        """Say that so many rows are filled: as many more move as keep up with them."""
-        ready = 2 * filled - len(rows)
-        if ready < self._moved + SOME or capacity <= len(rows):
-            return
-        if self._larger is None:
-            self._larger = np.zeros((capacity, rows.shape[1]))
-        self._larger[self._moved : ready] = rows[self._moved : ready]
-        self._moved = ready
+    @property
+    def rows(self) -> FloatArray:
+        """An array of all, which others must let go of before they grow."""
+        return np.frombuffer(self._mapped).reshape(-1, self._columns)
 
-    def end(self, rows: FloatArray, capacity: int) -> FloatArray:
-        """The larger array, with all rows."""
-        larger = np.zeros((capacity, rows.shape[1])) if self._larger is None else self._larger
-        larger[self._moved : len(rows)] = rows[self._moved :]
-        return larger
+    def grow(self, capacity: int) -> None:
+        """Have zeros behind the rows that are there."""
+        try:
+            self._mapped.resize(8 * capacity * self._columns)
+        except (BufferError, OSError, SystemError, ValueError):  # in use, or not on this system
+            self._hold(self.rows, capacity)
+
+    def _hold(self, rows: FloatArray, capacity: int) -> None:
+        self._mapped = _pages(capacity, self._columns)
+        self.rows[: len(rows)] = rows

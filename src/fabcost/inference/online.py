@@ -255,7 +255,7 @@ class FabCost:
     def finish(self) -> None:
         """Bring a refresh that is under way to its end now, if there is one."""
         if self._refreshing is not None:
-            self.__dict__.update(self._refreshing.caught_up().__dict__)
+            self._refreshing.hand_over(self)
 
     def _caught_up(self) -> FabCost:
         return self if self._refreshing is None else self._refreshing.caught_up()

@@ -193,8 +193,12 @@ class Lag(NamedTuple):
         return None
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
-        """A copy of a belief, which is not whole before `complete`, its lag, and that of here."""
-        aside = Carried(np.empty(belief.mean.size), untouched(*belief.root.shape))
+        """A copy of a belief, which is not whole before `complete`, its lag, and that of here.
+
+        It is written to what was put aside before, since the system takes long to free much.
+        """
+        shape, room = belief.root.shape, self.root_aside
+        aside = Carried(np.empty(shape[0]), room if room.shape == shape else untouched(*shape))
         taken = np.full(self.taken.size, -1)
         alongs, steps, shrinks = self.alongs.copy(), self.steps.copy(), self.shrinks.copy()
         turn = np.array([*self.turn[:2], -1])

@@ -137,6 +137,13 @@ class Refreshing:
         self.take(sys.maxsize)
         return self.behind
 
+    def hand_over(self, learner: FabCost) -> None:
+        """Let a learner be the refreshed one; its old root is room for the next copy."""
+        room = learner._carried.root
+        learner.__dict__.update(self.caught_up().__dict__)
+        if learner._lag is not None:
+            learner._lag = learner._lag._replace(root_aside=room)
+
     def _take_some(self, most: int) -> int:
         """Let the learner have what waits longest, of impressions so many; how many they were."""
         step = self._waiting.popleft()
