@@ -448,7 +448,7 @@ def test_rows_that_somebody_looks_at_are_copied_when_more_come() -> None:
 
 def test_a_large_belief_is_copied_into_the_same_memory_again(lagging: int) -> None:
     """To free it, and to have it anew, would take longer than a row takes to learn."""
-    learner = spread_learner(Refresh.at(40, 140, 10**6), 6)
+    learner = spread_learner(Refresh.at(40, 140, 10**6, max_sweeps=1), 6)
     roots = []
     for x, y in zip(*data(300, WEIGHTS), strict=True):
         learner.observe(x, y)
