@@ -169,13 +169,33 @@ class DecisionsAnswer(Struct, frozen=True):
     next: int | None
 
 
+class RunnerUp(Struct, frozen=True, kw_only=True):
+    """The likeliest of the candidates that were not shown, by what is known now.
+
+    ``differences`` are what each column adds to the log-odds of the chosen item beyond those of
+    this one; ``chosen_is_better`` is the probability that their sum is above 0.
+    """
+
+    item: str
+    click_probability: float
+    chosen_is_better: float
+    differences: list[Contribution]
+
+
 class ExplanationAnswer(Struct, frozen=True, kw_only=True):
-    """Why an item was chosen: its columns under the posterior of now."""
+    """Why an item was chosen: its columns under the posterior of now, and the runner-up's.
+
+    ``by_chance`` is true if another was likelier to be shown: by the propensities of the decision,
+    or, where it has none, by what is expected now.
+    """
 
     decision: DecisionView
     posterior_version: str
     click_probability: float
     contributions: list[Contribution]
+    summary: str = ""
+    by_chance: bool = False
+    runner_up: RunnerUp | None = None
 
 
 class StatsBucket(Struct, frozen=True, kw_only=True):

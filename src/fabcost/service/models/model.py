@@ -199,14 +199,19 @@ class Model:
         """An impression, with what the learner must know of the schema of now."""
         return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
 
-    def names(self, columns: list[int], stored: StoredDecision) -> list[str]:
-        """What the columns of a decision stand for."""
+    def names(
+        self, columns: list[int], stored: StoredDecision, beside: str | None = None
+    ) -> list[str]:
+        """What columns stand for: those of a decision's item, and of another that is ``beside``."""
         if not isinstance(self.schema, HashedSchema):
             names = self.schema.columns
             return [names[column] for column in columns]
         made = record(stored.record)
         item = (made.features or {}).get(stored.item, made.item_features or {})
         found = self.schema.names(made.context, item)
+        if beside is not None:
+            other = (made.features or self.catalogue.items)[beside]
+            found = {**self.schema.names(made.context, other), **found}
         return [found.get(column, f"weight {column}") for column in columns]
 
     def known(self) -> Known:

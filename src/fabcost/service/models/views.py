@@ -11,24 +11,21 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
-import numpy as np
 from msgspec import UNSET
 
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
-from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.model import Known, Model
+from fabcost.service.models.explanation import effects, explained
+from fabcost.service.models.model import Model
 from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
-    Impression,
     StoredDecision,
     TallyRow,
     encoded,
-    impression,
     record,
     told,
 )
@@ -40,10 +37,8 @@ from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
 from fabcost.wire.messages import (
     AlarmView,
     CalibrationBin,
-    Contribution,
     DecisionView,
     ExplanationAnswer,
-    ItemEffect,
     ItemTally,
     PosteriorAnswer,
     StatsAnswer,
@@ -105,9 +100,9 @@ class Views:
         since, totals = now - 60.0 * minutes, await self._totals(model)
         read = await self.reader.ask(lambda store: _read_stats(store, name, since))
         tallies: list[ItemTally] = read["top_items"]
-        effects = _effects(model.known(), [each.item for each in tallies])
+        known = effects(model.known(), [each.item for each in tallies])
         read["top_items"] = [
-            msgspec.structs.replace(each, effect=effects.get(each.item, UNSET)) for each in tallies
+            msgspec.structs.replace(each, effect=known.get(each.item, UNSET)) for each in tallies
         ]
         alarms = await self.alarms(name)
         learning, published = model.learning, model.learning.published
@@ -187,31 +182,10 @@ class Views:
         return await self.reader.ask(lambda store: _recent(store, name, limit, before))
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
-        """What each column of the chosen row adds to its score, under the posterior of now."""
+        """What each column of the chosen row adds to its log-odds, and what speaks for another."""
         model = self.models.of(name)
-
-        def read(stored: StoredDecision) -> tuple[Impression, DecisionView, list[str]]:
-            row = impression(stored.features)
-            return row, _view(stored), model.names(row.columns, stored)
-
-        row, shown, columns = await self._stored(name, decision_id, read)
-        known = model.known()
-        published, belief, own = known
-        p = predicted(belief, own, [Learnt(row, 1, shown.item)])[0]
-        mean, sd = belief.mean[row.columns].tolist(), belief.sd[row.columns].tolist()
-        contributions = [
-            Contribution(*each, each[1] * each[2])
-            for each in zip(columns, row.numbers, mean, sd, strict=True)
-        ]
-        for item, effect in _effects(known, [shown.item]).items():
-            own_name = f"item {item}"
-            contributions.append(Contribution(own_name, 1.0, effect.mean, effect.sd, effect.mean))
-        return ExplanationAnswer(
-            decision=shown,
-            posterior_version=published.version,
-            click_probability=float(np.clip(p, 0.0, 1.0)),
-            contributions=sorted(contributions, key=lambda one: -abs(one.contribution)),
-        )
+        stored = await self._stored(name, decision_id, lambda found: found)
+        return explained(model, stored, _view(stored))
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
@@ -231,16 +205,6 @@ def _trial(model: Model) -> Trial:
     """It begins anew with new settings; minutes that began before are left out."""
     since = model.edited if model.edited > model.created else 0.0
     return Trial(model.settings.holdback, since, model.settings.reward_wait_seconds)
-
-
-def _effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
-    """What is known of the items' own effects; nothing if they have none."""
-    if known.own is None or not items:
-        return {}
-    belief: Any = known.belief  # a Gaussian, where items have effects
-    mean, variance = known.own.effects(belief, items)
-    found = zip(items, mean.tolist(), np.sqrt(variance).tolist(), strict=True)
-    return {item: ItemEffect(each, sd) for item, each, sd in found}
 
 
 def _recent(

@@ -29,8 +29,10 @@ export async function explain(ask, model, decision) {
   }
 }
 
-function explanation({ decision, click_probability: probability, contributions }, settings) {
+function explanation(answer, settings) {
+  const { decision, click_probability: probability, contributions, runner_up: other } = answer;
   return [
+    element("p", { class: "summary" }, answer.summary),
     element("dl", { class: "facts" }, ...facts([
       ["Made", timeOfDay(decision.made)],
       ["Arm", decision.arm],
@@ -40,7 +42,8 @@ function explanation({ decision, click_probability: probability, contributions }
       ["Decision", element("code", {}, decision.decision_id)],
     ])),
     ...context(decision),
-    ...reasons(contributions),
+    ...(other ? comparison(decision, other) : []),
+    ...reasons("What speaks for and against it", "of the chosen item", contributions),
     ...ranking(decision),
   ];
 }
@@ -51,24 +54,30 @@ function context({ context: values }) {
   return [element("h3", {}, "Context"), element("dl", { class: "facts" }, ...facts(pairs))];
 }
 
-function reasons(contributions) {
+function comparison({ item }, other) {
+  const better = `${item} is the better of the two with probability ${percent(other.chosen_is_better)}`;
+  const title = `Beside the runner-up, ${other.item}`;
+  return reasons(title, "in which the two differ", other.differences, `${better}. `);
+}
+
+function reasons(title, which, contributions, before = "") {
   const size = ({ contribution }) => Math.abs(contribution);
   const shown = contributions.toSorted((a, b) => size(b) - size(a)).slice(0, MOST_COLUMNS);
   const scale = stripScale(shown.map(({ contribution }) => contribution));
-  const drawn = table("Contributions of the columns", COLUMNS, shown.map((each) => reason(each, scale)));
+  const drawn = table(title, COLUMNS, shown.map((each) => reason(each, scale)));
   const sum = contributions.reduce((all, { contribution }) => all + contribution, 0);
   const total = element("strong", {}, decimal(sum));
   drawn.append(element("tfoot", {}, tableRow(COLUMNS, ["All columns", stripAxis(scale, tick), "", total])));
   return [
-    element("h3", {}, "What speaks for and against it"),
-    element("p", { class: "note" }, note(shown.length, contributions.length)),
+    element("h3", {}, title),
+    element("p", { class: "note" }, before + note(shown.length, contributions.length, which)),
     drawn,
   ];
 }
 
-function note(shown, all) {
-  const which = shown < all ? `The ${shown} largest of ${all} columns` : "All columns";
-  return `${which} of the chosen item, with the weights of now.`;
+function note(shown, all, which) {
+  const many = shown < all ? `The ${shown} largest of ${all} columns` : "All columns";
+  return `${many} ${which}, with the weights of now.`;
 }
 
 function reason({ name, value, weight, sd, contribution }, scale) {

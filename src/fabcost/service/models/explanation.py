@@ -1,0 +1,174 @@
+"""Why an item was shown: what its columns say, and the runner-up beside it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from fabcost.bandit.prospects import Prospects, marginal, moments
+from fabcost.service.learning.follower import Learnt, predicted
+from fabcost.service.models.model import Known, Model
+from fabcost.service.store.rows import (
+    DecisionRecord,
+    Impression,
+    StoredDecision,
+    impression,
+    record,
+)
+from fabcost.wire.errors import ServiceError
+from fabcost.wire.messages import (
+    Contribution,
+    DecisionRequest,
+    DecisionView,
+    ExplanationAnswer,
+    ItemEffect,
+    RunnerUp,
+)
+
+
+class Rival(NamedTuple):
+    """The best of the others: its row, whether it was likelier, and how likely it is worse."""
+
+    item: str
+    row: Impression
+    was_likelier: bool | None
+    chosen_is_better: float
+
+
+def explained(model: Model, stored: StoredDecision, shown: DecisionView) -> ExplanationAnswer:
+    """What each column of the chosen row adds to its log-odds, under the posterior of now."""
+    known, made, row = model.known(), record(stored.record), impression(stored.features)
+    chances = predicted(known.belief, known.own, [Learnt(row, 1, stored.item)])
+    probability = float(np.clip(chances[0], 0.0, 1.0))
+    answer = ExplanationAnswer(
+        decision=shown,
+        posterior_version=known.published.version,
+        click_probability=probability,
+        contributions=_contributions(model, stored, row, {stored.item: 1.0}),
+    )
+    rival = _rival(model, known, made, stored.item)
+    if rival is None:
+        return msgspec.structs.replace(answer, **_told(shown, probability, None, None))
+    beside = _runner_up(model, known, stored, row, rival)
+    told = _told(shown, probability, beside, rival.was_likelier)
+    return msgspec.structs.replace(answer, runner_up=beside, **told)
+
+
+def effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
+    """What is known of the items' own effects; nothing if they have none."""
+    if known.own is None or not items:
+        return {}
+    belief: Any = known.belief  # a Gaussian, where items have effects
+    mean, variance = known.own.effects(belief, items)
+    found = zip(items, mean.tolist(), np.sqrt(variance).tolist(), strict=True)
+    return {item: ItemEffect(each, sd) for item, each, sd in found}
+
+
+def _contributions(
+    model: Model, stored: StoredDecision, row: Impression, items: dict[str, float]
+) -> list[Contribution]:
+    """Of the columns of a row, and of items so many times; the largest first."""
+    known, columns = model.known(), row.columns
+    weights = known.belief.mean[columns].tolist(), known.belief.sd[columns].tolist()
+    beside = next((item for item in items if item != stored.item), None)
+    named = zip(model.names(columns, stored, beside), row.numbers, *weights, strict=True)
+    found = [Contribution(*each, each[1] * each[2]) for each in named]
+    for item, own in effects(known, list(items)).items():
+        times = items[item]
+        found.append(Contribution(f"item {item}", times, own.mean, own.sd, times * own.mean))
+    return sorted(found, key=lambda one: -abs(one.contribution))
+
+
+def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Rival | None:
+    """The likeliest of the others, and of equally likely ones the best by what is known now.
+
+    None if there was no other, or the chosen one is no longer in the catalogue.
+    """
+    there = model.catalogue.items if made.features is None else made.features
+    names = [name for name in made.candidates if name in there and name not in made.excluded]
+    if chosen not in names or len(names) == 1:
+        return None
+    inline = None if made.features is None else {name: made.features[name] for name in names}
+    listed = names if inline is None else None
+    request = DecisionRequest(context=made.context, candidates=inline, items=listed)
+    try:
+        scene, _ = model.scenes.of(request)
+    except ServiceError:  # an item changed, and the context cannot be read beside it
+        return None
+    rows, own_place = known.rows(scene), scene.names.index(chosen)
+    expected = moments(rows, *marginal(known.belief, rows))[0]
+    shares = made.all_propensities
+    likely = None if shares is None else dict(zip(made.candidates, shares, strict=True))
+    ranks = [(0.0 if likely is None else likely[name]) for name in scene.names]
+    ranks[own_place] = -1.0
+    place = int(np.lexsort((expected, np.array(ranks)))[-1])
+    pair = Prospects.of(known.belief, rows[np.array([own_place, place])])
+    return Rival(
+        item=scene.names[place],
+        row=impression(scene.at(place).row),
+        was_likelier=None if likely is None else likely[scene.names[place]] > likely[chosen],
+        chosen_is_better=_first_is_better(pair),
+    )
+
+
+def _first_is_better(pair: Prospects) -> float:
+    """P(η₁ > η₂)."""
+    apart, variance = pair.spread[0] - pair.spread[1], 0.0
+    if pair.noise is not None:
+        variance = float(pair.noise @ pair.noise)
+    sd = math.sqrt(float(apart @ apart) + variance)
+    ahead = float(pair.centre[0] - pair.centre[1])
+    if sd == 0.0:
+        return 0.5 * (1.0 + float(np.sign(ahead)))
+    return 0.5 * math.erfc(-ahead / (sd * math.sqrt(2.0)))
+
+
+def _runner_up(
+    model: Model, known: Known, stored: StoredDecision, row: Impression, rival: Rival
+) -> RunnerUp:
+    numbers = dict(zip(row.columns, row.numbers, strict=True))
+    for column, number in zip(rival.row.columns, rival.row.numbers, strict=True):
+        numbers[column] = numbers.get(column, 0.0) - number
+    apart = sorted(column for column, number in numbers.items() if number != 0.0)
+    difference = Impression(apart, [numbers[column] for column in apart])
+    of_rival = predicted(known.belief, known.own, [Learnt(rival.row, 1, rival.item)])
+    return RunnerUp(
+        item=rival.item,
+        click_probability=float(np.clip(of_rival[0], 0.0, 1.0)),
+        chosen_is_better=rival.chosen_is_better,
+        differences=_contributions(model, stored, difference, {stored.item: 1.0, rival.item: -1.0}),
+    )
+
+
+def _told(
+    shown: DecisionView, probability: float, other: RunnerUp | None, was_likelier: bool | None
+) -> dict[str, Any]:
+    """Whether it was shown by chance, and why it was, in a sentence."""
+    if shown.arm == "holdback":
+        return {"by_chance": True, "summary": "By chance: the holdback shows any candidate."}
+    if shown.arm != "bandit":
+        return {"summary": _ARMS.get(shown.arm, "")}
+    if other is None:
+        return {"summary": "No other candidate is there to compare it with."}
+    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {other.item}"
+    by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
+    if by_chance:
+        return {
+            "by_chance": True,
+            "summary": f"By chance, to learn: {other.item} was likelier to be shown. A click is "
+            f"expected in {beside}, by what is known now.",
+        }
+    return {"summary": f"It promised most: a click is expected in {beside}, by what is known now."}
+
+
+def _percent(probability: float) -> str:
+    return f"{100.0 * probability:.3g} %"
+
+
+_ARMS = {
+    "baseline": "The baseline shows the first candidate.",
+    "imported": "It came with an imported log, and was not chosen here.",
+}
