@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fabcost.offline.page import typeset
 from fabcost.paper.errata import demonstrate, rows
-from fabcost.paper.report import ERRATUM, typeset
+from fabcost.paper.report import ERRATUM
 from studies.documents import write_page
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,8 +17,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fabcost.paper.parts.part import PaperClaim, Plot, Verdict
-from fabcost.paper.report import typeset
+from fabcost.offline.page import typeset
+from fabcost.offline.pictures import Plot
+from fabcost.paper.parts.part import PaperClaim, Verdict
 from fabcost.paper.reproduction import PARTS
 from fabcost.paper.scales import PAPER
 

@@ -28,6 +28,8 @@ _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each
 _OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
 _IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
 _CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS."
+_VALUE_HELP = "Column of what a click is worth: income is reported, and rules go by it."
+_COST_HELP = "Column of what showing costs, likewise."
 _WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
 
 
@@ -101,9 +103,12 @@ def evaluate(
         str | None, typer.Option(help="Column of the logged action's probability.")
     ] = None,
     action: Annotated[str | None, typer.Option(help="Column of the chosen item's id.")] = None,
-    out: Annotated[Path, typer.Option(help="Where evaluation.json and .png go.")] = Path(
-        "fabcost-evaluation"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Where evaluation.json, evaluation.png and report.html go.")
+    ] = Path("fabcost-evaluation"),
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where report.html goes, if not in OUT.")
+    ] = None,
     items: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Table of item features.")
     ] = None,
@@ -113,6 +118,8 @@ def evaluate(
     impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
     clicks: Annotated[str | None, typer.Option(help=_CLICKS_HELP)] = None,
     weight: Annotated[str | None, typer.Option(help=_WEIGHT_HELP)] = None,
+    value: Annotated[str | None, typer.Option(help=_VALUE_HELP)] = None,
+    cost: Annotated[str | None, typer.Option(help=_COST_HELP)] = None,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -122,8 +129,8 @@ def evaluate(
         ),
     ] = ["uniform", "greedy", "thompson"],  # noqa: B006
     estimator: Annotated[
-        list[str], typer.Option(help="replay, ips, snips, dm, dr, sndr; repeatable.")
-    ] = ["replay", "ips", "snips", "dm", "dr"],  # noqa: B006
+        list[str], typer.Option(help="replay, ips, snips, dm, dr, sndr, shrunk; repeatable.")
+    ] = ["replay", "ips", "snips", "dm", "dr", "shrunk"],  # noqa: B006
     crosses: Annotated[bool, typer.Option(help="Cross context and item features.")] = False,
     clip: Annotated[float, typer.Option(help="Largest weight of ips, snips and dr.")] = math.inf,
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
@@ -138,15 +145,16 @@ def evaluate(
     ] = None,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
-    from fabcost.offline.evaluate import report
+    from fabcost.offline.evaluate.report import run
     from fabcost.offline.evaluate.settings import EvaluationSettings
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import columns_of, open_log, read_items
 
     try:
         named = (named_outcome(reward, clicks, impressions), propensity, action)
-        columns, export = columns_of(log, named, context, slot, impressions, weight)
-        known = None if items is None else read_items(items, item_id or columns.action)
+        worth = (value, cost)
+        columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
+        known = None if items is None else read_items(items, item_id or columns.action, worth)
         settings = EvaluationSettings(
             tuple(estimator),
             clip,
@@ -166,10 +174,10 @@ def evaluate(
             crosses=crosses,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
-        for name in ("impressions", "weight"):
+        for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
                 del origin[name]
-        report.run(read, policy, settings, out=out, console=Console(), origin=origin)
+        run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
@@ -200,6 +208,8 @@ def replay(
     impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
     clicks: Annotated[str | None, typer.Option(help=_CLICKS_HELP)] = None,
     weight: Annotated[str | None, typer.Option(help=_WEIGHT_HELP)] = None,
+    value: Annotated[str | None, typer.Option(help=_VALUE_HELP)] = None,
+    cost: Annotated[str | None, typer.Option(help=_COST_HELP)] = None,
     own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
     select: Annotated[
         int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
@@ -209,7 +219,12 @@ def replay(
     rounds: Annotated[int | None, typer.Option(min=1, help="Stop early.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(file_okay=False, help="Where replay.json, clicks.csv and replay.png go."),
+        typer.Option(
+            file_okay=False, help="Where replay.json, clicks.csv, replay.png and report.html go."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Where report.html goes, if not in OUT.")
     ] = None,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
     half_life: Annotated[
@@ -222,7 +237,7 @@ def replay(
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.impressions import read_log
-    from fabcost.offline.replay import report
+    from fabcost.offline.replay.report import run
     from fabcost.offline.replay.runs import ReplaySettings
 
     try:
@@ -240,9 +255,12 @@ def replay(
             item=item,
             impressions=impressions,
             weight=weight,
+            value=value,
+            cost=cost,
             skip_bad_rows=skip_bad_rows,
         )
-        report.run(
+        more = {"weight": weight, "value": value, "cost": cost}
+        run(
             read,
             settings,
             console=Console(),
@@ -255,8 +273,9 @@ def replay(
                 "drop": drop,
                 "item": item,
                 "select": select,
-                **({} if weight is None else {"weight": weight}),
+                **{k: v for k, v in more.items() if v is not None},
             },
+            report=report,
         )
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)

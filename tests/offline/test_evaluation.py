@@ -84,7 +84,7 @@ def test_command_writes_table_picture_and_result(tmp_path: Path) -> None:
     assert summary["settings"]["seed"] == 0
     assert {each["policy"] for each in summary["estimates"]} == set(policies)
     by_name = {(e["policy"], e["estimator"]): e for e in summary["estimates"]}
-    assert len(by_name) == 3 * 5 + 1
+    assert len(by_name) == 3 * 6 + 1
     assert by_name["uniform", "ips"]["value"] == pytest.approx(summary["click_rate"]["value"])
     rewards = [row["click"] for row in simulated() if row["item"] == "d"]
     assert by_name["always:d", "replay"]["used"] == len(rewards)
@@ -289,7 +289,7 @@ def test_slot_limits_the_candidates(tmp_path: Path) -> None:
     assert [log.offered[s].tolist() for s in (0, 1)] == [[0, 1], [1, 2]]
     result = evaluated(log, [Target.parse("uniform")], EvaluationSettings(estimators=("ips",)))
     assert result.findings[0].estimate.value == 0.25
-    assert result.mean_weights["uniform"].value == 1.0
+    assert result.reaches["uniform"].weight.value == 1.0
 
 
 def test_result_depends_on_the_seed_alone(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_result_depends_on_the_seed_alone(tmp_path: Path) -> None:
     pair = [Target.parse(name) for name in ("greedy", "thompson")]
     first = evaluated(log, pair, EvaluationSettings(seed=3)).findings
     assert evaluated(log, pair, EvaluationSettings(seed=3)).findings == first
-    assert evaluated(log, pair[1:], EvaluationSettings(seed=3)).findings == first[5:]
+    assert evaluated(log, pair[1:], EvaluationSettings(seed=3)).findings == first[6:]
     assert evaluated(log, pair, EvaluationSettings(seed=4)).findings != first
 
 

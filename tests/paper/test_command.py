@@ -24,8 +24,9 @@ from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
+from fabcost.offline.pictures import Plot
 from fabcost.paper import reproduction
-from fabcost.paper.parts.part import Change, PaperClaim, Part, Plot, Verdict
+from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
 from fabcost.paper.scales import Scale
 from fabcost.paper.units import Result, Unit
 from tests.paper import pieces

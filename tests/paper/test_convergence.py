@@ -24,11 +24,11 @@ from fabcost.offline.methods import (
     FAB_COST_TWICE,
     LAPLACE,
 )
+from fabcost.offline.pictures import Picture, Plot
 from fabcost.paper.designs import day
 from fabcost.paper.measures import convergence as measure
 from fabcost.paper.measures.convergence import KINDS, Convergence, Curves
 from fabcost.paper.parts.convergence import claims, draw_convergence, draw_costs
-from fabcost.paper.parts.part import Picture, Plot
 from fabcost.paper.scales import QUICK, Scale
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rate, ratio

@@ -12,6 +12,7 @@ from scipy import stats
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep
+from fabcost.offline.pictures import Picture, Plot
 from fabcost.paper import printed
 from fabcost.paper.designs import DESIGNS, authors_design, day
 from fabcost.paper.measures.costs import (
@@ -25,7 +26,7 @@ from fabcost.paper.measures.costs import (
     units,
 )
 from fabcost.paper.parts.costs import claims, draw_cost
-from fabcost.paper.parts.part import PaperClaim, Picture, Plot
+from fabcost.paper.parts.part import PaperClaim
 from fabcost.paper.scales import PAPER, QUICK, Scale
 from fabcost.paper.statistics import median_interval
 from fabcost.paper.units import Result, Unit, UnitFolder

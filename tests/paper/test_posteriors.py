@@ -12,10 +12,10 @@ import pytest
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
 from fabcost.offline.methods import ADF, ADF_MACKAY, EP, EP_MACKAY, LAPLACE
+from fabcost.offline.pictures import Picture, Plot
 from fabcost.paper.designs import day
 from fabcost.paper.measures import posteriors as measure
 from fabcost.paper.measures.posteriors import Marginals
-from fabcost.paper.parts.part import Picture, Plot
 from fabcost.paper.parts.posteriors import (
     EP_AND_ADF,
     FAB_COST_AND_LAPLACE,

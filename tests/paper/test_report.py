@@ -12,8 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from fabcost.paper.parts.part import Change, PaperClaim, Picture, Plot
-from fabcost.paper.report import ReproductionReport, Section, duration, render, typeset
+from fabcost.offline.page import typeset
+from fabcost.offline.pictures import Picture, Plot
+from fabcost.paper.parts.part import Change, PaperClaim
+from fabcost.paper.report import ReproductionReport, Section, duration, render
 
 VOID = {"col", "img", "meta"}
 NASTY = "a < b & \"c\" 'd' $scale <script>alert(1)</script>"
@@ -185,7 +187,7 @@ def test_same_contents_give_the_same_bytes(report: ReproductionReport) -> None:
 def test_large_drawing_is_shown_in_dots(
     report: ReproductionReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fabcost.paper.report._LARGEST_SVG", 10)
+    monkeypatch.setattr("fabcost.offline.page._LARGEST_SVG", 10)
     images = Page(render(report)).all("img")
     assert all(str(image["src"]).startswith("data:image/png;base64,iVBOR") for image in images)
 
@@ -194,7 +196,7 @@ def test_verdicts_contrast_with_the_page() -> None:
     """WCAG AA: at least 4.5 to 1, in light and in dark."""
     from importlib import resources
 
-    style = (resources.files("fabcost.paper") / "style.css").read_text()
+    style = (resources.files("fabcost.offline") / "style.css").read_text()
     for block in re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL):
         colours = dict(re.findall(r"--(\w+): (#\w{6})", block))
         for name in ("ink", "soft", "link", "good", "fair", "poor", "none"):

@@ -9,23 +9,32 @@ model adds :math:`q_i`, its prediction for the logged action, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.bandit import Bandit
-from fabcost.impressions import FloatArray, Tally
+from fabcost.impressions import FloatArray
+from fabcost.offline.acceptance import LoggedRound, accepted, agreed
 from fabcost.offline.folds import cross_fit
 from fabcost.offline.intervals import (
     FEW_CLICKS,
     LEVEL,
     RARE_CLICKS,
     Estimate,
+    are_clicks,
     mean,
     sample_mean,
-    widened,
+)
+from fabcost.offline.terms import (
+    Terms,
+    as_finite,
+    ips_terms,
+    robust_terms,
+    shrunk_terms,
+    snips_terms,
+    weighted,
 )
 
 __all__ = [
@@ -40,22 +49,9 @@ __all__ = [
     "ips",
     "learning_replay",
     "rejection",
+    "shrunk",
     "snips",
 ]
-
-#: A bound may be the same quotient as a weight, calculated otherwise.
-_ROUNDING = 1e-9
-
-
-class LoggedRound(NamedTuple):
-    """One decision of the log: the rows to choose from, what was chosen, and what came of it."""
-
-    rows: FloatArray
-    action: int
-    reward: float
-    propensity: float
-    items: Sequence[str] | None = None
-    weight: float = 1.0  # how much it counts for who learns from it
 
 
 def ips(
@@ -85,7 +81,7 @@ def ips(
     0.75
     """
     r, w = weighted(reward, propensity, target, clip)
-    return widened(mean(w * r, w, level), np.zeros_like(w), r, w / w.size)
+    return _estimated(ips_terms(w), r, level)
 
 
 def snips(
@@ -115,10 +111,7 @@ def snips(
     5.0
     """
     r, w = weighted(reward, propensity, target, clip)
-    value = float((w * r).sum() / w.sum())
-    relative = w / w.mean()
-    rest = value * (1.0 - relative)
-    return widened(mean(relative * r + rest, w, level), rest, r, relative / w.size)
+    return _estimated(snips_terms(r, w), r, level)
 
 
 def direct(predicted_value: npt.ArrayLike, *, level: float = LEVEL) -> Estimate:
@@ -136,7 +129,7 @@ def direct(predicted_value: npt.ArrayLike, *, level: float = LEVEL) -> Estimate:
     >>> direct([0.25, 0.75]).value
     0.5
     """
-    v = _finite(predicted_value, "predicted_value")
+    v = as_finite(predicted_value, "predicted_value")
     return mean(v, np.ones_like(v), level)
 
 
@@ -169,13 +162,42 @@ def doubly_robust(
     1.0
     """
     r, w = weighted(reward, propensity, target, clip)
-    q = _finite(predicted, "predicted", w.size)
-    v = _finite(predicted_value, "predicted_value", w.size)
-    correction = float((w * (r - q)).sum() / w.sum()) if normalised else 0.0
-    relative = w / w.mean() if normalised else w
-    terms = v + correction + relative * (r - q - correction)
-    rest = terms - relative * r
-    return widened(mean(terms, w, level), rest, r, relative / w.size)
+    q, v = _predictions(predicted, predicted_value, w.size)
+    return _estimated(robust_terms(r, w, q, v, normalised=normalised), r, level)
+
+
+def shrunk(
+    reward: npt.ArrayLike,
+    propensity: npt.ArrayLike,
+    target: npt.ArrayLike,
+    predicted: npt.ArrayLike,
+    predicted_value: npt.ArrayLike,
+    *,
+    shrinkage: float | None = None,
+    level: float = LEVEL,
+) -> Estimate:
+    r"""Doubly robust with shrunken weights: :math:`\hat w_i = w_i\,\lambda / (w_i^2 + \lambda)`.
+
+    Heavy weights count less, and the model more: λ, the ``shrinkage``, leads from the direct method
+    (0) to `doubly_robust` (infinity).  If it is not given, it is that of the least estimated
+    squared error, :math:`\hat{\mathrm{se}}^2 + \hat b^2` with the bias
+    :math:`\hat b = \frac1n \sum_i (\hat w_i - w_i)(r_i - q_i)`, of a few.  The interval is wider
+    by :math:`|\hat b|` on either side.
+
+    References
+    ----------
+    Su, Dimakopoulou, Krishnamurthy & Dudík, "Doubly robust off-policy evaluation with shrinkage"
+    (2020).
+
+    Examples
+    --------
+    >>> log = [1, 0], [0.5, 0.5], [1.0, 0.0], [0.75, 0.5], [0.75, 0.75]
+    >>> [shrunk(*log, shrinkage=each).value for each in (0.0, 4.0, math.inf)]
+    [0.75, 0.875, 1.0]
+    """
+    r, w = weighted(reward, propensity, target)
+    q, v = _predictions(predicted, predicted_value, w.size)
+    return _estimated(shrunk_terms(r, w, q, v, shrinkage), r, level)
 
 
 def rejection(
@@ -217,10 +239,8 @@ def rejection(
     Traceback (most recent call last):
     ValueError: weight[0] is 2.0 but largest_weight is 1.5, which no weight may exceed
     """
-    r, w = weighted(reward, propensity, target, math.inf)
-    most = float(w.max()) if largest_weight is None else _bound(w, largest_weight)
-    kept = rng.random(w.size) * most < w
-    return sample_mean(r[kept], level)
+    r, w = weighted(reward, propensity, target)
+    return sample_mean(r[accepted(w, rng, largest_weight)], level)
 
 
 def learning_replay(
@@ -254,61 +274,17 @@ def learning_replay(
     >>> estimate.value, estimate.used == bandit.learner.seen
     (1.0, True)
     """
-    kept = []
-    for logged in rounds:
-        if not 0.0 < least_propensity <= logged.propensity:
-            raise ValueError(
-                f"least_propensity is {least_propensity} but must be above zero and at most "
-                f"every propensity of the log, one of which is {logged.propensity}"
-            )
-        agreed = bandit.choose(logged.rows, items=logged.items).index == logged.action
-        if agreed and rng.random() * logged.propensity < least_propensity:
-            item = None if logged.items is None else logged.items[logged.action]
-            came = logged.reward if logged.reward in (0.0, 1.0) else Tally(logged.reward, 1.0)
-            bandit.learn(logged.rows[logged.action], came, item, weight=logged.weight)
-            kept.append(logged.reward)
-    return sample_mean(np.array(kept, dtype=np.float64), level)
+    kept = agreed(bandit, rounds, least_propensity=least_propensity, rng=rng)
+    return sample_mean(np.array([reward for reward, is_kept in kept if is_kept]), level)
 
 
-def weighted(
-    reward: npt.ArrayLike, propensity: npt.ArrayLike, target: npt.ArrayLike, clip: float
+def _estimated(terms: Terms, r: FloatArray, level: float) -> Estimate:
+    found = terms.estimate(r, level)
+    return found.within(0.0, 1.0) if are_clicks(r) else found
+
+
+def _predictions(
+    predicted: npt.ArrayLike, predicted_value: npt.ArrayLike, size: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Rewards and importance weights, checked.
-
-    Examples
-    --------
-    >>> weighted([0, 1], [0.5, 0.25], [1.0, 0.5], clip=math.inf)
-    (array([0., 1.]), array([2., 2.]))
-    """
-    r = _finite(reward, "reward")
-    p = _finite(propensity, "propensity", r.size)
-    e = _finite(target, "target", r.size)
-    for i in np.flatnonzero((p <= 0) | (p > 1))[:1]:
-        raise ValueError(f"propensity[{i}] is {p[i]} but must lie in (0, 1]")
-    for i in np.flatnonzero((e < 0) | (e > 1 + 1e-9))[:1]:
-        raise ValueError(f"target[{i}] is {e[i]} but must lie in [0, 1]")
-    if not clip > 0:
-        raise ValueError(f"clip is {clip} but must be above zero")
-    if not e.any():
-        raise ValueError("the target takes none of the logged actions: this log says nothing of it")
-    return r, np.minimum(e / p, clip)
-
-
-def _finite(values: npt.ArrayLike, name: str, size: int | None = None) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
-        expected = "a vector of at least one number" if size is None else f"of length {size}"
-        raise ValueError(f"{name} has shape {array.shape} but must be {expected}")
-    for i in np.flatnonzero(~np.isfinite(array))[:1]:
-        raise ValueError(f"{name}[{i}] is {array[i]} but must be finite")
-    return array
-
-
-def _bound(w: FloatArray, largest: float) -> float:
-    if not 0.0 < largest < math.inf:
-        raise ValueError(f"largest_weight is {largest} but must be above zero and finite")
-    for i in np.flatnonzero(w > largest * (1.0 + _ROUNDING))[:1]:
-        raise ValueError(
-            f"weight[{i}] is {w[i]} but largest_weight is {largest}, which no weight may exceed"
-        )
-    return largest
+    q = as_finite(predicted, "predicted", size)
+    return q, as_finite(predicted_value, "predicted_value", size)

@@ -41,6 +41,28 @@ class Estimate:
     effective_size: float
     used: int
 
+    def within(self, least: float, most: float) -> Estimate:
+        """With no end outside the range of what is estimated; the value is as it was.
+
+        Examples
+        --------
+        >>> Estimate(0.01, 0.02, -0.03, 0.05, 0.95, 60.0, 60).within(0.0, 1.0).low
+        0.0
+        """
+        low, high = (min(max(end, least), most) for end in (self.low, self.high))
+        return replace(self, low=low, high=high)
+
+
+def are_clicks(r: FloatArray) -> bool:
+    """Whether all rewards are 0 or 1.
+
+    Examples
+    --------
+    >>> are_clicks(np.array([0.0, 1.0])), are_clicks(np.array([0.0, 0.5]))
+    (True, False)
+    """
+    return bool(((r == 0) | (r == 1)).all())
+
 
 def mean(terms: FloatArray, w: FloatArray, level: float) -> Estimate:
     """The mean of ``terms`` with the interval of the central limit theorem.
@@ -60,6 +82,10 @@ def mean(terms: FloatArray, w: FloatArray, level: float) -> Estimate:
 def widened(estimate: Estimate, rest: FloatArray, r: FloatArray, share: FloatArray) -> Estimate:
     """The estimate with its interval for few clicks: Σ share·r counted, mean of ``rest`` normal.
 
+    Shares may be negative, as those of differences: clicks that count for and against are two
+    counts, of which each has its interval.  Where most rounds have a click, those without are
+    counted.
+
     Examples
     --------
     >>> none = np.zeros(50)
@@ -67,19 +93,37 @@ def widened(estimate: Estimate, rest: FloatArray, r: FloatArray, share: FloatArr
     >>> round(widened(estimate, none, none, np.full(50, 0.02)).high, 4)
     0.0738
     """
-    clicks = share[(r == 1) & (share > 0)]
+    size = np.abs(share)
+    if 2.0 * (size * r).sum() > size.sum():
+        r, share, rest = 1.0 - r, -share, rest + share.size * share
+    clicks = size[(r == 1) & (size > 0)]
     effective = clicks.sum() ** 2 / (clicks * clicks).sum() if clicks.size else 0.0
-    binary = bool(((r == 0) | (r == 1)).all())
-    if not binary or effective >= FEW_CLICKS or (share * r).sum() > RARE_CLICKS * share.sum():
+    if not are_clicks(r) or effective >= FEW_CLICKS or (size * r).sum() > RARE_CLICKS * size.sum():
         return estimate
-    low, high = _gamma_interval(clicks, float(share.max()), estimate.level)
-    counted = float(clicks.sum())
+    gain, loss = (_counted(sign * share, r, estimate.level) for sign in (1.0, -1.0))
     beside = _quantile(estimate.level) * _standard_error(rest)
     return replace(
         estimate,
-        low=estimate.value - math.hypot(counted - low, beside),
-        high=estimate.value + math.hypot(high - counted, beside),
+        low=estimate.value - math.hypot(gain.below, loss.above, beside),
+        high=estimate.value + math.hypot(gain.above, loss.below, beside),
     )
+
+
+class _Reach(NamedTuple):
+    """How far an interval goes from what was counted."""
+
+    below: float
+    above: float
+
+
+def _counted(share: FloatArray, r: FloatArray, level: float) -> _Reach:
+    """Of the clicks whose shares are positive."""
+    largest = max(float(share.max()), 0.0)
+    if largest == 0.0:
+        return _Reach(0.0, 0.0)
+    clicks = share[(r == 1) & (share > 0)]
+    low, high = _gamma_interval(clicks, largest, level)
+    return _Reach(float(clicks.sum()) - low, high - float(clicks.sum()))
 
 
 def sample_mean(kept: FloatArray, level: float) -> Estimate:
@@ -93,7 +137,7 @@ def sample_mean(kept: FloatArray, level: float) -> Estimate:
     if kept.size == 0:
         raise ValueError("no round of the log was accepted but a mean needs at least one")
     estimate = mean(kept, np.ones_like(kept), level)
-    if not ((kept == 0) | (kept == 1)).all():
+    if not are_clicks(kept):
         return estimate
     tail = 0.5 * (1.0 - level)
     clicks, others = float(kept.sum()), float(kept.size - kept.sum())

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import resources
 from string import Template
 from typing import NamedTuple, get_args
 
-from fabcost.paper.parts.part import Change, PaperClaim, Picture, Verdict
+from fabcost.offline import page
+from fabcost.offline.pictures import Picture
+from fabcost.paper.parts.part import Change, PaperClaim, Verdict
 
-_MINUS = re.compile(r"(?<![\w.,-])-(?=\d)")
-_UNITS = re.compile(r"(?<=\d) (?=(?:min|h|s|GB|sds)\b)|(?<=[\d)]) ?(?=%)")
-_LARGEST_SVG = 600_000  # bytes; beyond it a PNG is the smaller one
 # Columns of the tables and their widths in per cent.
 _CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
 ERRATUM = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
@@ -56,45 +51,21 @@ def render(report: ReproductionReport) -> str:
     """The page as text."""
     claims = "The paper’s claims beside what this run measured"
     errata = "What is printed, what is right, and what it changes"
-    return Template(_file("page.html")).substitute(
-        style=_file("style.css").strip(),
-        scale=escape(report.scale),
-        seed=report.seed,
+    body = Template(page.file_of(__package__, "page.html")).substitute(
         command=escape(report.command),
         version=escape(report.version),
-        tally=_tally(report.claims),
-        links="\n".join(
-            f'<li><a href="#{escape(each.name)}">{escape(each.title)}</a></li>'
-            for each in report.sections
+        tally=page.tally(
+            (claim.verdict for claim in report.claims), get_args(Verdict), "Claims by verdict"
         ),
-        settings=_list(report.settings.items()),
-        claims=_framed(claims, _CLAIMS, "\n".join(map(_claims_of, report.sections))),
+        links=page.links((each.name, each.title) for each in report.sections),
+        settings=page.definitions(report.settings.items()),
+        claims=page.framed(claims, _CLAIMS, "\n".join(map(_claims_of, report.sections))),
         sections="\n".join(map(_section, report.sections)),
-        errata=_table(errata, ERRATUM, report.errata),
-        changes=_table("Changes, and what they give in this run", _CHANGES, report.changes),
+        errata=page.table(errata, ERRATUM, report.errata),
+        changes=page.table("Changes, and what they give in this run", _CHANGES, report.changes),
     )
-
-
-def _file(name: str) -> str:
-    return (resources.files(__package__) / name).read_text(encoding="utf-8")
-
-
-def _text(text: str) -> str:
-    return escape(typeset(text))
-
-
-def _list(entries: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"<dt>{_text(name)}</dt><dd>{_text(text)}</dd>" for name, text in entries)
-
-
-def _tally(claims: Iterable[PaperClaim]) -> str:
-    counts = Counter(claim.verdict for claim in claims)
-    items = [f"<li><b>{counts[v]}</b> {_verdict(v)}</li>" for v in get_args(Verdict) if counts[v]]
-    return f'<ul class="tally" aria-label="Claims by verdict">{"".join(items)}</ul>'
-
-
-def _verdict(verdict: Verdict) -> str:
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{escape(verdict)}</span>'
+    title = f"FAB-COST reproduced ({report.scale} scale, seed {report.seed})"
+    return page.render(title, body.strip())
 
 
 def _claims_of(section: Section) -> str:
@@ -104,65 +75,28 @@ def _claims_of(section: Section) -> str:
 
 
 def _claim(claim: PaperClaim) -> str:
-    verdict = f'{_verdict(claim.verdict)}<span class="reason">{_text(claim.reason)}</span>'
-    cells = (_text(claim.paper), _text(claim.measured), verdict, _text(duration(claim.seconds)))
-    where = f'<span class="where">{_text(claim.where)}</span>'
-    return _cells(f"{_text(claim.claim)}{where}", cells, _CLAIMS)
-
-
-def _table(caption: str, columns: Mapping[str, int], rows: Iterable[Sequence[str]]) -> str:
-    cells = "\n".join(_cells(_text(first), map(_text, rest), columns) for first, *rest in rows)
-    return _framed(caption, columns, f"<tbody>\n{cells}\n</tbody>")
-
-
-def _cells(first: str, rest: Iterable[str], columns: Iterable[str]) -> str:
-    """A row; narrow screens show the name of its column before each cell."""
-    _, *names = columns
-    cells = [
-        f'<td data-column="{escape(name)}">{cell}</td>'
-        for name, cell in zip(names, rest, strict=True)
-    ]
-    return f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>'
-
-
-def _framed(caption: str, columns: Mapping[str, int], bodies: str) -> str:
-    """A table; its caption is for those who hear the page, who do not see the heading above."""
-    widths = "".join(f'<col style="width: {width}%">' for width in columns.values())
-    cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">\n<table>\n'
-        f"<caption>{escape(caption)}</caption>\n<colgroup>{widths}</colgroup>\n<thead><tr>{cells}</tr></thead>\n"
-        f"{bodies}\n</table>\n</div>"
+    verdict = f'{page.verdict(claim.verdict)}<span class="reason">{page.text(claim.reason)}</span>'
+    cells = (
+        page.text(claim.paper),
+        page.text(claim.measured),
+        verdict,
+        page.text(duration(claim.seconds)),
     )
+    where = f'<span class="where">{page.text(claim.where)}</span>'
+    return page.cells(f"{page.text(claim.claim)}{where}", cells, _CLAIMS)
 
 
 def _section(section: Section) -> str:
-    name, figures = escape(section.name), "\n".join(map(_figure, section.pictures))
+    figures = "\n".join(map(page.figure, section.pictures))
     cases = "\n".join(
-        f"<h3>{_text(claim.claim)}</h3>\n<dl>\n{_list(claim.details)}\n</dl>"
+        f"<h3>{page.text(claim.claim)}</h3>\n{page.definitions(claim.details)}"
         for claim in section.claims
         if claim.details
     )
     summary = "<summary>Every case behind these claims</summary>"
-    folded = f"<details open>\n{summary}\n{cases}\n</details>\n" if cases else ""
-    return (
-        f'<section id="{name}" aria-labelledby="{name}-title">\n'
-        f'<h2 id="{name}-title">{escape(section.title)}</h2>\n'
-        f"<p>{_text(section.introduction)}</p>\n{figures}\n{folded}</section>"
-    )
-
-
-def _figure(picture: Picture) -> str:
-    """As an image of its own, so that the names inside one drawing cannot meet another's."""
-    is_small = len(picture.svg) <= _LARGEST_SVG
-    form, data = ("svg+xml", picture.svg) if is_small else ("png", picture.png)
-    source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
-    image = f'<img src="{source}" alt="{_text(picture.plot.shows)}">'
-    return (
-        f'<figure id="{escape(picture.plot.name)}">\n'
-        f'<div class="picture" tabindex="0">{image}</div>\n'
-        f"<figcaption>{_text(picture.plot.caption)}</figcaption>\n</figure>"
-    )
+    folded = f"<details open>\n{summary}\n{cases}\n</details>" if cases else ""
+    introduction = f"<p>{page.text(section.introduction)}</p>"
+    return page.section(section.name, section.title, introduction, figures, folded)
 
 
 def duration(seconds: float) -> str:
@@ -182,14 +116,3 @@ def duration(seconds: float) -> str:
     else:
         units, numbers = ("h", "min"), divmod(round(seconds / 60), 60)
     return " ".join(f"{n} {unit}" for n, unit in zip(numbers, units, strict=True) if n)
-
-
-def typeset(text: str) -> str:
-    r"""Minus signs before numbers, and no line break between a number and its unit.
-
-    Examples
-    --------
-    >>> typeset("-5.2% (-27.3 to +16.8), 2020-01-31")
-    '−5.2\xa0% (−27.3 to +16.8), 2020-01-31'
-    """
-    return _UNITS.sub("\N{NO-BREAK SPACE}", _MINUS.sub("\N{MINUS SIGN}", text))

@@ -16,9 +16,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 import fabcost
+from fabcost.offline.pictures import Picture
 from fabcost.paper import environment, errata
 from fabcost.paper.parts import clicks, convergence, costs, posteriors
-from fabcost.paper.parts.part import Part, Picture
+from fabcost.paper.parts.part import Part
 from fabcost.paper.report import ReproductionReport, Section, duration, render
 from fabcost.paper.scales import Scale
 from fabcost.paper.units import Result, Unit, UnitFolder, run

@@ -1,38 +1,27 @@
-"""An evaluation as a table in the terminal, as JSON, and as a picture."""
+"""An evaluation as tables in the terminal, as JSON, and as a page with pictures."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fabcost.offline.estimators import Estimate
-from fabcost.offline.evaluate.evaluation import Evaluation, evaluated, own_variance
+from fabcost.offline.evaluate import figures
+from fabcost.offline.evaluate.advice import Advice
+from fabcost.offline.evaluate.evaluation import Evaluation, Finding, evaluated
+from fabcost.offline.evaluate.outlook import own_variance
+from fabcost.offline.evaluate.page import page_of
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.logs.rounds import Log
-from fabcost.offline.methods import LOOK
-
-# Markers tell the estimators apart without colour.
-_STYLES = {
-    "replay": ("#999999", "s"),
-    "ips": ("#d95f02", "v"),
-    "snips": ("#7570b3", "^"),
-    "dm": ("#e7298a", "x"),
-    "dr": ("#1b9e77", "o"),
-    "sndr": ("#000000", "D"),
-}
-_LABELS = {"dm": "dm (without the model's error)"}
+from fabcost.offline.verdicts import Verdict
 
 
 def run(
@@ -43,53 +32,116 @@ def run(
     out: Path,
     console: Console,
     origin: dict[str, Any] | None = None,
+    report: Path | None = None,
 ) -> Evaluation:
-    """Evaluate, print the table, and write evaluation.json and evaluation.png to ``out``."""
+    """Evaluate, print the tables, and write evaluation.json, evaluation.png and the page.
+
+    The page is ``report``, or report.html in ``out``.
+    """
     targets = [Target.parse(name) for name in dict.fromkeys(policies)]
     learners = sum(target.learns for target in targets)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("rounds", total=log.reward.size * (1 + learners))
         found = evaluated(log, targets, settings, lambda many: progress.advance(task, many))
-    console.print(table(found))
-    for note in log.notes:
-        console.print(f"Note: {note}")
-    for warning in found.warnings():
-        console.print(f"Warning: {warning}")
-    for alarm in found.alarms():
-        console.print(f"Alarm, {alarm.kind}: {alarm.text}", markup=False)
+    tell(found, console)
     out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(summary(found, origin or {}), indent=2, allow_nan=False)
     (out / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    named = {(f.policy, f.estimator): f.estimate for f in found.findings}
-    draw_evaluation(named, found.click_rate(), out / "evaluation.png")
-    console.print(f"Written: {out / 'evaluation.json'}, {out / 'evaluation.png'}")
+    (out / "evaluation.png").write_bytes(figures.estimates_picture(found).png)
+    page = report or out / "report.html"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(page_of(found, origin or {}), encoding="utf-8")
+    for path in (out / "evaluation.json", out / "evaluation.png", page):
+        console.print(f"Written: {path}", soft_wrap=True, markup=False)
     return found
 
 
-def table(found: Evaluation) -> Table:
-    """The findings, for the terminal."""
-    log = found.log
+def tell(found: Evaluation, console: Console) -> None:
+    """All that was found, for the terminal."""
+    console.print(table(found, found.findings))
+    console.print(verdicts(found, found.findings, "reward"))
+    if found.incomes:
+        console.print(table(found, found.incomes))
+        console.print(verdicts(found, found.incomes, "income"))
+    for line in told(found):
+        console.print(line, markup=False)
+    for alarm in found.alarms():
+        console.print(f"Alarm, {alarm.kind}: {alarm.text}", markup=False)
+
+
+def told(found: Evaluation) -> Iterator[str]:
+    """What to read of which policy and why, and what to know before."""
+    readers: dict[Advice, list[str]] = {}
+    for policy, advice in found.advice.items():
+        readers.setdefault(advice, []).append(policy)
+    for (estimator, why), names in readers.items():
+        yield f"Read {estimator or 'no estimator'} of {', '.join(names)}: {why}."
+    for note in found.log.notes:
+        yield f"Note: {note}"
+    for warning in found.warnings():
+        yield f"Warning: {warning}"
+
+
+def table(found: Evaluation, findings: Sequence[Finding]) -> Table:
+    """Estimates, for the terminal; * marks those to read."""
+    log, income = found.log, found.income() if findings is found.incomes else None
     skipped = f", bad rows skipped: {log.skipped.total():,}" if log.skipped else ""
+    what = "" if income is None else "Income: "
+    own = found.click_rate() if income is None else income
     shown = Table(
-        title=f"{log.reward.size:,} rounds, {log.reward.sum():,.0f} rewards{skipped}",
-        caption=f"Mean reward of the log itself: {found.click_rate().value:.4g}. Low and high: "
-        f"{found.settings.level:.0%} interval; that of dm leaves out the model's error.",
+        title=f"{what}{log.reward.size:,} rounds, {log.reward.sum():,.0f} rewards{skipped}",
+        caption=f"Mean {'reward' if income is None else 'income'} of the log itself: "
+        f"{own.value:.4g}. Low and high: {found.settings.level:.0%} interval; that of dm leaves "
+        "out the model's error. * is the one to read.",
     )
     for column in ("policy", "estimator", "value", "low", "high", "effective", "used"):
         shown.add_column(column, justify="left" if column in ("policy", "estimator") else "right")
-    for each in found.findings:
-        e = each.estimate
-        figures = (f"{value:.4f}" for value in (e.value, e.low, e.high))
+    for each in findings:
+        e, mark = each.estimate, "*" if _is_read(found, each) else ""
+        numbers = (f"{value:.4f}" for value in (e.value, e.low, e.high))
         shown.add_row(
-            each.policy, each.estimator, *figures, f"{e.effective_size:,.0f}", f"{e.used:,}"
+            each.policy, each.estimator + mark, *numbers, f"{e.effective_size:,.0f}", f"{e.used:,}"
         )
     return shown
 
 
+def verdicts(found: Evaluation, findings: Sequence[Finding], what: str) -> Table:
+    """The difference of each policy to the log, for the terminal, and what it says."""
+    shown = Table(
+        title=f"Mean {what} beyond that of the log, on the same rounds",
+        caption=f"Each verdict is wrong in at most about {1.0 - found.settings.level:.0%} of logs "
+        "in which there is no difference.",
+        box=box.SIMPLE_HEAD,
+    )
+    for column in ("policy", "by", "beyond", "low", "high", "verdict"):
+        is_text = column in ("policy", "by", "verdict")
+        shown.add_column(column, justify="left" if is_text else "right", no_wrap=not is_text)
+    for policy, (_, why) in found.advice.items():
+        if (read := _read(found, findings, policy)) is None:
+            unread = Verdict("cannot tell", reason=why)
+            shown.add_row(policy, "–", "–", "–", "–", str(unread))
+            continue
+        each, verdict = read
+        d = each.difference
+        numbers = (f"{value:+.4f}" for value in (d.value, d.low, d.high))
+        shown.add_row(policy, each.estimator, *numbers, str(verdict))
+    return shown
+
+
+def _read(
+    found: Evaluation, findings: Sequence[Finding], policy: str
+) -> tuple[Finding, Verdict] | None:
+    return next((pair for pair in found.read(findings) if pair[0].policy == policy), None)
+
+
+def _is_read(found: Evaluation, finding: Finding) -> bool:
+    return found.advice[finding.policy].estimator == finding.estimator
+
+
 def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
     """The findings with all settings, as plain JSON values; what is not finite is null."""
-    log = found.log
+    log, income = found.log, found.income()
     return {
         "log": origin,
         "settings": _plain(asdict(found.settings)),
@@ -99,56 +151,30 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
         "features": log.rows(0).shape[1],
         "skipped": dict(log.skipped),
         "notes": list(log.notes),
+        "warnings": list(found.warnings()),
         "own_effects": own_variance(log, found.settings) > 0.0,
         "alarms": [alarm._asdict() for alarm in found.alarms()],
         "click_rate": _plain(asdict(found.click_rate())),
-        "mean_weights": {name: _plain(asdict(w)) for name, w in found.mean_weights.items()},
-        "covered": {name: each.share for name, each in found.supports.items() if each},
-        "estimates": [
-            {"policy": each.policy, "estimator": each.estimator, **_plain(asdict(each.estimate))}
-            for each in found.findings
-        ],
+        "mean_weights": {name: _plain(asdict(r.weight)) for name, r in found.reaches.items()},
+        "covered": {n: r.support.share for n, r in found.reaches.items() if r.support},
+        "read": {name: advice._asdict() for name, advice in found.advice.items()},
+        "estimates": [_entry(found, each) for each in found.findings],
+        **({} if income is None else {"income": _plain(asdict(income))}),
+        **({} if income is None else {"incomes": [_entry(found, e) for e in found.incomes]}),
     }
 
 
-def draw_evaluation(
-    estimates: dict[tuple[str, str], Estimate], click_rate: Estimate, path: Path
-) -> None:
-    """Points with intervals, one band for each policy; the log's own click rate behind them."""
-    policies = list(dict.fromkeys(policy for policy, _ in estimates))
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(8, 1.4 + 0.7 * len(policies)), layout="constrained")
-        axes = figure.subplots()
-        axes.axvspan(click_rate.low, click_rate.high, color="#eeeeee", label="the log itself")
-        axes.axvline(click_rate.value, color="#bbbbbb")
-        _draw_points(axes, estimates, policies)
-        axes.set_yticks(range(len(policies)), policies)
-        axes.set_ylim(len(policies) - 0.5, -0.5)
-        axes.set_xlabel(f"mean reward, with {click_rate.level:.0%} intervals")
-        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        figure.savefig(path, dpi=150)
-
-
-def _draw_points(
-    axes: Axes, estimates: dict[tuple[str, str], Estimate], policies: list[str]
-) -> None:
-    shown = [name for name in _STYLES if any(name == estimator for _, estimator in estimates)]
-    for offset, name in zip(np.linspace(-0.3, 0.3, len(shown)), shown, strict=True):
-        colour, marker = _STYLES[name]
-        found = [(policies.index(p), e) for (p, each), e in estimates.items() if each == name]
-        low = [e.value - e.low for _, e in found]
-        high = [e.high - e.value for _, e in found]
-        axes.errorbar(
-            [e.value for _, e in found],
-            [place + offset for place, _ in found],
-            xerr=[low, high],
-            color=colour,
-            marker=marker,
-            linestyle="none",
-            markersize=4,
-            capsize=2,
-            label=_LABELS.get(name, name),
-        )
+def _entry(found: Evaluation, each: Finding) -> dict[str, Any]:
+    verdict = found.verdict(each)
+    return {
+        "policy": each.policy,
+        "estimator": each.estimator,
+        **_plain(asdict(each.estimate)),
+        "read": _is_read(found, each),
+        "difference": _plain(asdict(each.difference)),
+        "verdict": verdict.word,
+        "rounds_more": verdict.more,
+    }
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

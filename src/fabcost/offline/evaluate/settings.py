@@ -12,8 +12,9 @@ from fabcost.bandit.rules import RULES, Policy, Uniform, rule_of
 from fabcost.offline.estimators import LEVEL
 from fabcost.prior import Prior
 
-ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr")
-MODELLED = frozenset({"dm", "dr", "sndr"})
+ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "sndr", "shrunk")
+DEFAULT_ESTIMATORS = ("replay", "ips", "snips", "dm", "dr", "shrunk")
+MODELLED = frozenset({"dm", "dr", "sndr", "shrunk"})
 _LEARNING = "learning-"
 _ALWAYS = "always:"
 
@@ -22,7 +23,7 @@ _ALWAYS = "always:"
 class EvaluationSettings:
     """How policies are evaluated."""
 
-    estimators: tuple[str, ...] = ("replay", "ips", "snips", "dm", "dr")  # of `ESTIMATORS`
+    estimators: tuple[str, ...] = DEFAULT_ESTIMATORS  # of `ESTIMATORS`
     clip: float = math.inf  # largest weight
     level: float = LEVEL  # confidence of the intervals
     # Of the cross-fitted reward model: nothing is predicted by a model that has seen it.

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from fabcost.bandit.prospects import LARGEST_AMOUNT
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.files import Sheet, Wrong, read_file
@@ -50,6 +51,35 @@ def weights_of(sheet: Sheet, name: str | None) -> tuple[FloatArray | None, list[
     weight = cells.numbers(name, sheet.table[name])
     wrong = ~((weight >= 0.0) & (weight <= LARGEST_WEIGHT))
     return weight, [Wrong(name, wrong, f"be a number from 0 to {LARGEST_WEIGHT:g}")]
+
+
+def amounts_of(
+    sheet: Sheet, value: str | None, cost: str | None
+) -> tuple[tuple[FloatArray, FloatArray] | None, list[Wrong]]:
+    """What clicks are worth and showing costs by columns, if any says so, and what is wrong there.
+
+    Without a column a click is worth 1, and showing costs nothing.
+
+    Examples
+    --------
+    >>> sheet = Sheet.of(pa.table({"age": [1, 3], "price": [0.5, 2.0]}))
+    >>> amounts_of(sheet, "price", None)[0]
+    (array([0.5, 2. ]), array([0., 0.]))
+    """
+    if value is None and cost is None:
+        return None, []
+    named = [name for name in (value, cost) if name is not None]
+    sheet.check_has(named)
+    found = {name: cells.numbers(name, sheet.table[name]) for name in named}
+    wrong = [
+        Wrong(name, ~(np.abs(each) <= LARGEST_AMOUNT), "be a number")
+        for name, each in found.items()
+    ]
+    if value is not None:
+        wrong.append(Wrong(value, found[value] < 0.0, "be at least 0"))
+    ones, zeros = np.ones(len(sheet)), np.zeros(len(sheet))
+    worth = ones if value is None else found[value]
+    return (worth, zeros if cost is None else found[cost]), wrong
 
 
 def read_counted(

@@ -16,9 +16,17 @@ from fabcost.features.tables.columns import Arrow, Coded
 from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.counted import read_counted, weights_of
+from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
 from fabcost.offline.logs.exports import is_export, read_export
-from fabcost.offline.logs.rounds import Log, LoggedItems, Places, column_alarms, missing, schema_of
+from fabcost.offline.logs.rounds import (
+    Amounts,
+    Log,
+    LoggedItems,
+    Places,
+    column_alarms,
+    missing,
+    schema_of,
+)
 
 MOST_LEVELS = 500
 #: Reward, propensity and action of an export.
@@ -36,6 +44,8 @@ class Columns:
     slot: str | None = None  # candidates are only items that the log shows in the same one
     impressions: str | None = None  # how many equal decisions a row stands for
     weight: str | None = None  # how much a row counts for a model
+    value: str | None = None  # of a click on the chosen item, here or in the table of items
+    cost: str | None = None  # of showing it, likewise
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -51,13 +61,15 @@ def columns_of(
     slot: str | None,
     impressions: str | None = None,
     weight: str | None = None,
+    amounts: tuple[str | None, str | None] = (None, None),
 ) -> tuple[Columns, bool]:
     """The columns of a log, and whether it is the export of a service, which need not be named."""
     fits = all(given in (None, name) for given, name in zip(named, OF_EXPORT, strict=True))
     if fits and is_export(path):
         if slot is not None:
             raise ValueError(f"{path} names the candidates of each row: slot is not for such logs")
-        for name, given in (("impressions", impressions), ("weight", weight)):
+        rest = (impressions, weight, *amounts)
+        for name, given in zip(("impressions", "weight", "value", "cost"), rest, strict=True):
             if given is not None:
                 raise ValueError(f"{path} has a row for each decision: {name} is not for such logs")
         return Columns(*OF_EXPORT, tuple(context)), True
@@ -67,7 +79,8 @@ def columns_of(
             f"{path} is no Parquet log of a service: --reward, --propensity and --action must name "
             "its columns"
         )
-    return Columns(reward, propensity, action, tuple(context), slot, impressions, weight), False
+    more = (tuple(context), slot, impressions, weight, *amounts)
+    return Columns(reward, propensity, action, *more), False
 
 
 def open_log(
@@ -91,8 +104,13 @@ def open_log(
     return read_log(path, columns, items=items, skip_bad_rows=skip_bad_rows, crosses=crosses)
 
 
-def read_items(path: Path, item_id: str) -> LoggedItems:
-    """Items of a table: all its named columns but the id are features."""
+def read_items(
+    path: Path, item_id: str, amounts: tuple[str | None, str | None] = (None, None)
+) -> LoggedItems:
+    """Items of a table: all its named columns but the id are features.
+
+    Those that ``amounts`` names, value and cost, are kept as they are besides, if all are here.
+    """
     sheet = read_file(path)
     sheet.check_has([item_id])
     ids = cells.texts(item_id, sheet.table[item_id])
@@ -100,7 +118,10 @@ def read_items(path: Path, item_id: str) -> LoggedItems:
     places, codes = Arrow(ids).coded
     repeated = np.ones(len(sheet), dtype=bool)
     repeated[np.unique(codes, return_index=True)[1]] = False
+    is_here = all(name is None or name in sheet.columns for name in amounts)
+    worth, no_amount = amounts_of(sheet, *amounts) if is_here else (None, [])
     wrong += [
+        *no_amount,
         Wrong(item_id, missing(ids), "have a value"),
         Wrong(item_id, repeated, "differ from those above it"),
     ]
@@ -108,7 +129,8 @@ def read_items(path: Path, item_id: str) -> LoggedItems:
     table = Table({name: Arrow(each) for name, each in values.items()}, len(sheet))
     schema = schema_of(table, str(path), most_levels=MOST_LEVELS, bias=False)
     features = schema.design(table)
-    return LoggedItems(tuple(places), features, False, column_alarms(schema, features, len(sheet)))
+    alarms = column_alarms(schema, features, len(sheet))
+    return LoggedItems(tuple(places), features, False, alarms, worth)
 
 
 def read_log(
@@ -136,12 +158,27 @@ def read_log(
         cleaned,
     )
     weight, no_weight = weights_of(sheet, columns.weight)
-    wrong = [*read.wrong(columns, items), *no_weight, *wrong]
+    of_items = items is not None and items.amounts is not None
+    named = (None, None) if of_items else (columns.value, columns.cost)
+    amounts, no_amount = amounts_of(sheet, *named)
+    wrong = [*read.wrong(columns, items), *no_weight, *no_amount, *wrong]
     sound, skipped = sheet.sound(wrong, skip=skip_bad_rows)
     found = read.only(sound).log(items, str(path), crosses)
+    amounts = None if amounts is None else (amounts[0][sound], amounts[1][sound])
+    found = replace(found, amounts=_worth(found, amounts))
     weight = None if weight is None else weight[sound]
     grouped = columns.impressions is not None or weight is not None
     return replace(found, skipped=skipped + no_counts, weight=weight, grouped=grouped)
+
+
+def _worth(log: Log, of_rounds: tuple[FloatArray, FloatArray] | None) -> Amounts | None:
+    """What clicks are worth by each round, or else by each item."""
+    if of_rounds is not None:
+        return Amounts.logged_for(*of_rounds, log.action, len(log.items.ids))
+    if log.items.amounts is None:
+        return None
+    value, cost = log.items.amounts
+    return Amounts((value[log.action], cost[log.action]), (value, cost))
 
 
 class _Read(NamedTuple):

@@ -18,7 +18,7 @@ from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.files import Sheet, Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.counted import read_counted, weights_of
+from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
 from fabcost.offline.logs.rounds import column_alarms, missing, schema_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
 
@@ -43,6 +43,8 @@ class ReplayLog:
     items: npt.NDArray[np.intp] | None = None
     weight: FloatArray | None = None  # how much each row counts for a learner, if that differs
     column_alarms: tuple[Alarm, ...] = ()  # what is wrong with the features
+    # What a click on each is worth and showing it costs, if columns say so.
+    amounts: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -67,13 +69,16 @@ def read_log(
     item: str | None = None,
     impressions: str | None = None,
     weight: str | None = None,
+    value: str | None = None,
+    cost: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
 
     The column ``item``, if there is one, has ids of items and is no feature.  Where the column
     ``impressions`` says how many a row stands for, ``reward`` counts their clicks, and each is one.
-    The column ``weight``, if there is one, says how much each counts for a learner.
+    The column ``weight``, if there is one, says how much each counts for a learner; ``value`` and
+    ``cost`` what a click is worth and showing costs, and are features unless they are dropped.
 
     Examples
     --------
@@ -86,7 +91,8 @@ def read_log(
     (('bias', 'age', 'make=ford', 'make=kia'), array([1., 0.]))
     """
     sheet, skipped = read_counted(path, reward, impressions, skip_bad_rows=skip_bad_rows)
-    log = encode(sheet, reward, drop=drop, item=item, weight=weight, skip_bad_rows=skip_bad_rows)
+    named = {"item": item, "weight": weight, "value": value, "cost": cost}
+    log = encode(sheet, reward, drop=drop, **named, skip_bad_rows=skip_bad_rows)
     return replace(log, skipped=log.skipped + skipped)
 
 
@@ -97,6 +103,8 @@ def encode(
     drop: Iterable[str] = (),
     item: str | None = None,
     weight: str | None = None,
+    value: str | None = None,
+    cost: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     """The features and outcomes of a table.
@@ -120,7 +128,8 @@ def encode(
     values, wrong = sheet.clean(_features(sheet, reward, (*drop, *no_features)))
     y, no_outcome = cells.outcomes(sheet.table[reward])
     weights, no_weight = weights_of(sheet, weight)
-    wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *no_weight, *wrong]
+    amounts, no_amount = amounts_of(sheet, value, cost)
+    wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *no_weight, *no_amount, *wrong]
     ids = None if item is None else cells.texts(item, sheet.table[item])
     if item is not None and ids is not None:
         wrong.append(Wrong(item, missing(ids), "have a value"))
@@ -130,7 +139,8 @@ def encode(
     items = None if ids is None else np.asarray(Arrow(ids.filter(sound)).coded.codes, dtype=np.intp)
     alarms = column_alarms(schema, X, len(X))
     weights = None if weights is None else weights[sound]
-    return ReplayLog(X, y[sound], schema.columns, skipped, items, weights, alarms)
+    worth = None if amounts is None else (amounts[0][sound], amounts[1][sound])
+    return ReplayLog(X, y[sound], schema.columns, skipped, items, weights, alarms, worth)
 
 
 def _features(sheet: Sheet, reward: str, drop: Sequence[str]) -> list[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
+from fabcost.bandit.prospects import ValuedRows, checked_amounts
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
-from fabcost.bandit.targeted import ComparingPolicy
+from fabcost.bandit.targeted import ComparingPolicy, check_valuing
 from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
@@ -44,6 +46,8 @@ def replay(
     progress: Callable[[int], None] | None = None,
     items: npt.ArrayLike | None = None,
     weight: npt.ArrayLike | None = None,
+    values: npt.ArrayLike | None = None,
+    costs: npt.ArrayLike | None = None,
 ) -> Replay:
     """Choose from all logged impressions, see the logged outcome, take it out, go on.
 
@@ -70,6 +74,9 @@ def replay(
         Every round then scores all that is left.
     weight
         How much each impression counts for the learner; clicks are counted as they are.
+    values, costs
+        Of a click on each impression, and of showing it: then rules compare value · P(click) −
+        cost, and every round scores all that is left.
 
     Examples
     --------
@@ -91,13 +98,15 @@ def replay(
     keys = np.full(labels.size, None) if own is None or items is None else np.asarray(items)
     if keys.shape != labels.shape:
         raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
+    pool = _Offered(rows, None if items is None else own, keys, values, costs)
+    if values is not None or costs is not None:
+        check_valuing(policy)
     if isinstance(policy, ComparingPolicy):
-        known = None if items is None else own
-        choose = _comparing_chooser(policy, learner, known, rows, keys, ties, draws)
-    elif own is None or items is None or isinstance(policy, Uniform):
+        choose = _comparing_chooser(policy, learner, pool, ties, draws)
+    elif pool.are_plain or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
-        choose = _owned_chooser(policy, learner, own, rows, keys, ties, draws)
+        choose = _scoring_chooser(policy, learner, pool, ties, draws)
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
@@ -112,23 +121,57 @@ def replay(
     return Replay(order, labels[order] > 0)
 
 
-def _owned_chooser(
+class _Offered:
+    """All impressions, with the effects of their items and what they are worth, where known."""
+
+    def __init__(
+        self,
+        rows: FloatArray,
+        own: OwnEffects | None,
+        items: npt.NDArray[Any],
+        values: npt.ArrayLike | None,
+        costs: npt.ArrayLike | None,
+    ) -> None:
+        self._rows, self._own, self._items = rows, own, items
+        self._amounts = (
+            None if values is None and costs is None else checked_amounts(len(rows), values, costs)
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether scores are rows times weights."""
+        return self._own is None and self._amounts is None
+
+    def at(self, places: npt.NDArray[np.intp]) -> Callable[[], Rows]:
+        """Some of them as candidates, whose effects are looked up anew whenever they are asked."""
+        plain = self._rows[places]
+        # A tuple, whose effects are looked up once.
+        keys = tuple(self._items[places].tolist())
+        amounts = [] if self._amounts is None else [each[places] for each in self._amounts]
+
+        def candidates() -> Rows:
+            found: Rows = plain if self._own is None else OwnRows(plain, self._own, keys)
+            return ValuedRows(found, *amounts) if amounts else found
+
+        return candidates
+
+
+def _scoring_chooser(
     policy: Policy,
     learner: Learner,
-    own: OwnEffects,
-    rows: FloatArray,
-    items: npt.NDArray[np.intp],
+    offered: _Offered,
     ties: np.random.Generator,
     draws: np.random.Generator,
 ) -> Callable[[], int]:
     """The best of all that are left, one of equals at random."""
-    order = ties.permutation(len(rows))
-    shuffled, gone = rows[order], np.zeros(len(rows), dtype=bool)
-    # A tuple, whose effects are looked up once.
-    keys = tuple(items[order].tolist())
+    order = ties.permutation(len(offered))
+    candidates, gone = offered.at(order), np.zeros(len(offered), dtype=bool)
 
     def choose() -> int:
-        scores = policy.scores(learner.posterior, OwnRows(shuffled, own, keys), draws)
+        scores = policy.scores(learner.posterior, candidates(), draws)
         scores[gone] = -np.inf
         place = int(scores.argmax())
         gone[place] = True
@@ -140,21 +183,16 @@ def _owned_chooser(
 def _comparing_chooser(
     policy: ComparingPolicy,
     learner: Learner,
-    own: OwnEffects | None,
-    rows: FloatArray,
-    items: npt.NDArray[np.intp],
+    offered: _Offered,
     ties: np.random.Generator,
     draws: np.random.Generator,
 ) -> Callable[[], int]:
     """The best of those that are left, which alone are compared."""
-    left = ties.permutation(len(rows))
+    left = ties.permutation(len(offered))
 
     def choose() -> int:
         nonlocal left
-        given: Rows = rows[left]
-        if own is not None:
-            given = OwnRows(given, own, items[left].tolist())
-        place = int(policy.scores(learner.posterior, given, draws).argmax())
+        place = int(policy.scores(learner.posterior, offered.at(left)(), draws).argmax())
         index = int(left[place])
         left = np.delete(left, place)
         return index

@@ -29,6 +29,7 @@ MOST_POINTS = 1000
 _FRACTIONS = (100, 30, 10, 3, 1)
 _EARLIEST = 10
 _LOOK_EVERY_SECONDS = 0.2
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,14 @@ class Replays:
     marks: IntArray  # the rounds at which clicks were counted, the last one included
     clicks: dict[str, FloatArray]  # for each policy, seeds × marks
     baseline: str  # the policy that the others are compared with
+    income: Replays | None = None  # likewise what came in, where clicks have values or costs
 
     def at(self, rounds: Iterable[int]) -> Replays:
         """The same at some of the marks only."""
         places = np.searchsorted(self.marks, list(rounds))
         clicks = {name: values[:, places] for name, values in self.clicks.items()}
-        return Replays(self.marks[places], clicks, self.baseline)
+        income = None if self.income is None else self.income.at(rounds)
+        return Replays(self.marks[places], clicks, self.baseline, income)
 
 
 def checkpoints(rounds: int) -> list[int]:
@@ -128,13 +131,16 @@ def measure(
     at: Iterable[int] = (),
     items: IntArray | None = None,
     weight: FloatArray | None = None,
+    amounts: tuple[FloatArray, FloatArray] | None = None,
 ) -> Replays:
     """Replay the log under every policy and every seed, on ``jobs`` processes.
 
     The result does not depend on ``jobs``.  ``advance`` is told how many rounds went by, and
     clicks are counted at the rounds ``at`` beside `marks`.  With ``items``, whose each impression
     is, those have effects of their own under the learners that know them; ``weight`` is how much
-    each counts for a learner, which must know of that.
+    each counts for a learner, which must know of that.  With ``amounts``, the value of a click on
+    each and the cost of showing it, rules compare what impressions are worth, and income is counted
+    besides.
 
     Examples
     --------
@@ -154,17 +160,31 @@ def measure(
     common = (rounds, settings.prior, settings.half_life)
     tasks = [_Task(each, seed, *common) for seed in seeds for each in players.values()]
     none = np.empty(0, dtype=np.intp) if items is None else items
-    shared = _Shared(X, y, counted, none, np.empty(0) if weight is None else weight)
-    curves = _play_all(shared, tasks, jobs=jobs, advance=advance)
-    shaped = np.array(curves, dtype=np.float64).reshape(settings.seeds, len(players), counted.size)
-    clicks = {name: shaped[:, place] for place, name in enumerate(players)}
-    return Replays(counted, clicks, settings.baseline)
+    worth = (np.empty(0), np.empty(0)) if amounts is None else amounts
+    shared = _Shared(X, y, counted, none, np.empty(0) if weight is None else weight, *worth)
+    curves = np.array(_play_all(shared, tasks, jobs=jobs, advance=advance), dtype=np.float64)
+    shaped = curves.reshape(settings.seeds, len(players), -1, counted.size)
+    clicks, *income = (
+        {name: shaped[:, place, what] for place, name in enumerate(players)}
+        for what in range(shaped.shape[2])
+    )
+    base = settings.baseline
+    incomes = Replays(counted, _settled(income[0], base), base) if income else None
+    return Replays(counted, clicks, base, incomes)
+
+
+def _settled(income: dict[str, FloatArray], baseline: str) -> dict[str, FloatArray]:
+    """What differs from the baseline only by the order of its sum does not differ."""
+    base = income[baseline]
+    same = {name: np.abs(each - base) <= _ROUNDING * np.abs(base) for name, each in income.items()}
+    return {name: np.where(same[name], base, each) for name, each in income.items()}
 
 
 class _Shared(NamedTuple):
     """What all replays have in common: the log, and the rounds at which clicks are counted.
 
-    There are no ``items`` if nothing is known of them, and no ``weight`` if all are alike.
+    There are no ``items`` if nothing is known of them, and no ``weight`` if all are alike; nor
+    ``value`` and ``cost`` where clicks alone count.
     """
 
     X: FloatArray
@@ -172,6 +192,8 @@ class _Shared(NamedTuple):
     marks: IntArray
     items: IntArray
     weight: FloatArray
+    value: FloatArray
+    cost: FloatArray
 
 
 class _Task(NamedTuple):
@@ -186,7 +208,7 @@ class _Task(NamedTuple):
 
 def _play_all(
     shared: _Shared, tasks: Sequence[_Task], *, jobs: int, advance: Advance
-) -> list[IntArray]:
+) -> list[FloatArray]:
     """Clicks at the marks for each task, in the order of the tasks.
 
     Every replay has one thread for its linear algebra wherever it runs, so that its bits do not
@@ -203,7 +225,8 @@ def _play_all(
         return _played_side_by_side(folder, tasks, min(jobs, len(tasks)), advance)
 
 
-def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
+def _played(shared: _Shared, task: _Task, advance: Advance) -> FloatArray:
+    """Clicks at the marks, and income where there is some."""
     told = 0
 
     def progress(rounds: int) -> None:
@@ -226,14 +249,20 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> IntArray:
         progress=progress,
         items=shared.items if shared.items.size else None,
         weight=shared.weight if shared.weight.size else None,
+        values=shared.value if shared.value.size else None,
+        costs=shared.cost if shared.value.size else None,
     )
     progress(task.rounds)
-    return shown.clicks[shared.marks - 1]
+    counts = [shown.clicks]
+    if shared.value.size:
+        income = shared.value[shown.order] * shown.clicked - shared.cost[shown.order]
+        counts.append(np.cumsum(income))
+    return np.array(counts, dtype=np.float64)[:, shared.marks - 1]
 
 
 def _played_side_by_side(
     folder: str, tasks: Sequence[_Task], jobs: int, advance: Advance
-) -> list[IntArray]:
+) -> list[FloatArray]:
     counter = SPAWN.Value("q", 0)
     with workers(jobs, _Worker.start, folder, counter) as pool:
         running = [pool.submit(_Worker.play, task) for task in tasks]
@@ -241,7 +270,7 @@ def _played_side_by_side(
         return [each.result() for each in running]
 
 
-def _watch(running: Sequence[Future[IntArray]], counter: Any, advance: Advance) -> None:
+def _watch(running: Sequence[Future[FloatArray]], counter: Any, advance: Advance) -> None:
     """Tell of progress until all is done; the first failure is raised at once."""
     told, pending = 0, set(running)
     while pending:
@@ -268,7 +297,7 @@ class _Worker:
         cls.shared, cls.counter = _Shared(*arrays), counter
 
     @classmethod
-    def play(cls, task: _Task) -> IntArray:
+    def play(cls, task: _Task) -> FloatArray:
         def advance(rounds: int) -> None:
             with cls.counter.get_lock():
                 cls.counter.value += rounds

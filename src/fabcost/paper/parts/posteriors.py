@@ -14,10 +14,10 @@ from scipy.stats import norm
 from fabcost.impressions import FloatArray
 from fabcost.offline import methods
 from fabcost.offline.methods import LAPLACE, STYLES
+from fabcost.offline.page import typeset
 from fabcost.paper.measures import posteriors as measure
 from fabcost.paper.measures.posteriors import Marginals, NutsMoments
 from fabcost.paper.parts.part import Change, PaperClaim, Told, add_legend, verdict_of
-from fabcost.paper.report import typeset
 
 _TOLD = Told("posteriors")
 _POOR_SHIFT = 0.5

@@ -1,0 +1,180 @@
+r"""Estimators as means of terms: :math:`a_i r_i + b_i` in round i, linear in its reward.
+
+In this form every estimator has the same interval, and what it says can be compared with another
+on the same rounds, and told in clicks or in income.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost.impressions import FloatArray
+from fabcost.offline.intervals import Estimate, mean, widened
+
+#: How far the shrinkage of weights is tried: over so many powers, from the median weight's square.
+_SHRINKAGES = 25
+_LARGEST_SHRINKAGE = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """An estimator's terms: slope · reward + rest in every round.
+
+    Examples
+    --------
+    >>> two = Terms(np.array([2.0, 0.0]), np.zeros(2), np.array([2.0, 0.0]))
+    >>> two.estimate(np.array([1.0, 1.0]), 0.95).value
+    1.0
+    >>> two.beyond(ips_terms(np.ones(2))).estimate(np.array([1.0, 0.0]), 0.95).value
+    0.5
+    """
+
+    slope: FloatArray
+    rest: FloatArray
+    weights: FloatArray  # the importance of each round
+    bias: float = 0.0  # by which the interval is wider on either side
+
+    def beyond(self, other: Terms) -> Terms:
+        """The difference to another estimator, round by round."""
+        return replace(self, slope=self.slope - other.slope, rest=self.rest - other.rest)
+
+    def of_clicks(self, value: FloatArray, cost: FloatArray) -> Terms:
+        """The same in clicks, if rewards are value · click - cost."""
+        rest = self.rest - self.slope * cost
+        return replace(self, slope=self.slope * value, rest=rest)
+
+    def estimate(self, reward: FloatArray, level: float) -> Estimate:
+        """The mean of the terms, with its interval, also for few clicks."""
+        found = mean(self.slope * reward + self.rest, self.weights, level)
+        found = widened(found, self.rest, reward, self.slope / self.slope.size)
+        return replace(found, low=found.low - self.bias, high=found.high + self.bias)
+
+
+def ips_terms(w: FloatArray) -> Terms:
+    """Weighted rewards.
+
+    Examples
+    --------
+    >>> ips_terms(np.array([2.0, 0.0])).slope
+    array([2., 0.])
+    """
+    return Terms(w, np.zeros_like(w), w)
+
+
+def snips_terms(r: FloatArray, w: FloatArray) -> Terms:
+    """A weighted mean, linearised.
+
+    Examples
+    --------
+    >>> snips_terms(np.array([1.0, 0.0]), np.array([3.0, 1.0])).rest
+    array([-0.375,  0.375])
+    """
+    relative = w / w.mean()
+    return Terms(relative, float((w * r).sum() / w.sum()) * (1.0 - relative), w)
+
+
+def direct_terms(v: FloatArray) -> Terms:
+    """What a model predicts.
+
+    Examples
+    --------
+    >>> direct_terms(np.array([0.25, 0.75])).slope
+    array([0., 0.])
+    """
+    return Terms(np.zeros_like(v), v, np.ones_like(v))
+
+
+def robust_terms(
+    r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, *, normalised: bool = False
+) -> Terms:
+    """What a model predicts, and its weighted errors.
+
+    Examples
+    --------
+    >>> r, w, half = np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.full(2, 0.5)
+    >>> robust_terms(r, w, half, half).rest
+    array([-0.5,  0.5])
+    """
+    correction = float((w * (r - q)).sum() / w.sum()) if normalised else 0.0
+    relative = w / w.mean() if normalised else w
+    return Terms(relative, v + correction - relative * (q + correction), w)
+
+
+def shrunk_terms(
+    r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, shrinkage: float | None = None
+) -> Terms:
+    """`robust_terms` of shrunken weights; the ``shrinkage`` of least squared error if not given.
+
+    Examples
+    --------
+    >>> r, w, half = np.array([1.0, 0.0]), np.array([2.0, 0.0]), np.full(2, 0.5)
+    >>> shrunk_terms(r, w, half, half, shrinkage=4.0).slope
+    array([1., 0.])
+    """
+    if shrinkage is None:
+        middle = float(np.median(w[w > 0])) ** 2
+        powers = np.linspace(0.0, 1.0, _SHRINKAGES)
+        tried = [math.inf, *(middle * _LARGEST_SHRINKAGE**powers)]
+        # The first of equals: what need not be shrunken is not.
+        return min((_shrunk(r, w, q, v, each) for each in tried), key=lambda t: _risk(t, r - q))
+    if not shrinkage >= 0.0:
+        raise ValueError(f"shrinkage is {shrinkage} but must be at least 0")
+    return _shrunk(r, w, q, v, shrinkage)
+
+
+def _shrunk(r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, shrinkage: float) -> Terms:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        less = np.where(w > 0, w / (1.0 + w * w / shrinkage), 0.0)
+    missing = max(1.0 - float(less.mean()), 0.0) if math.isfinite(shrinkage) else 0.0
+    return Terms(less, v - less * q, w, missing * float(np.abs(r - q).mean()))
+
+
+def _risk(terms: Terms, error: FloatArray) -> float:
+    """The squared error, by weights and the size of the model's errors, not by whose these are."""
+    variance = float((terms.slope**2).mean() * (error**2).mean()) / error.size
+    return variance + terms.bias**2
+
+
+def weighted(
+    reward: npt.ArrayLike, propensity: npt.ArrayLike, target: npt.ArrayLike, clip: float = math.inf
+) -> tuple[FloatArray, FloatArray]:
+    """Rewards and importance weights, checked.
+
+    Examples
+    --------
+    >>> weighted([0, 1], [0.5, 0.25], [1.0, 0.5])
+    (array([0., 1.]), array([2., 2.]))
+    """
+    r = as_finite(reward, "reward")
+    p = as_finite(propensity, "propensity", r.size)
+    e = as_finite(target, "target", r.size)
+    for i in np.flatnonzero((p <= 0) | (p > 1))[:1]:
+        raise ValueError(f"propensity[{i}] is {p[i]} but must lie in (0, 1]")
+    for i in np.flatnonzero((e < 0) | (e > 1 + 1e-9))[:1]:
+        raise ValueError(f"target[{i}] is {e[i]} but must lie in [0, 1]")
+    if not clip > 0:
+        raise ValueError(f"clip is {clip} but must be above zero")
+    if not e.any():
+        raise ValueError("the target takes none of the logged actions: this log says nothing of it")
+    return r, np.minimum(e / p, clip)
+
+
+def as_finite(values: npt.ArrayLike, name: str, size: int | None = None) -> FloatArray:
+    """A vector of finite numbers, of that size.
+
+    Examples
+    --------
+    >>> as_finite([1, 2], "reward")
+    array([1., 2.])
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size == 0 or (size is not None and array.size != size):
+        expected = "a vector of at least one number" if size is None else f"of length {size}"
+        raise ValueError(f"{name} has shape {array.shape} but must be {expected}")
+    for i in np.flatnonzero(~np.isfinite(array))[:1]:
+        raise ValueError(f"{name}[{i}] is {array[i]} but must be finite")
+    return array
