@@ -52,7 +52,7 @@ def test_count_drawn_wins(many: int, width: int, draws: int, seed: int) -> None:
     found = kernels.count_drawn_wins(centre, spread, normals, draws)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     first = centre.copy()
-    shares = kernels.drawn_shares(first, spread, normals, draws, None, None, None)
+    shares = kernels.drawn_shares(first, spread, normals, draws, None, None, None, 0)
     np.testing.assert_array_equal(shares, found / draws)
     np.testing.assert_allclose(first, centre + away[0], rtol=1e-9, atol=1e-12)
 

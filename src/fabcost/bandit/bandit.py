@@ -38,6 +38,10 @@ class Learner(Protocol):
 class Choice:
     """What was chosen, and how.
 
+    All come from the same draws: the scores are those of one of them, the ranking is theirs, and
+    the choice is their largest; but with probability ``floor`` it is any candidate, which then
+    leads the ranking in spite of its score (`by_chance`).
+
     Attributes
     ----------
     index
@@ -47,13 +51,19 @@ class Choice:
     scores
         One for each candidate; minus infinity if it was excluded.
     propensities
-        The probability that each candidate had to be chosen, if it was asked for.
+        The probability that each candidate had to be chosen, if it was asked for: over all draws,
+        with the ``floor`` mixed in.
     """
 
     index: int
     ranking: npt.NDArray[np.intp]
     scores: FloatArray
     propensities: FloatArray | None = None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether another has a larger score."""
+        return bool(self.scores[self.index] < self.scores.max())
 
 
 class Bandit:
@@ -108,8 +118,8 @@ class Bandit:
         Candidates are a matrix, or the rows of `fabcost.Schema.folded`; ``items`` says whose
         effect each has, if the learner knows of such.  With ``values``, of a click on each, or
         ``costs``, of showing it, the rule compares value · P(click) − cost.
-        With ``draws`` the choice is made from `propensities` and carries them: the logged
-        probability is then exact given those draws.
+        With ``draws`` (a multiple of four, or the next) the choice is that of one of them and
+        carries its `propensities` over all: the logged probability is exact given those draws.
         """
         return choose(
             self.learner.posterior,
@@ -205,8 +215,16 @@ def choose(
         ranking = _ranked(scores, many, rng)
         return Choice(int(ranking[0]), ranking, scores)
     _check_mixing(draws, floor)
-    scores, shares = _scored_shares(belief, policy, rows, excluded, draws, floor, rng)
-    chosen = int(kernels.place_of(rng.random(), shares))
+    among = rows[_others(rows, excluded)] if excluded else rows
+    # Four draws share their normals: only all of them are as likely to be the one that is shown.
+    scores, shares = _compared(belief, policy, among, rng, draws + -draws % 4)
+    chosen = _leader(scores, shares, floor, rng)
+    kernels.mix(shares, floor)
+    if excluded:
+        allowed = _others(rows, excluded)
+        chosen = int(allowed[chosen])
+        scores = _placed(scores, allowed, len(rows), -np.inf)
+        shares = _placed(shares, allowed, len(rows), 0.0)
     ranking = np.array([chosen]) if many == 1 else _led_by(chosen, _ranked(scores, many, rng))
     return Choice(chosen, ranking, scores, shares)
 
@@ -223,26 +241,26 @@ def _scores(
     return scores
 
 
-def _scored_shares(
-    belief: Belief,
-    policy: Policy,
-    rows: Rows,
-    excluded: list[int],
-    draws: int,
-    floor: float,
-    rng: np.random.Generator,
+def _compared(
+    belief: Belief, policy: Policy, rows: Rows, rng: np.random.Generator, draws: int
 ) -> tuple[FloatArray, FloatArray]:
-    if isinstance(policy, Thompson) and not excluded:
-        scores, shares = policy.scored_shares(belief, rows, rng, draws)
-        kernels.mix(shares, floor)
-        return scores, shares
-    if isinstance(policy, ComparingPolicy):
-        allowed = _others(rows, excluded)
-        scores, shares = policy.compared(belief, rows[allowed] if excluded else rows, rng, draws)
-        mixed = _mixed(shares, floor)
-        return _placed(scores, allowed, len(rows), -np.inf), _placed(mixed, allowed, len(rows), 0.0)
-    scores = _scores(belief, policy, rows, excluded, rng)
-    return scores, _shares(belief, policy, rows, excluded, draws, floor, rng)
+    """Scores whose largest is to be chosen, and the probability of each row to have it."""
+    if isinstance(policy, Thompson | ComparingPolicy):
+        return policy.compared(belief, rows, rng, draws)
+    scores = policy.scores(belief, rows, rng)
+    return scores, np.array(policy.shares(belief, rows, rng, draws), dtype=np.float64)
+
+
+def _leader(scores: FloatArray, shares: FloatArray, floor: float, rng: np.random.Generator) -> int:
+    """The largest score, ties at random; any row with probability ``floor``."""
+    if floor > 0.0 and rng.random() < floor:
+        return int(scores.size * rng.random())
+    best, ties = kernels.first_largest(scores)
+    if ties == 1 and shares[best] > 0.0:
+        return int(best)
+    # Equal but for rounding: what has no share was not counted as the best.
+    likely = np.where(shares > 0.0, scores, -np.inf)
+    return int(rng.choice(np.flatnonzero(likely == likely.max())))
 
 
 def _others(rows: Rows, excluded: list[int]) -> npt.NDArray[np.intp]:

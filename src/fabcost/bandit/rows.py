@@ -229,10 +229,11 @@ class OwnRows:
         noise: FloatArray,
         places: Positions,
         own_normals: FloatArray,
+        row: int,
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores in the first of ``draws`` and wins in all; see `kernels.count_drawn_wins`."""
+        """Scores in the first draw of a row, and wins in all; see `kernels.count_drawn_wins`."""
         law = self.law_of_items
-        own = (law.tilt, law.offset, noise, law.tilted, places, own_normals)
+        own = (law.tilt, law.offset, noise, law.tilted, places, own_normals, row)
         folded: Any = self._rows
         scores, wins = folded.drawn_wins(mean, root, normals, draws, own)
         return scores, wins

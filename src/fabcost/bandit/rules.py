@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fabcost.bandit.prospects import (
     moments,
     worth,
 )
-from fabcost.bandit.rows import OwnRows, Positions, Rows, law, scored
+from fabcost.bandit.rows import OwnRows, Rows, law, scored
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
@@ -99,12 +99,12 @@ class Thompson:
         With z also −z, and ±z with every second sign changed, are standard normal: each draw has
         the law of the belief, and drawing normals is what takes longest.
         """
-        return self.scored_shares(belief, rows, rng, draws)[1]
+        return self.compared(belief, rows, rng, draws)[1]
 
-    def scored_shares(
+    def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """`shares`, after the scores under the first of the draws."""
+        """`shares`, after the scores under one of the draws, any with the same probability."""
         if isinstance(rows, ValuedRows):
             known = Prospects.of(belief, rows).scaled(1.0, self.scale)
             drawn = known.drawn(rng, (draws + 3) // 4)
@@ -116,20 +116,18 @@ class Thompson:
         centre, spread = law(rows, belief.mean, belief.root)
         if self.scale != 1.0:
             spread *= self.scale
-        normals, own = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
+        normals, own, row = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
         # Nothing is said as None, not left out: kernels are compiled apart for either.
-        shares: FloatArray = kernels.drawn_shares(
-            centre, spread, normals, draws, *(own or _NO_EFFECTS)
-        )
+        shares: FloatArray = kernels.drawn_shares(centre, spread, normals, draws, *own, row)
         return centre, shares
 
     def _wide_shares(
         self, belief: Gaussian, rows: OwnRows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """`scored_shares` from draws of the weights themselves."""
-        normals, own = _normals(rows, self.scale, (draws + 3) // 4, belief.dimension, rng)
+        """`compared` by draws of the weights themselves."""
+        normals, own, row = _normals(rows, self.scale, (draws + 3) // 4, belief.dimension, rng)
         normals *= self.scale
-        scores, won = rows.drawn_wins(belief.mean, belief.root, normals, draws, *own)
+        scores, won = rows.drawn_wins(belief.mean, belief.root, normals, draws, *own, row)
         won /= draws
         return scores, won
 
@@ -302,24 +300,20 @@ def wins(scores: FloatArray) -> FloatArray:
 _NO_EFFECTS = (None, None, None)
 
 
-class _OwnNormals(NamedTuple):
-    """What draws of the items' own effects are made of, as `kernels.count_drawn_wins` takes it."""
-
-    noise: FloatArray
-    places: Positions
-    normals: FloatArray
-
-
 def _normals(
     rows: Rows, scale: float, many: int, columns: int, rng: np.random.Generator
-) -> tuple[FloatArray, _OwnNormals | tuple[()]]:
-    """Those of ``many`` draws of the weights, and of the items' own effects if they have any."""
+) -> tuple[FloatArray, tuple[Any, Any, Any], int]:
+    """Those of ``many`` draws of the weights, and of the items' own effects if they have any.
+
+    And which of them is to be shown.  Without effects they are exchangeable, and the first is any
+    of them; but neighbours share normals of items.
+    """
     if not isinstance(rows, OwnRows):
-        return standard_normal(rng, (many, columns)), ()
+        return standard_normal(rng, (many, columns)), _NO_EFFECTS, 0
     law, of_weights = rows.law_of_items, many * columns
     fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + rows.normals + many - 1)
-    own = _OwnNormals(scale * law.noise, law.places, fresh[of_weights:])
-    return fresh[:of_weights].reshape(many, columns), own
+    own = scale * law.noise, law.places, fresh[of_weights:]
+    return fresh[:of_weights].reshape(many, columns), own, int(many * rng.random())
 
 
 def _expected(belief: Belief, rows: Rows) -> FloatArray:

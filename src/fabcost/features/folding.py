@@ -136,7 +136,7 @@ class FoldedRows:
         draws: int,
         own: tuple[Any, ...],
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores in the first of ``draws`` and wins in all, by `fabcost.kernels.count_own_wins`."""
+        """Scores in one of ``draws`` and wins in all, by `fabcost.kernels.count_own_wins`."""
         self._check(mean)
         given = (self._parts, self._source, self._factors, mean, root, normals, draws)
         scores, wins = kernels.count_own_wins(*given, *own)

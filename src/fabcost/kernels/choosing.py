@@ -160,15 +160,15 @@ def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, ow
 
 
 @njit(cache=True)
-def drawn_shares(centre, spread, normals, draws, noise, places, own_normals):
-    """Shares of the wins of `count_drawn_wins`; centre becomes the scores of the first draw."""
+def drawn_shares(centre, spread, normals, draws, noise, places, own_normals, row):
+    """Shares of the wins of `count_drawn_wins`; centre becomes the scores of a row's first draw."""
     shares = count_drawn_wins(centre, spread, normals, draws, noise, places, own_normals)
-    first = times(spread, normals[0])
+    away = times(spread, normals[row])
     for k in range(centre.size):
         shares[k] /= draws
-        centre[k] += first[k]
+        centre[k] += away[k]
         if noise is not None:
-            centre[k] += noise[k] * own_normals[places[k]]
+            centre[k] += noise[k] * own_normals[row + places[k]]
     return shares
 
 
@@ -317,8 +317,9 @@ def count_own_wins(
     tilted,
     places,
     own_normals,
+    row,
 ):
-    """Scores in the first of ``draws``, and `count_drawn_wins`, of folded rows with effects.
+    """Scores in the first draw of a row, and `count_drawn_wins`, of folded rows with effects.
 
     The weights themselves are drawn, R z for all z at once, and scores made of them.  Where both
     candidates and weights are many that is less work than the spread of all scores, XR, which
@@ -347,8 +348,8 @@ def count_own_wins(
                 away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
             first = start + places[k]
             _add_noise(noise[k], own_normals[first : first + many], away, changed)
-            if start == 0:
-                scores[k] = centre[k] + away[0]
+            if start <= row < start + many:
+                scores[k] = centre[k] + away[row - start]
             challenge_in_patterns(k, centre[k], away, changed, best, leader)
         count_leaders(wins, leader, draws - 4 * start)
     return scores, share_among_equals(centre, parts, wins, noise, places)
