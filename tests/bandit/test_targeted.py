@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from fabcost import FabCost, Gaussian, WideFabCost, kernels
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.prospects import Prospects, ValuedRows, worths
+from fabcost.bandit.prospects import Prospects, ValuedRows, drawn_and_marginal, worths
 from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson, rule_of
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.features.folding import FoldedRows
@@ -44,9 +44,9 @@ def candidates(count: int = 6) -> FloatArray:
 
 
 @pytest.mark.parametrize(
-    "variance", [1e-12, 1e-4, 0.05, 0.0999, 0.1001, 1.0, 9.0, 48.0, 50.0, 900.0]
+    "variance", [1e-12, 1e-4, 0.05, 0.56, 0.57, 1.01, 3.0, 9.0, 15.9, 16.1, 50.0, 900.0]
 )
-@pytest.mark.parametrize("centre", [0.0, -0.4, 2.5, -6.0])
+@pytest.mark.parametrize("centre", [0.0, -0.4, 2.5, -6.0, -24.0])
 def test_moments_of_a_click(centre: float, variance: float) -> None:
     sd = math.sqrt(variance)
 
@@ -72,8 +72,32 @@ def test_moments_of_a_click(centre: float, variance: float) -> None:
     away = lambda z: expit(centre + sd * z) * expit(-centre) * -math.expm1(-sd * z)  # noqa: E731
     spread = math.sqrt(integral(lambda z: away(z) ** 2) - integral(away) ** 2)
     found = kernels.click_moments(np.array([centre]), np.array([variance]))
-    np.testing.assert_allclose(found[0], mean, rtol=1e-9)
-    np.testing.assert_allclose(found[1], spread, rtol=1e-7)
+    np.testing.assert_allclose(found[0], mean, rtol=7e-4)
+    np.testing.assert_allclose(found[1], spread, rtol=7e-4)
+
+
+@pytest.mark.parametrize("many", [1, 8, 13, 600])
+@pytest.mark.parametrize("weights", [1, 5, 8, 15, 19])
+def test_draws_and_marginals_at_once(many: int, weights: int) -> None:
+    """As `Thompson` draws, and as `Gaussian.marginal`; equal rows have the same bits."""
+    rng = np.random.default_rng(many + weights)
+    belief = Gaussian.from_root(rng.normal(size=weights), rng.normal(size=(weights, weights)))
+    rows, draw = rng.normal(size=(many, weights)), np.random.default_rng
+    rows[-1] = rows[0]
+    drawn, centre, variance = drawn_and_marginal(belief, rows, draw(1))
+    np.testing.assert_allclose(drawn, Thompson().scores(belief, rows, draw(1)), atol=1e-12)
+    np.testing.assert_allclose(centre, rows @ belief.mean, atol=1e-12)
+    np.testing.assert_allclose(variance, ((rows @ belief.root) ** 2).sum(axis=1), rtol=1e-12)
+    for each in (drawn, centre, variance, *kernels.click_moments(centre, variance)):
+        assert each[0] == each[-1]
+
+
+@pytest.mark.parametrize("log_odds", [False, True])
+def test_scores_of_an_array_are_those_of_other_rows(log_odds: bool) -> None:
+    belief, rows, policy = correlated_prior(), candidates(600), TSUCB(log_odds=log_odds)
+    folded = FoldedRows(rows, np.arange(5), np.ones(5))
+    found = [policy.scores(belief, each, np.random.default_rng(5)) for each in (rows, folded)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
 def test_moments_of_a_click_at_the_ends() -> None:
@@ -204,9 +228,9 @@ def test_one_impression_reveals_what_quadrature_says() -> None:
         law = np.array([m]), np.array([s * s])
         mean, radius = kernels.click_moments(*law)
         kappa, factor = kernels.revealed(law[1], mean, radius, 1.0)
-        assert (factor[0] / kappa[0]) ** 2 * s * s == pytest.approx(variance, rel=1e-6)
+        assert (factor[0] / kappa[0]) ** 2 * s * s == pytest.approx(variance, rel=2e-3)
         rest = 1.0 / math.sqrt(1.0 + math.pi / 8.0 * (s * s - variance))
-        assert kappa[0] == pytest.approx(rest, rel=1e-6)
+        assert kappa[0] == pytest.approx(rest, rel=2e-3)
         endless = kernels.revealed(law[1], mean, radius, 1e12)
         np.testing.assert_allclose(endless, 1.0, rtol=1e-6)
 

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law
 from fabcost.gaussian import Gaussian, Marginal, standard_normal
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.sparse import as_sparse
 
 Belief = Gaussian | WideGaussian
+MANY = 512  # rows
 
 
 class ValuedRows:
@@ -201,6 +202,41 @@ def drawn_log_odds(
     given = np.ascontiguousarray(rows)
     found: FloatArray = kernels.drawn_scores(given, belief.mean, belief.root, uniforms, scale)
     return found
+
+
+def drawn_and_marginal(
+    belief: Belief, rows: Rows, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """`drawn_log_odds`, and mean and variance as of `marginal`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> drawn_and_marginal(Gaussian([1.0], [[9.0]]), np.array([[2.0]]), rng)[1:]
+    (array([2.]), array([36.]))
+    """
+    if isinstance(rows, ValuedRows):
+        return drawn_and_marginal(belief, rows.rows, rng)
+    if isinstance(belief, WideGaussian) or not isinstance(rows, np.ndarray):
+        return drawn_log_odds(belief, rows, rng), *marginal(belief, rows)
+    drawn, centre, variance = kernels.drawn_marginals(*law_and_uniforms(belief, rows, rng))
+    return drawn, centre, variance
+
+
+def law_and_uniforms(
+    belief: Gaussian, rows: npt.NDArray[Any], rng: np.random.Generator
+) -> tuple[FloatArray, ...]:
+    """What `kernels.drawn_marginals` is asked with: a triangle only where it saves time.
+
+    Examples
+    --------
+    >>> belief, rng = Gaussian([1.0], [[9.0]]), np.random.default_rng(0)
+    >>> len(law_and_uniforms(belief, np.array([[2.0]]), rng))
+    5
+    """
+    given, uniforms = read_only(np.ascontiguousarray(rows)), rng.random(belief.dimension)
+    triangle = belief.triangle if len(rows) >= MANY else belief.root
+    return given, belief.mean, belief.root, uniforms, triangle
 
 
 def marginal(belief: Belief, rows: Rows) -> Marginal:

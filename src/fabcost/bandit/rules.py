@@ -15,7 +15,6 @@ from fabcost.bandit.prospects import (
     ValuedRows,
     drawn_log_odds,
     marginal,
-    moments,
     worth,
 )
 from fabcost.bandit.rows import OwnRows, Rows, law, scored
@@ -318,7 +317,8 @@ def _normals(
 
 def _expected(belief: Belief, rows: Rows) -> FloatArray:
     if isinstance(rows, ValuedRows):
-        return moments(rows, *marginal(belief, rows))[0]
+        clicks = kernels.predictions(*marginal(belief, rows), True)
+        return np.asarray(rows.values * clicks - rows.costs)
     return scored(rows, belief.mean)
 
 

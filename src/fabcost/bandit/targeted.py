@@ -19,13 +19,14 @@ from fabcost.bandit.prospects import (
     Belief,
     Prospects,
     ValuedRows,
-    drawn_log_odds,
-    marginal,
+    drawn_and_marginal,
+    law_and_uniforms,
     moments,
     worth,
     worths,
 )
 from fabcost.bandit.rows import Rows
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
 
@@ -93,14 +94,18 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
+        if self.draws == 1 and isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
+            given = law_and_uniforms(belief, rows, rng)
+            return np.asarray(kernels.drawn_target_scores(self.log_odds, *given))
         if self.draws == 1:
-            best = worth(rows, drawn_log_odds(belief, rows, rng)).max(keepdims=True)
+            drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
+            best = worth(rows, drawn).max(keepdims=True)
         else:
-            best = Prospects.of(belief, rows).drawn(rng, self.draws).best[0]
+            known = Prospects.of(belief, rows)
+            centre, variance = known.centre, known.variance
+            best = known.drawn(rng, self.draws).best[0]
         target = self._targets(rows, best).mean()
-        scores: FloatArray = kernels.target_scores(
-            target, *self._moments(rows, *marginal(belief, rows))
-        )
+        scores: FloatArray = kernels.target_scores(target, *self._moments(rows, centre, variance))
         return scores
 
     def shares(
@@ -178,10 +183,9 @@ class InformationRelaxation:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """Log-odds of each row in one draw of what is revealed, or what they are worth."""
-        centre, variance = marginal(belief, rows)
+        drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
         on_centre, on_deviation = self._factors(centre, variance)
-        away = drawn_log_odds(belief, rows, rng) - centre
-        return worth(rows, on_centre * centre + on_deviation * away)
+        return worth(rows, on_centre * centre + on_deviation * (drawn - centre))
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -55,6 +55,7 @@ from fabcost.kernels.choosing import (
     share_among_equals,
     worths_of,
 )
+from fabcost.kernels.clicks import click_moments
 from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
     asinh,
@@ -65,7 +66,7 @@ from fabcost.kernels.functions import (
 )
 from fabcost.kernels.groups import group_rows
 from fabcost.kernels.lagging import DENSE, LAG, put_rest_aside, settle
-from fabcost.kernels.moments import click_moments, predictions, sites_over_rows
+from fabcost.kernels.moments import predictions, sites_over_rows
 from fabcost.kernels.normals import SEEDS, fresh_normals
 from fabcost.kernels.products import (
     cholesky,
@@ -89,6 +90,8 @@ from fabcost.kernels.sparse import (
     sparse_sweep,
 )
 from fabcost.kernels.targets import (
+    drawn_marginals,
+    drawn_target_scores,
     least_ratio,
     moving_means,
     ratio_scores,
@@ -139,8 +142,10 @@ __all__ = [
     "crossed_hash",
     "drawn",
     "drawn_leaders",
+    "drawn_marginals",
     "drawn_scores",
     "drawn_shares",
+    "drawn_target_scores",
     "drawn_weights",
     "drawn_worths",
     "entropy",

@@ -29,7 +29,8 @@ def all_within(values, limit):
 
 # The largest of numbers is the same in any order.
 @njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
-def _largest(values):
+def largest(values):
+    """The largest of numbers."""
     top = values[0]
     for i in range(1, values.size):
         top = max(top, values[i])
@@ -39,7 +40,7 @@ def _largest(values):
 @njit(cache=True, nogil=True)
 def first_largest(values):
     """Position of the first of the largest values, and how many there are."""
-    top = _largest(values)
+    top = largest(values)
     ties = 0
     for i in range(values.size):
         ties += values[i] == top

@@ -210,6 +210,26 @@ def total(_, lanes):
 
 
 @intrinsic
+def transposed(_, a, b, c, d, e, f, g, h):
+    """Eight rows of eight numbers become the columns: blocks of 1, 2 and 4 change places."""
+
+    def build(context, builder, signature, args):
+        rows = list(args)
+        for size in (1, 2, 4):
+            first = [k + (WIDTH - size if k & size else 0) for k in range(WIDTH)]
+            second = [k + (WIDTH if k & size else size) for k in range(WIDTH)]
+            kind = ir.VectorType(INTEGER, WIDTH)
+            for i in range(WIDTH):
+                if not i & size:
+                    pair = rows[i], rows[i + size]
+                    rows[i] = builder.shuffle_vector(*pair, ir.Constant(kind, first))
+                    rows[i + size] = builder.shuffle_vector(*pair, ir.Constant(kind, second))
+        return context.make_tuple(builder, signature.return_type, rows)
+
+    return types.UniTuple(LANES, 8)(a, b, c, d, e, f, g, h), build
+
+
+@intrinsic
 def within(_, x, low, high):
     """x, but at least ``low`` and at most ``high``; NaN stays."""
 

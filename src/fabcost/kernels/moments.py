@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.functions import exp, expm1, half_line, log
+from fabcost.kernels.functions import exp, half_line, log
 from fabcost.kernels.lanes import counted, load, pick, pointer, spread, total
 
 HALF_LOG_TWO_PI = 0.9189385332046727
@@ -17,33 +17,6 @@ TWO_PI_SQUARED = 19.739208802178716
 WIDE = 49.0  # cavity variance above which the step-function expansion takes over
 NARROW = 0.43  # cavity sd below which the Gaussian, not the poles of σ, limits the step
 NARROW_STEP = 0.855
-CALM = 0.1  # variance up to which Gauss's rule of 8 nodes has the moments of a click to 1e-10
-
-#: Gauss's rule of 8 nodes for the standard normal density.
-HERMITE_NODES = np.array(
-    [
-        -4.1445471861258943321,
-        -2.8024858612875416991,
-        -1.6365190424351079992,
-        -0.53907981135137510807,
-        0.53907981135137510807,
-        1.6365190424351079992,
-        2.8024858612875416991,
-        4.1445471861258943321,
-    ]
-)
-HERMITE_WEIGHTS = np.array(
-    [
-        0.00011261453837536777039,
-        0.0096352201207882671869,
-        0.11723990766175901512,
-        0.37301225767907734993,
-        0.37301225767907734993,
-        0.11723990766175901512,
-        0.0096352201207882671869,
-        0.00011261453837536777039,
-    ]
-)
 
 #: Gauss's rule of 16 nodes for ∫ f(u)/(1 + eᵘ) du over u > 0.
 STEP_NODES = np.array(
@@ -289,37 +262,3 @@ def logistic(x):
         return 1.0 / (1.0 + exp(-x))
     growth = exp(x)
     return growth / (1.0 + growth)
-
-
-@njit(cache=True, nogil=True)
-def _click_moments(centre, variance):
-    """Mean and standard deviation of σ(η), η ~ N(m, s²), for m ≤ 0.
-
-    Var σ(η) = E σ − E σ′ − (E σ)², and E σ′ = ∂Z/∂m.  Where s is small that cancels, and Gauss's
-    rule sums what σ differs from σ(m), σ(m + u) − σ(m) = σ(m + u) σ(−m) (1 − e⁻ᵘ).
-    """
-    if variance <= CALM:
-        u = math.sqrt(variance) * load(pointer(HERMITE_NODES), 0)
-        weights, centred = load(pointer(HERMITE_WEIGHTS), 0), exp(centre)
-        away = centred * expm1(u) / ((1.0 + centred) * (1.0 + centred * exp(u)))
-        first, second = total(weights * away), total(weights * (away * away))
-        return centred / (1.0 + centred) + first, math.sqrt(max(second - first * first, 0.0))
-    if centre < -0.5 * variance:
-        log_scale, z, slope, _, _ = exact_site(-centre - variance, variance)
-        mean = exp(log_scale + centre + 0.5 * variance) * z
-        return mean, math.sqrt(max(mean * (slope - mean), 0.0))
-    log_scale, z, slope, _, _ = exact_site(centre, variance)
-    mean = exp(log_scale) * z
-    return mean, math.sqrt(max(mean * (1.0 - mean - slope), 0.0))
-
-
-@njit(cache=True, nogil=True)
-def click_moments(centres, variances):
-    """Mean and standard deviation of the click probability σ(η) of each marginal."""
-    means, radii = np.empty(centres.size), np.empty(centres.size)
-    for i in range(centres.size):
-        mean, radii[i] = _click_moments(-abs(centres[i]), variances[i])
-        means[i] = mean if centres[i] < 0.0 else 1.0 - mean
-        if centres[i] == 0.0:
-            means[i] = 0.5
-    return means, radii

@@ -10,8 +10,118 @@ import math
 import numpy as np
 from numba import njit
 
+from fabcost.kernels.choosing import drawn_weights, largest
+from fabcost.kernels.clicks import click_moments
+from fabcost.kernels.lanes import (
+    hold,
+    load,
+    load_some,
+    pointer,
+    skip,
+    spread,
+    store,
+    store_some,
+    transposed,
+)
+from fabcost.kernels.moments import logistic
+
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
+
+
+@njit(cache=True)
+def drawn_marginals(rows, mean, root, uniforms, triangle):
+    """Scores of rows under `drawn_weights`, and mean and variance of each score.
+
+    Eight rows are taken at once, and the weights in their order: equal rows have equal bits.  The
+    triangle is a root whose columns begin with zeros, which are passed over; it may be the root.
+    """
+    many, weights = rows.shape
+    found = np.empty((3, many))
+    columns, starts = _columns(drawn_weights(mean, root, uniforms, 1.0), mean, triangle)
+    block = np.zeros((weights + 8, 8))
+    xs, eight, out = pointer(rows), pointer(block), pointer(found)
+    for first in range(0, many, 8):
+        size = min(8, many - first)
+        if size == 8:
+            _fill_block(skip(xs, first * weights), weights, eight)
+        else:
+            for k in range(size):
+                block[:weights, k] = rows[first + k]
+        variance = spread(0.0)
+        for j in range(0, len(columns), 4):
+            a = b = c = d = spread(0.0)
+            for i in range(starts[j // 4], weights):
+                x = load(eight, 8 * i)
+                a, b = a + columns[j, i] * x, b + columns[j + 1, i] * x
+                c, d = c + columns[j + 2, i] * x, d + columns[j + 3, i] * x
+            if j == 0:
+                store_some(out, first, size, a)
+                store_some(out, many + first, size, b)
+                a = b = spread(0.0)
+            variance = variance + ((a * a + b * b) + (c * c + d * d))
+        store_some(out, 2 * many + first, size, variance)
+    hold(rows)
+    hold(block)
+    hold(found)
+    return found[0], found[1], found[2]
+
+
+@njit(cache=True)
+def _columns(theta, mean, triangle):
+    """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
+    weights = mean.size
+    many = -(-(weights + 2) // 4) * 4
+    columns, starts = np.zeros((many, weights)), np.zeros(many // 4, dtype=np.int64)
+    columns[0], columns[1] = theta, mean
+    for j in range(weights):
+        for d in range(weights):
+            columns[j + 2, d] = triangle[d, j]
+    for j in range(4, many):
+        start = 0
+        while start < weights and columns[j, start] == 0.0:
+            start += 1
+        starts[j // 4] = start if j % 4 == 0 else min(start, starts[j // 4])
+    return columns, starts
+
+
+@njit(cache=True)
+def _fill_block(x, weights, block):
+    """Eight rows of so many weights, behind a pointer, into the columns of a block."""
+    for d in range(0, weights, 8):
+        left = min(8, weights - d)
+        if left == 8:
+            found = transposed(
+                load(x, d),
+                load(x, d + weights),
+                load(x, d + 2 * weights),
+                load(x, d + 3 * weights),
+                load(x, d + 4 * weights),
+                load(x, d + 5 * weights),
+                load(x, d + 6 * weights),
+                load(x, d + 7 * weights),
+            )
+        else:
+            found = transposed(
+                load_some(x, d, left),
+                load_some(x, d + weights, left),
+                load_some(x, d + 2 * weights, left),
+                load_some(x, d + 3 * weights, left),
+                load_some(x, d + 4 * weights, left),
+                load_some(x, d + 5 * weights, left),
+                load_some(x, d + 6 * weights, left),
+                load_some(x, d + 7 * weights, left),
+            )
+        a, b, c, e, f, g, h, i = found
+        at = 8 * d
+        store(block, at, a)
+        store(block, at + 8, b)
+        store(block, at + 16, c)
+        store(block, at + 24, e)
+        store(block, at + 32, f)
+        store(block, at + 40, g)
+        store(block, at + 48, h)
+        store(block, at + 56, i)
 
 
 @njit(cache=True)
@@ -30,10 +140,24 @@ def target_scores(target, means, radii):
     A target that is no larger than the largest mean leaves the means to decide, and among equal
     ones the radius.
     """
-    top, scores = means.max(), np.empty(means.size)
-    for k in range(means.size):
-        scores[k] = _target_score(target, top, means[k], radii[k])
+    top, scores = largest(means), np.empty(means.size)
+    if target <= top + ROUNDING * abs(top):
+        for k in range(means.size):
+            scores[k] = _target_score(target, top, means[k], radii[k])
+    else:
+        for k in range(means.size):
+            score = (means[k] - target) / radii[k] if radii[k] > 0.0 else HOPELESS
+            scores[k] = max(score, HOPELESS)
     return scores
+
+
+@njit(cache=True)
+def drawn_target_scores(log_odds, rows, mean, root, uniforms, triangle):
+    """`target_scores` of rows whose target is the best of one draw."""
+    drawn, centres, variances = drawn_marginals(rows, mean, root, uniforms, triangle)
+    if log_odds:
+        return target_scores(largest(drawn), centres, np.sqrt(variances))
+    return target_scores(logistic(largest(drawn)), *click_moments(centres, variances))
 
 
 @njit(cache=True)
