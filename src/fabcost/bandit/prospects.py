@@ -69,7 +69,9 @@ class ValuedRows:
 
 
 class Drawn(NamedTuple):
-    """Joint draws: the best of each and whose it is, four by rows of normals; and the first.
+    """Joint draws: the best of each and whose it is, four by rows of normals; and one of them.
+
+    Any is this one with the same probability, given all.
 
     Examples
     --------
@@ -79,7 +81,7 @@ class Drawn(NamedTuple):
 
     best: FloatArray
     leader: npt.NDArray[np.int64]
-    first: FloatArray
+    one: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,9 @@ class Prospects:
         normals, own = self._normals(rng, rows)
         law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
         best, leader = kernels.drawn_leaders(*law_and_draws)
-        return Drawn(best, leader, self._first(normals, own))
+        # Without effects of items rows are exchangeable; with them, neighbours share normals.
+        row = 0 if self.noise is None else int(rows * rng.random())
+        return Drawn(best, leader, self._log_odds(normals[row], row, own))
 
     def outcomes(
         self, rng: np.random.Generator, rows: int
@@ -173,10 +177,10 @@ class Prospects:
         own = (self.noise, self.places, fresh[of_weights:])
         return fresh[:of_weights].reshape(rows, columns), own
 
-    def _first(self, normals: FloatArray, own: tuple[Any, Any, Any]) -> FloatArray:
-        log_odds = self.centre + kernels.times(self.spread, normals[0])
+    def _log_odds(self, z: FloatArray, row: int, own: tuple[Any, Any, Any]) -> FloatArray:
+        log_odds = self.centre + kernels.times(self.spread, z)
         noise, places, of_items = own
-        return np.asarray(log_odds if noise is None else log_odds + noise * of_items[places])
+        return np.asarray(log_odds if noise is None else log_odds + noise * of_items[row + places])
 
 
 def drawn_log_odds(

@@ -107,7 +107,7 @@ class Thompson:
         if isinstance(rows, ValuedRows):
             known = Prospects.of(belief, rows).scaled(1.0, self.scale)
             drawn = known.drawn(rng, (draws + 3) // 4)
-            return worth(rows, drawn.first), known.win_shares(drawn, draws)
+            return worth(rows, drawn.one), known.win_shares(drawn, draws)
         if isinstance(belief, WideGaussian):
             return belief.scored_shares(rows, rng, draws, self.scale)
         if isinstance(rows, OwnRows) and rows.are_wide:

@@ -117,7 +117,7 @@ class TSUCB:
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores at the first of the targets, and `shares`.
+        """Scores at one of the targets, and `shares`.
 
         A target is the mean of m draws, and a draw belongs to m targets: each has its law.
         """
@@ -129,7 +129,8 @@ class TSUCB:
             targets = kernels.moving_means(targets, self.draws)
         mean, radius = self._moments(rows, known.centre, known.variance)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
-        return kernels.target_scores(targets[0], mean, radius), shares
+        one = targets[int(targets.size * rng.random())]
+        return kernels.target_scores(one, mean, radius), shares
 
     def _targets(self, rows: Rows, best: FloatArray) -> FloatArray:
         return best if self.log_odds or isinstance(rows, ValuedRows) else worths(best)
@@ -196,11 +197,11 @@ class InformationRelaxation:
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """`shares`, after the scores in the first of the draws."""
+        """`shares`, after the scores in one of the draws."""
         known = Prospects.of(belief, rows)
         known = known.scaled(*self._factors(known.centre, known.variance))
         drawn = known.drawn(rng, (draws + 3) // 4)
-        return worth(rows, drawn.first), known.win_shares(drawn, draws)
+        return worth(rows, drawn.one), known.win_shares(drawn, draws)
 
     def _factors(self, centre: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, radius = kernels.click_moments(centre, variance)
@@ -243,8 +244,7 @@ class InformationDirected:
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """−Δ²/g, but that of the best mixture for the row that was drawn from it."""
         scores, shares, least = self._directed(Prospects.of(belief, rows), rng)
-        scores[kernels.place_of(rng.random(), shares)] = max(-least, scores.max())
-        return scores
+        return _led(scores, shares, least, rng)
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -255,9 +255,10 @@ class InformationDirected:
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """−Δ²/g by the first draws, and `shares`."""
+        """`scores` by the first draws, and `shares`."""
         known = Prospects.of(belief, rows)
-        scores, total, _ = self._directed(known, rng)
+        scores, total, least = self._directed(known, rng)
+        scores = _led(scores, total, least, rng)
         many = max(draws // self.draws, 1)
         for _ in range(many - 1):
             total += self._directed(known, rng)[1]
@@ -274,6 +275,14 @@ class InformationDirected:
         shares[second] += share
         shares[first] += 1.0 - share
         return kernels.ratio_scores(regrets, gains), known.shared(shares), least
+
+
+def _led(
+    scores: FloatArray, shares: FloatArray, least: float, rng: np.random.Generator
+) -> FloatArray:
+    """Scores of which that of a row is the largest which is drawn from the shares."""
+    scores[kernels.place_of(rng.random(), shares)] = max(-least, scores.max())
+    return scores
 
 
 def check_valuing(policy: object) -> None:

@@ -61,8 +61,9 @@ class DecisionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class DecisionAnswer(Struct, frozen=True, kw_only=True):
     """The chosen item first, then the best of the others.
 
-    ``scores`` and ``propensities`` belong to the items of ``ranking``.  ``durable`` is false if
-    the answer was given from memory while the database was away.
+    ``scores`` and ``propensities`` belong to the items of ``ranking``, which is in the order of the
+    scores, unless a floor or the holdback put another item first.  ``durable`` is false if the
+    answer was given from memory while the database was away.
     """
 
     decision_id: str
