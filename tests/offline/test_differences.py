@@ -106,6 +106,14 @@ def test_pairs_are_known_better_than_their_parts() -> None:
     assert beyond("ips", log).standard_error < 0.2 * apart
 
 
+@pytest.mark.parametrize("name", sorted(WAYS.keys() - {"shrunk"}))
+def test_nothing_differs_from_itself(name: str) -> None:
+    log = sample(world(COMMON), np.random.default_rng(27))
+    terms = WAYS[name](log)
+    found = terms.beyond(terms).estimate(log.reward, 0.95)
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+
+
 def test_where_there_is_no_difference_few_verdicts_say_so() -> None:
     """False alarms: 1 in 10,000, were the intervals exact."""
     of = world(COMMON)

@@ -101,7 +101,7 @@ def table(found: Evaluation, findings: Sequence[Finding]) -> Table:
         shown.add_column(column, justify="left" if is_text else "right", overflow="fold")
     for each in findings:
         e, mark = each.estimate, "*" if _is_read(found, each) else ""
-        numbers = (f"{value:.4f}" for value in (e.value, e.low, e.high))
+        numbers = map(_number, (e.value, e.low, e.high))
         shown.add_row(
             escape(each.policy),
             each.estimator + mark,
@@ -119,6 +119,8 @@ def verdicts(found: Evaluation, findings: Sequence[Finding], what: str) -> Table
         caption=f"Each verdict is wrong in at most about {1.0 - found.settings.level:.0%} of logs "
         "in which there is no difference.",
         box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
     )
     for column in ("policy", "by", "beyond", "low", "high", "verdict"):
         is_text = column in ("policy", "by", "verdict")
@@ -135,7 +137,7 @@ def verdicts(found: Evaluation, findings: Sequence[Finding], what: str) -> Table
             continue
         each, verdict = read
         d = each.difference
-        numbers = (f"{value:+.4f}" for value in (d.value, d.low, d.high))
+        numbers = (_number(value, "+") for value in (d.value, d.low, d.high))
         shown.add_row(escape(policy), each.estimator, *numbers, str(verdict))
     return shown
 
@@ -144,6 +146,11 @@ def _read(
     found: Evaluation, findings: Sequence[Finding], policy: str
 ) -> tuple[Finding, Verdict] | None:
     return next((pair for pair in found.read(findings) if pair[0].policy == policy), None)
+
+
+def _number(value: float, sign: str = "") -> str:
+    """To four places, or one where it is large."""
+    return f"{value:{sign}.4f}" if abs(value) < 1000.0 else f"{value:{sign},.1f}"
 
 
 def _is_read(found: Evaluation, finding: Finding) -> bool:

@@ -111,6 +111,8 @@ def table(report: ReplayReport, found: Replays, what: str) -> Table:
         caption=f"Paired seeds: {report.settings.seeds}; weights: {len(report.columns)}; "
         f"± {LEVEL:.0%} interval; beyond {found.baseline}: the difference, and in per cent.",
         box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
     )
     for column in ("policy", "after", what, "beyond", "in %", "verdict"):
         is_text = column in ("policy", "verdict")
