@@ -102,4 +102,5 @@ def shell(script: str, server: str) -> str:
 
 def agrees(said: str, printed: str) -> bool:
     pattern = ".*".join(re.escape(part) for part in said.strip().split("…"))
-    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+    shown = re.sub(" +$", "", printed, flags=re.MULTILINE)
+    return re.fullmatch(pattern, shown.strip(), re.DOTALL) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,8 +29,10 @@ from fabcost.offline.estimators import (
     ips,
     learning_replay,
     rejection,
+    shrunk,
     snips,
 )
+from fabcost.offline.terms import robust_terms
 
 CONTEXTS = np.linspace(-1.5, 1.5, 7)
 ACTIONS = np.arange(5)
@@ -74,10 +77,12 @@ def world(intercept: float) -> World:
     return World(clicks, logging, softmax(1.5 * np.outer(CONTEXTS, centred)))
 
 
-def sample(of: World, rng: np.random.Generator, rounds: int = ROUNDS) -> Sample:
+def sample(
+    of: World, rng: np.random.Generator, rounds: int = ROUNDS, items: int = ACTIONS.size
+) -> Sample:
     context = rng.integers(CONTEXTS.size, size=rounds)
     below = of.logging.cumsum(axis=1)[context] < rng.random(rounds)[:, None]
-    action = np.minimum(below.sum(axis=1), ACTIONS.size - 1)
+    action = np.minimum(below.sum(axis=1), items - 1)
     at = (context, action)
     reward = (rng.random(rounds) < of.clicks[at]).astype(np.float64)
     value = (of.target * of.clicks).sum(axis=1)[context]
@@ -95,6 +100,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "doubly robust, normalised": lambda s, _: doubly_robust(
         *s.logged, s.predicted, s.value, normalised=True
     ),
+    "shrunk": lambda s, _: shrunk(*s.logged, s.predicted, s.value),
     "doubly robust, wrong model": lambda s, _: doubly_robust(
         *s.logged, 0.5 * s.predicted + 0.1, 0.5 * s.value + 0.1
     ),
@@ -208,6 +214,49 @@ def test_snips_stays_within_the_rewards_and_the_ends_around_the_value(log: Lists
     assert found.low <= found.value + 1e-12
     assert found.value <= found.high + 1e-12
     assert found.effective_size <= found.used * (1 + 1e-12)
+
+
+@given(rounds, st.floats(0.0, 1.0))
+@example(([0.0] * 30, [0.05] * 30, [1.0] * 30), 0.5)
+@example(([1.0] * 30, [0.05] * 30, [1.0] * 30), 0.5)
+def test_intervals_of_click_rates_are_click_rates(log: Lists, q: float) -> None:
+    model = np.full(len(log[0]), q), np.linspace(0.0, 1.0, len(log[0]))
+    rng = np.random.default_rng(0)
+    for found in (
+        ips(*log),
+        snips(*log),
+        doubly_robust(*log, *model),
+        doubly_robust(*log, *model, normalised=True),
+        shrunk(*log, *model),
+        rejection(*log, rng=rng),
+    ):
+        assert 0.0 <= found.low <= found.high <= 1.0
+        assert found.low <= min(max(found.value, 0.0), 1.0) + 1e-12
+        assert found.high >= min(max(found.value, 0.0), 1.0) - 1e-12
+
+
+def test_ends_were_outside_of_the_click_rates() -> None:
+    """Without a limit, which the interval of a difference has not."""
+    reward = (np.arange(40) < 2).astype(np.float64)
+    found = doubly_robust(reward, np.full(40, 0.5), np.full(40, 0.5), *np.full((2, 40), 0.2))
+    free = robust_terms(reward, np.ones(40), *np.full((2, 40), 0.2)).estimate(reward, 0.95)
+    assert found.low == max(free.low, 0.0)
+    assert replace(found, low=free.low, high=free.high) == free
+
+
+@given(rounds)
+@example(([1.0] * 39 + [0.0], [0.5] * 40, [0.5] * 39 + [0.4]))
+def test_misses_are_counted_as_clicks_are(log: Lists) -> None:
+    reward, *others = (np.array(each) for each in log)
+    found, mirrored = snips(reward, *others), snips(1.0 - reward, *others)
+    assert (found.low, found.high) == pytest.approx((1.0 - mirrored.high, 1.0 - mirrored.low))
+
+
+def test_a_rate_of_one_is_not_known_exactly() -> None:
+    every = np.full(200, 0.5)
+    low, high = ips(np.ones(200), every, every).low, ips(np.zeros(200), every, every).high
+    assert low == pytest.approx(1.0 - high)
+    assert low < 0.99
 
 
 @given(rounds, st.booleans())

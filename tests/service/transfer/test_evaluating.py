@@ -27,7 +27,7 @@ def standardised_errors(found: dict[str, Any], policy: str, truth: float) -> dic
 
 @pytest.mark.parametrize("excluded", [0, 2])
 def test_values_are_those_of_the_truth(tmp_path: Path, floored: Played, excluded: int) -> None:
-    """Four standard errors: 6 in 100,000 sound estimates, of which there are nine, are further off.
+    """Four standard errors: 6 in 100,000 sound estimates, of eleven here, are further off.
 
     Choices of the service and clicks are drawn from seeds, so that the test is the same each time.
     """
@@ -42,7 +42,7 @@ def test_values_are_those_of_the_truth(tmp_path: Path, floored: Played, excluded
     assert abs(weight["value"] - 1.0) < 4.0 * weight["standard_error"] < 0.5
     for policy, truth in (("uniform", played.uniform), ("greedy", played.best)):
         errors = standardised_errors(found, policy, truth)
-        assert errors.keys() == {"replay", "ips", "snips", "dr"}
+        assert errors.keys() == {"replay", "ips", "snips", "dr", "shrunk"}
         assert all(abs(error) < 4.0 for error in errors.values()), (policy, errors)
     # The log's own mean is far from both: it chooses neither at random nor the best alone.
     assert played.uniform + 0.08 < found["click_rate"]["value"] < played.best - 0.05
@@ -96,6 +96,11 @@ def test_an_item_that_is_no_candidate_cannot_be_chosen(log: Path) -> None:
     assert "had no chance" not in said
     errors = standardised_errors(found, "always:a3", RATES["kia"])
     assert abs(errors["snips"]) < 4.0
+    # It is compared with the log where it could be chosen.
+    assert found["read"]["always:a3"]["estimator"] == "snips"
+    offered = np.mean([row["reward"] for row in rows if "a3" in json.loads(row["candidates"])])
+    (read,) = [each for each in found["estimates"] if each["read"]]
+    assert read["difference"]["value"] == pytest.approx(read["value"] - offered)
 
 
 def test_what_was_excluded_is_no_candidate_though_nothing_had_a_floor(tmp_path: Path) -> None:

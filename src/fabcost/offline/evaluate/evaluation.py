@@ -24,7 +24,7 @@ from fabcost.offline.evaluate.outlook import (
 )
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.evaluate.support import SMALL, Reach
-from fabcost.offline.intervals import sample_mean
+from fabcost.offline.intervals import mean, sample_mean
 from fabcost.offline.logs.rounds import Log
 from fabcost.offline.terms import (
     Terms,
@@ -33,7 +33,6 @@ from fabcost.offline.terms import (
     robust_terms,
     shrunk_terms,
     snips_terms,
-    weighted,
 )
 from fabcost.offline.verdicts import Verdict, verdict_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
@@ -143,10 +142,10 @@ def _add_learning(result: Evaluation, target: Target, advance: Advance) -> None:
 
 def _add_fixed(result: Evaluation, name: str, outlook: Outlook) -> None:
     log, settings = result.log, result.settings
-    reach = Reach(outlook.mean_weight(log), outlook.support)
+    w = outlook.weights(log)
+    reach = Reach(mean(w, w, settings.level), outlook.support)
     result.reaches[name] = reach
     result.advice[name] = advised(settings.estimators, reach)
-    _, w = weighted(log.reward, log.propensity, outlook.target)
     least = settings.least_propensity
     kept = None
     if "replay" in settings.estimators:

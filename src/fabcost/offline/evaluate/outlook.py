@@ -13,12 +13,11 @@ from fabcost.bandit.targeted import check_valuing
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.offline import estimators
-from fabcost.offline.estimators import Estimate
 from fabcost.offline.evaluate.settings import MODELLED, EvaluationSettings, Target
 from fabcost.offline.evaluate.support import Support
 from fabcost.offline.folds import cross_fits
 from fabcost.offline.logs.rounds import Log, Places, groups_of
+from fabcost.offline.terms import weighted
 from fabcost.prior import Group
 
 Advance = Callable[[int], None]
@@ -58,9 +57,9 @@ class Outlook:
         support = None if log.chances is None else Support.empty(rounds)
         return cls(np.zeros(rounds), Prediction.empty(rounds), income, support)
 
-    def mean_weight(self, log: Log) -> Estimate:
-        """The average of target / propensity: 1, if propensities and candidates are right."""
-        return estimators.ips(np.ones_like(self.target), log.propensity, self.target)
+    def weights(self, log: Log) -> FloatArray:
+        """Target / propensity of each round: 1 on average, if these and candidates are right."""
+        return weighted(log.reward, log.propensity, self.target)[1]
 
 
 def outlooks_of(

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -96,12 +97,17 @@ def table(found: Evaluation, findings: Sequence[Finding]) -> Table:
         "out the model's error. * is the one to read.",
     )
     for column in ("policy", "estimator", "value", "low", "high", "effective", "used"):
-        shown.add_column(column, justify="left" if column in ("policy", "estimator") else "right")
+        is_text = column in ("policy", "estimator")
+        shown.add_column(column, justify="left" if is_text else "right", overflow="fold")
     for each in findings:
         e, mark = each.estimate, "*" if _is_read(found, each) else ""
-        numbers = (f"{value:.4f}" for value in (e.value, e.low, e.high))
+        numbers = map(_number, (e.value, e.low, e.high))
         shown.add_row(
-            each.policy, each.estimator + mark, *numbers, f"{e.effective_size:,.0f}", f"{e.used:,}"
+            escape(each.policy),
+            each.estimator + mark,
+            *numbers,
+            f"{e.effective_size:,.0f}",
+            f"{e.used:,}",
         )
     return shown
 
@@ -113,19 +119,26 @@ def verdicts(found: Evaluation, findings: Sequence[Finding], what: str) -> Table
         caption=f"Each verdict is wrong in at most about {1.0 - found.settings.level:.0%} of logs "
         "in which there is no difference.",
         box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
     )
     for column in ("policy", "by", "beyond", "low", "high", "verdict"):
         is_text = column in ("policy", "by", "verdict")
-        shown.add_column(column, justify="left" if is_text else "right", no_wrap=not is_text)
+        shown.add_column(
+            column,
+            justify="left" if is_text else "right",
+            no_wrap=not is_text,
+            overflow="fold",
+        )
     for policy, (_, why) in found.advice.items():
         if (read := _read(found, findings, policy)) is None:
             unread = Verdict("cannot tell", reason=why)
-            shown.add_row(policy, "–", "–", "–", "–", str(unread))
+            shown.add_row(escape(policy), "–", "–", "–", "–", str(unread))
             continue
         each, verdict = read
         d = each.difference
-        numbers = (f"{value:+.4f}" for value in (d.value, d.low, d.high))
-        shown.add_row(policy, each.estimator, *numbers, str(verdict))
+        numbers = (_number(value, "+") for value in (d.value, d.low, d.high))
+        shown.add_row(escape(policy), each.estimator, *numbers, str(verdict))
     return shown
 
 
@@ -133,6 +146,11 @@ def _read(
     found: Evaluation, findings: Sequence[Finding], policy: str
 ) -> tuple[Finding, Verdict] | None:
     return next((pair for pair in found.read(findings) if pair[0].policy == policy), None)
+
+
+def _number(value: float, sign: str = "") -> str:
+    """To four places, or one where it is large."""
+    return f"{value:{sign}.4f}" if abs(value) < 1000.0 else f"{value:{sign},.1f}"
 
 
 def _is_read(found: Evaluation, finding: Finding) -> bool:

@@ -65,7 +65,7 @@ def run(
     tell(result, console)
     if out is not None:
         write(result, out, origin or {})
-        console.print(f"Written: replay.json, clicks.csv and replay.png in {out}")
+        console.print(f"Written: replay.json, clicks.csv and replay.png in {out}", markup=False)
     if (page := report or (out and out / "report.html")) is not None:
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(page_of(result, origin or {}), encoding="utf-8")
@@ -111,10 +111,17 @@ def table(report: ReplayReport, found: Replays, what: str) -> Table:
         caption=f"Paired seeds: {report.settings.seeds}; weights: {len(report.columns)}; "
         f"± {LEVEL:.0%} interval; beyond {found.baseline}: the difference, and in per cent.",
         box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
     )
     for column in ("policy", "after", what, "beyond", "in %", "verdict"):
         is_text = column in ("policy", "verdict")
-        shown.add_column(column, justify="left" if is_text else "right", no_wrap=not is_text)
+        shown.add_column(
+            column,
+            justify="left" if is_text else "right",
+            no_wrap=not is_text,
+            overflow="fold",
+        )
     for name in found.clicks:
         for line in lines(found, name):
             shown.add_row(*line[:-1], line[-1] and line[-1].word)
