@@ -14,7 +14,7 @@ from scipy import stats
 from fabcost.impressions import FloatArray
 from fabcost.offline.estimators import Estimate
 from fabcost.offline.terms import (
-    Terms,
+    RoundTerms,
     direct_terms,
     ips_terms,
     robust_terms,
@@ -24,7 +24,7 @@ from fabcost.offline.terms import (
 from fabcost.offline.verdicts import POWER, verdict_of
 from tests.offline.test_estimators import COMMON, LOGS, RARE, Sample, World, sample, world
 
-Ways = dict[str, Callable[[Sample], Terms]]
+Ways = dict[str, Callable[[Sample], RoundTerms]]
 WAYS: Ways = {
     "ips": lambda s: ips_terms(s.target / s.propensity),
     "snips": lambda s: snips_terms(s.reward, s.target / s.propensity),

@@ -28,7 +28,7 @@ from fabcost.offline.intervals import (
     sample_mean,
 )
 from fabcost.offline.terms import (
-    Terms,
+    RoundTerms,
     as_finite,
     ips_terms,
     robust_terms,
@@ -278,7 +278,7 @@ def learning_replay(
     return sample_mean(np.array([reward for reward, is_kept in kept if is_kept]), level)
 
 
-def _estimated(terms: Terms, r: FloatArray, level: float) -> Estimate:
+def _estimated(terms: RoundTerms, r: FloatArray, level: float) -> Estimate:
     found = terms.estimate(r, level)
     return found.within(0.0, 1.0) if are_clicks(r) else found
 

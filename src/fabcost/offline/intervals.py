@@ -109,21 +109,21 @@ def widened(estimate: Estimate, rest: FloatArray, r: FloatArray, share: FloatArr
     )
 
 
-class _Reach(NamedTuple):
+class _Margin(NamedTuple):
     """How far an interval goes from what was counted."""
 
     below: float
     above: float
 
 
-def _counted(share: FloatArray, r: FloatArray, level: float) -> _Reach:
+def _counted(share: FloatArray, r: FloatArray, level: float) -> _Margin:
     """Of the clicks whose shares are positive."""
     largest = max(float(share.max()), 0.0)
     if largest == 0.0:
-        return _Reach(0.0, 0.0)
+        return _Margin(0.0, 0.0)
     clicks = share[(r == 1) & (share > 0)]
     low, high = _gamma_interval(clicks, largest, level)
-    return _Reach(float(clicks.sum()) - low, high - float(clicks.sum()))
+    return _Margin(float(clicks.sum()) - low, high - float(clicks.sum()))
 
 
 def sample_mean(kept: FloatArray, level: float) -> Estimate:

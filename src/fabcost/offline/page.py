@@ -106,27 +106,16 @@ def given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     return shown
 
 
-def verdict(word: str) -> str:
-    """A word of judgement, which the style gives a colour and a sign.
+def verdict(word: str, reason: str = "") -> str:
+    """A word of judgement, which the style gives a colour and a sign, and why it is that one.
 
     Examples
     --------
     >>> verdict("cannot tell")
     '<span class="verdict cannot-tell">cannot tell</span>'
     """
-    return f'<span class="verdict {word.replace(" ", "-")}">{escape(word)}</span>'
-
-
-def judged(word: str, words: str) -> str:
-    """A verdict with what is said beside its word.
-
-    Examples
-    --------
-    >>> judged("worse", "worse") == verdict("worse")
-    True
-    """
-    reason = words.removeprefix(word).strip(" ()")
-    return verdict(word) + (f'<span class="reason">{text(reason)}</span>' if reason else "")
+    beside = f'<span class="reason">{text(reason)}</span>' if reason else ""
+    return f'<span class="verdict {word.replace(" ", "-")}">{escape(word)}</span>{beside}'
 
 
 def paragraphs(*words: str) -> str:
@@ -225,17 +214,6 @@ def section(name: str, title: str, *parts: str) -> str:
     head = f'<h2 id="{escape(name)}-title">{escape(title)}</h2>'
     start = f'<section id="{escape(name)}" aria-labelledby="{escape(name)}-title">'
     return "\n".join([start, head, *(each for each in parts if each), "</section>"])
-
-
-def folded(summary: str, content: str) -> str:
-    """What opens when asked.
-
-    Examples
-    --------
-    >>> folded("More", "<p>…</p>").count("<summary>")
-    1
-    """
-    return f"<details>\n<summary>{escape(summary)}</summary>\n{content}\n</details>"
 
 
 def links(sections: Iterable[tuple[str, str]]) -> str:

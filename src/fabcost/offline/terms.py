@@ -21,12 +21,12 @@ _LARGEST_SHRINKAGE = 1e4
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class RoundTerms:
     """An estimator's terms: slope · reward + rest in every round.
 
     Examples
     --------
-    >>> two = Terms(np.array([2.0, 0.0]), np.zeros(2), np.array([2.0, 0.0]))
+    >>> two = RoundTerms(np.array([2.0, 0.0]), np.zeros(2), np.array([2.0, 0.0]))
     >>> two.estimate(np.array([1.0, 1.0]), 0.95).value
     1.0
     >>> two.beyond(ips_terms(np.ones(2))).estimate(np.array([1.0, 0.0]), 0.95).value
@@ -38,11 +38,11 @@ class Terms:
     weights: FloatArray  # the importance of each round
     bias: float = 0.0  # by which the interval is wider on either side
 
-    def beyond(self, other: Terms) -> Terms:
+    def beyond(self, other: RoundTerms) -> RoundTerms:
         """The difference to another estimator, round by round."""
         return replace(self, slope=self.slope - other.slope, rest=self.rest - other.rest)
 
-    def of_clicks(self, value: FloatArray, cost: FloatArray) -> Terms:
+    def of_clicks(self, value: FloatArray, cost: FloatArray) -> RoundTerms:
         """The same in clicks, if rewards are value · click - cost."""
         rest = self.rest - self.slope * cost
         return replace(self, slope=self.slope * value, rest=rest)
@@ -54,7 +54,7 @@ class Terms:
         return replace(found, low=found.low - self.bias, high=found.high + self.bias)
 
 
-def ips_terms(w: FloatArray) -> Terms:
+def ips_terms(w: FloatArray) -> RoundTerms:
     """Weighted rewards.
 
     Examples
@@ -62,10 +62,10 @@ def ips_terms(w: FloatArray) -> Terms:
     >>> ips_terms(np.array([2.0, 0.0])).slope
     array([2., 0.])
     """
-    return Terms(w, np.zeros_like(w), w)
+    return RoundTerms(w, np.zeros_like(w), w)
 
 
-def snips_terms(r: FloatArray, w: FloatArray) -> Terms:
+def snips_terms(r: FloatArray, w: FloatArray) -> RoundTerms:
     """A weighted mean, linearised.
 
     Examples
@@ -74,10 +74,10 @@ def snips_terms(r: FloatArray, w: FloatArray) -> Terms:
     array([-0.375,  0.375])
     """
     relative = w / w.mean()
-    return Terms(relative, float((w * r).sum() / w.sum()) * (1.0 - relative), w)
+    return RoundTerms(relative, float((w * r).sum() / w.sum()) * (1.0 - relative), w)
 
 
-def direct_terms(v: FloatArray) -> Terms:
+def direct_terms(v: FloatArray) -> RoundTerms:
     """What a model predicts.
 
     Examples
@@ -85,12 +85,12 @@ def direct_terms(v: FloatArray) -> Terms:
     >>> direct_terms(np.array([0.25, 0.75])).slope
     array([0., 0.])
     """
-    return Terms(np.zeros_like(v), v, np.ones_like(v))
+    return RoundTerms(np.zeros_like(v), v, np.ones_like(v))
 
 
 def robust_terms(
     r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, *, normalised: bool = False
-) -> Terms:
+) -> RoundTerms:
     """What a model predicts, and its weighted errors.
 
     Examples
@@ -101,12 +101,12 @@ def robust_terms(
     """
     correction = float((w * (r - q)).sum() / w.sum()) if normalised else 0.0
     relative = w / w.mean() if normalised else w
-    return Terms(relative, v + correction - relative * (q + correction), w)
+    return RoundTerms(relative, v + correction - relative * (q + correction), w)
 
 
 def shrunk_terms(
     r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, shrinkage: float | None = None
-) -> Terms:
+) -> RoundTerms:
     """`robust_terms` of shrunken weights; the ``shrinkage`` of least squared error if not given.
 
     Examples
@@ -126,14 +126,16 @@ def shrunk_terms(
     return _shrunk(r, w, q, v, shrinkage)
 
 
-def _shrunk(r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, shrinkage: float) -> Terms:
+def _shrunk(
+    r: FloatArray, w: FloatArray, q: FloatArray, v: FloatArray, shrinkage: float
+) -> RoundTerms:
     with np.errstate(divide="ignore", invalid="ignore"):
         less = np.where(w > 0, w / (1.0 + w * w / shrinkage), 0.0)
     missing = max(1.0 - float(less.mean()), 0.0) if math.isfinite(shrinkage) else 0.0
-    return Terms(less, v - less * q, w, missing * float(np.abs(r - q).mean()))
+    return RoundTerms(less, v - less * q, w, missing * float(np.abs(r - q).mean()))
 
 
-def _risk(terms: Terms, error: FloatArray) -> float:
+def _risk(terms: RoundTerms, error: FloatArray) -> float:
     """The squared error, by weights and the size of the model's errors, not by whose these are."""
     variance = float((terms.slope**2).mean() * (error**2).mean()) / error.size
     return variance + terms.bias**2

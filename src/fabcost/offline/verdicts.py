@@ -29,14 +29,17 @@ class Verdict(NamedTuple):
     unit: str = "rounds"
     reason: str = ""  # why nothing can be told, where more would not help
 
-    def __str__(self) -> str:
-        if self.word != "cannot tell":
-            return self.word
-        if self.reason:
-            return f"cannot tell ({self.reason})"
+    @property
+    def need(self) -> str:
+        """What it would take to tell, or why nothing would do."""
+        if self.word != "cannot tell" or self.reason:
+            return self.reason
         if self.more is None:
-            return f"cannot tell (not even with {_MOST_TIMES:,} times the {self.unit})"
-        return f"cannot tell (needs about {self.more:,} {self.unit} more)"
+            return f"not even with {_MOST_TIMES:,} times the {self.unit}"
+        return f"needs about {self.more:,} {self.unit} more"
+
+    def __str__(self) -> str:
+        return f"{self.word} ({self.need})" if self.need else self.word
 
 
 def verdict_of(

@@ -75,7 +75,7 @@ def _claims_of(section: Section) -> str:
 
 
 def _claim(claim: PaperClaim) -> str:
-    verdict = f'{page.verdict(claim.verdict)}<span class="reason">{page.text(claim.reason)}</span>'
+    verdict = page.verdict(claim.verdict, claim.reason)
     cells = (
         page.text(claim.paper),
         page.text(claim.measured),

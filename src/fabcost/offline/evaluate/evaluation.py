@@ -27,7 +27,7 @@ from fabcost.offline.evaluate.support import SMALL, Reach
 from fabcost.offline.intervals import mean, sample_mean
 from fabcost.offline.logs.rounds import Log
 from fabcost.offline.terms import (
-    Terms,
+    RoundTerms,
     direct_terms,
     ips_terms,
     robust_terms,
@@ -177,13 +177,13 @@ class _Measure:
         value, cost = self.amounts
         return np.asarray(value * self.clicks - cost)
 
-    def terms(self, estimator: str, w: FloatArray, clip: float) -> Terms:
+    def terms(self, estimator: str, w: FloatArray, clip: float) -> RoundTerms:
         """The terms of an estimator, by its name."""
         if self.predicted is None:
             raise ValueError("a policy that learns has no model of its own")
         r, q, v = self.reward, self.predicted.logged, self.predicted.value
         clipped = np.minimum(w, clip)
-        ways: dict[str, Callable[[], Terms]] = {
+        ways: dict[str, Callable[[], RoundTerms]] = {
             "ips": lambda: ips_terms(clipped),
             "snips": lambda: snips_terms(r, clipped),
             "dm": lambda: direct_terms(v),
@@ -193,7 +193,7 @@ class _Measure:
         }
         return ways[estimator]()
 
-    def compared(self, terms: Terms, level: float) -> tuple[Estimate, Estimate]:
+    def compared(self, terms: RoundTerms, level: float) -> tuple[Estimate, Estimate]:
         """The estimate, and its difference to what the log has where the target can choose."""
         pair = terms, terms.beyond(snips_terms(self.reward, self.decided))
         if self.amounts is not None:

@@ -64,13 +64,13 @@ def _verdicts(found: Evaluation, findings: Sequence[Finding]) -> str:
     read = {each.policy: (each, verdict) for each, verdict in found.read(findings)}
     rows = []
     for policy, (estimator, why) in found.advice.items():
-        cells = ["–", "–", page.judged("cannot tell", f"cannot tell ({why})"), "–"]
+        cells = ["–", "–", page.verdict("cannot tell", why), "–"]
         if policy in read:
             each, verdict = read[policy]
             cells = [
                 page.text(_shown(each.estimate, is_income=is_income)),
                 page.text(_shown(each.difference, is_income=is_income, sign="+")),
-                page.judged(verdict.word, str(verdict)),
+                page.verdict(verdict.word, verdict.need),
                 f'{estimator}<span class="reason">{page.text(why)}</span>',
             ]
         rows.append(page.cells(page.text(policy), cells, _VERDICTS))
@@ -96,7 +96,8 @@ def _every(found: Evaluation) -> str:
             parts.append(page.figure(figures.estimates_picture(found, income=is_income)))
             rows = [_row(found, each, is_income=is_income) for each in findings]
             caption = f"Every estimate of {'income' if is_income else 'rewards'}"
-            parts.append(page.folded("The numbers", page.table(caption, _ESTIMATES, rows)))
+            numbers = page.table(caption, _ESTIMATES, rows)
+            parts.append(f"<details>\n<summary>The numbers</summary>\n{numbers}\n</details>")
     return "\n".join(parts)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -124,28 +124,18 @@ def verdicts(found: Evaluation, findings: Sequence[Finding], what: str) -> Table
     )
     for column in ("policy", "by", "beyond", "low", "high", "verdict"):
         is_text = column in ("policy", "by", "verdict")
-        shown.add_column(
-            column,
-            justify="left" if is_text else "right",
-            no_wrap=not is_text,
-            overflow="fold",
-        )
+        side: JustifyMethod = "left" if is_text else "right"
+        shown.add_column(column, justify=side, no_wrap=not is_text, overflow="fold")
+    read = {each.policy: (each, verdict) for each, verdict in found.read(findings)}
     for policy, (_, why) in found.advice.items():
-        if (read := _read(found, findings, policy)) is None:
-            unread = Verdict("cannot tell", reason=why)
-            shown.add_row(escape(policy), "–", "–", "–", "–", str(unread))
+        if policy not in read:
+            shown.add_row(escape(policy), *"––––", str(Verdict("cannot tell", reason=why)))
             continue
-        each, verdict = read
+        each, verdict = read[policy]
         d = each.difference
         numbers = (_number(value, "+") for value in (d.value, d.low, d.high))
         shown.add_row(escape(policy), each.estimator, *numbers, str(verdict))
     return shown
-
-
-def _read(
-    found: Evaluation, findings: Sequence[Finding], policy: str
-) -> tuple[Finding, Verdict] | None:
-    return next((pair for pair in found.read(findings) if pair[0].policy == policy), None)
 
 
 def _number(value: float, sign: str = "") -> str:

@@ -50,7 +50,7 @@ def _measured(curves: Replays, found: Replays, what: str) -> str:
     rows = []
     for name in found.clicks:
         for _, after, much, beyond, share, verdict in lines(found, name):
-            judged = "the baseline" if verdict is None else page.judged(verdict.word, str(verdict))
+            judged = "the baseline" if verdict is None else page.verdict(verdict.word, verdict.need)
             cells = (*map(page.text, (after, much, beyond, share)), judged)
             rows.append(page.cells(page.text(name), cells, columns))
     body = "<tbody>\n" + "\n".join(rows) + "\n</tbody>"

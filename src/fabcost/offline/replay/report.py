@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -116,12 +116,8 @@ def table(report: ReplayReport, found: Replays, what: str) -> Table:
     )
     for column in ("policy", "after", what, "beyond", "in %", "verdict"):
         is_text = column in ("policy", "verdict")
-        shown.add_column(
-            column,
-            justify="left" if is_text else "right",
-            no_wrap=not is_text,
-            overflow="fold",
-        )
+        side: JustifyMethod = "left" if is_text else "right"
+        shown.add_column(column, justify=side, no_wrap=not is_text, overflow="fold")
     for name in found.clicks:
         for line in lines(found, name):
             shown.add_row(*line[:-1], line[-1] and line[-1].word)
