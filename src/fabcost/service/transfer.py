@@ -15,8 +15,8 @@ from fabcost.service.settings import Settings
 from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
-from fabcost.wire.line import UNLIMITED, Limits, LogLine, Names
-from fabcost.wire.messages import LogFormat, LoggedImpression, Record
+from fabcost.wire.line import UNLIMITED, Limits, LoggedImpression, LogLine, Names
+from fabcost.wire.messages import LogFormat, Record
 from fabcost.wire.settings import ModelSettings
 
 #: The features of an item of the catalogue, None if it is there no more.

@@ -6,16 +6,39 @@ import hashlib
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fabcost.wire.messages import LoggedImpression, Record
+from fabcost.wire.messages import Id, Record, Scalar
 
 _DIGITS = 32
 _NOTHING: tuple[object, ...] = (None, (), [], {})
 _encoder = msgspec.json.Encoder()
+#: Times that have a date: the years 1 to 9999.
+FIRST_YEAR, LAST_YEAR = -62_135_596_800.0, 253_402_300_799.0
+#: The value of a decision may be the sum of many rewards.
+LARGEST_TOTAL = 1e9
+
+
+class LoggedImpression(Struct, frozen=True, kw_only=True):
+    """A decision of the past, made here or elsewhere, and what became of it.
+
+    Without a ``value`` it is kept, and learnt when that becomes known.  ``excluded`` are candidates
+    that could not be chosen; ``missing`` those whose features are unknown, because they had left
+    the catalogue: nothing is learnt of them.
+    """
+
+    decision_id: Id | None = None
+    time: Annotated[float, Meta(ge=FIRST_YEAR, le=LAST_YEAR)] | None = None
+    context: dict[Id, Scalar] = {}
+    candidates: dict[Id, dict[Id, Scalar]]
+    item: Id
+    propensities: list[Annotated[float, Meta(ge=0.0, le=1.0 + 1e-6)]] | None = None
+    value: Annotated[float, Meta(ge=-LARGEST_TOTAL, le=LARGEST_TOTAL)] | None = None
+    excluded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class LogLine(LoggedImpression, frozen=True, kw_only=True):

@@ -9,7 +9,8 @@ import pytest
 from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.store.threads import store_at
-from fabcost.wire.messages import LoggedImpression, StatsBucket
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.messages import StatsBucket
 from tests.service.core.running import (
     ITEMS,
     Hands,

@@ -25,13 +25,8 @@ from fabcost.wire.errors import (
     StoreAwayError,
     UnknownModelError,
 )
-from fabcost.wire.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    FeedbackStatus,
-    LoggedImpression,
-    ModelAnswer,
-)
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackStatus, ModelAnswer
 from fabcost.wire.settings import LONGEST_WAIT, ModelSettings
 
 #: Logs that are exported at once; each holds a page or two in memory.
