@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
@@ -162,6 +163,8 @@ def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
         outcome=stored.outcome,
         label=stored.label,
         lsn=stored.lsn,
+        click_value=UNSET if stored.click_value == 1.0 else stored.click_value,
+        cost=stored.cost or UNSET,
     )
 
 

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import UNSET
+
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.load import MadeOf, from_file, from_start, to_file
@@ -223,6 +225,8 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         learns=given.item not in given.missing,
         features=model.written(scene.at(place).row),
         record=encoded(record),
+        click_value=1.0 if given.click_value is UNSET else given.click_value,
+        cost=given.cost or 0.0,
     )
 
 
