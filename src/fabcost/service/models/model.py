@@ -14,7 +14,6 @@ from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
-from fabcost.features.hashed import HashedSchema
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
@@ -29,10 +28,8 @@ from fabcost.service.store.rows import (
     DecisionRow,
     NewRecord,
     Shares,
-    StoredDecision,
     at_step,
     encoded,
-    record,
 )
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
@@ -188,21 +185,6 @@ class Model:
     def written(self, row: str, *, alike: bool = False) -> str:
         """An impression, with what the learner must know of the schema of now."""
         return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
-
-    def names(
-        self, columns: list[int], stored: StoredDecision, beside: str | None = None
-    ) -> list[str]:
-        """What columns stand for: those of a decision's item, and of another that is ``beside``."""
-        if not isinstance(self.schema, HashedSchema):
-            names = self.schema.columns
-            return [names[column] for column in columns]
-        made = record(stored.record)
-        item = (made.features or {}).get(stored.item, made.item_features or {})
-        found = self.schema.names(made.context, item)
-        if beside is not None:
-            other = (made.features or self.catalogue.items)[beside]
-            found = {**self.schema.names(made.context, other), **found}
-        return [found.get(column, f"weight {column}") for column in columns]
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
