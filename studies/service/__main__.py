@@ -20,7 +20,7 @@ import numpy as np
 from rich.console import Console
 
 from fabcost.client import Client
-from fabcost.wire.messages import LoggedImpression
+from fabcost.wire.line import LoggedImpression
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from fabcost.worlds.adverts import synthetic
 from fabcost.worlds.visitors import CarAdverts, Visitor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fabcost.wire.formats import WRITERS
-from fabcost.wire.line import LogLine
-from fabcost.wire.messages import LARGEST_TOTAL, LogFormat
+from fabcost.wire.line import LARGEST_TOTAL, LogLine
+from fabcost.wire.messages import LogFormat
 
 FORMATS: tuple[LogFormat, ...] = ("jsonl", "parquet", "dsjson")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

@@ -154,6 +154,8 @@ class Calls(Link[Transport, Http]):
         top_k: int = 1,
         deferred: bool = False,
         decision_id: str | None = None,
+        values: Mapping[str, float] | None = None,
+        costs: Mapping[str, float] | None = None,
     ) -> DecisionAnswer:
         """Which item to show: see `fabcost.wire.messages.DecisionRequest`.
 
@@ -168,6 +170,8 @@ class Calls(Link[Transport, Http]):
             exclude=list(exclude),
             top_k=top_k,
             deferred=deferred,
+            values=None if values is None else dict(values),
+            costs=None if costs is None else dict(costs),
         )
         return await self._post(answer(DecisionAnswer), request, model, "decisions")
 
@@ -224,9 +228,8 @@ class Calls(Link[Transport, Http]):
         self, model: str, *, limit: int = 100, before: int | None = None
     ) -> DecisionsAnswer:
         """One page of the latest decisions, newest first."""
-        return await self._get(
-            answer(DecisionsAnswer), model, "decisions", limit=limit, before=before
-        )
+        read = answer(DecisionsAnswer)
+        return await self._get(read, model, "decisions", limit=limit, before=before)
 
     @Method
     async def explain(self, model: str, decision_id: str) -> ExplanationAnswer:
@@ -294,10 +297,8 @@ class Calls(Link[Transport, Http]):
 
 def log_of(model: str, form: LogFormat) -> ClientCall[httpx.Response]:
     """The log, whose body is read piece by piece."""
-    query = {"format": form}
-    return ClientCall(
-        "GET", _at(model, "log"), lambda r: r, query=query, seconds=_LONG, streamed=True
-    )
+    call = ClientCall("GET", _at(model, "log"), lambda r: r, seconds=_LONG, streamed=True)
+    return replace(call, query={"format": form})
 
 
 def _at(*parts: str) -> str:

@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -171,6 +171,7 @@ class Metrics:
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
+        self._income = gauge("income", "Rewards times values, less costs.", "model", "arm")
         self._lift = gauge(
             "lift",
             "Click rate over the holdback's, less one: value, low and high end; and the p-value of "
@@ -244,12 +245,15 @@ class Metrics:
         for kind in kinds:
             self._alarms.labels(model, kind).inc()
 
-    def gained(self, model: str, lift: LiftView | None) -> None:
-        """Say what the bandit of a model gains, as far as it is known."""
+    def gained(self, model: str, lift: LiftView | None, income: Mapping[str, float]) -> None:
+        """Say what the bandit of a model gains, as far as it is known, and each arm's income."""
         known = {}
         if lift is not None:
             known = {"value": lift.value, "low": lift.low, "high": lift.high, "p": lift.share_p}
-        self._lift.remove_by_labels({"model": model})
+        for gauge in (self._lift, self._income):
+            gauge.remove_by_labels({"model": model})
+        for arm, earned in income.items():
+            self._income.labels(model, arm).set(earned)
         for what, value in known.items():
             if value is not None:
                 self._lift.labels(model, what).set(value)
@@ -257,7 +261,7 @@ class Metrics:
     def forget(self, model: str) -> None:
         """Drop what is counted for a model that was deleted."""
         self.alarmed(model, ())
-        self.gained(model, None)
+        self.gained(model, None, {})
         self._decisions.forget(model)
         for metric in (self._feedback, self._version, self._published, self._lag, self._refreshes):
             metric.remove_by_labels({"model": model})

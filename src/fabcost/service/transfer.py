@@ -9,14 +9,15 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.formats import WRITERS, LogWriter, read_impressions
-from fabcost.wire.line import UNLIMITED, Limits, LogLine, Names
-from fabcost.wire.messages import LogFormat, LoggedImpression, Record
+from fabcost.wire.line import UNLIMITED, Limits, LoggedImpression, LogLine, Names
+from fabcost.wire.messages import LogFormat, Record
 from fabcost.wire.settings import ModelSettings
 
 #: The features of an item of the catalogue, None if it is there no more.
@@ -162,6 +163,8 @@ def line_of(stored: StoredDecision, version: int, lookup: Lookup) -> LogLine:
         outcome=stored.outcome,
         label=stored.label,
         lsn=stored.lsn,
+        click_value=UNSET if stored.click_value == 1.0 else stored.click_value,
+        cost=stored.cost or UNSET,
     )
 
 

@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from fabcost.wire.checks import Side, flatten
-from fabcost.wire.line import UNLIMITED, Limits, LogLine, lines_of
-from fabcost.wire.messages import FIRST_YEAR, LAST_YEAR, Record
+from fabcost.wire.line import FIRST_YEAR, LAST_YEAR, UNLIMITED, Limits, LogLine, lines_of
+from fabcost.wire.messages import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -18,12 +18,13 @@ from fabcost.wire.line import (
     JsonLines,
     Limits,
     LineError,
+    LoggedImpression,
     LogLine,
     Names,
     impression_of,
     read_lines,
 )
-from fabcost.wire.messages import LogFormat, LoggedImpression
+from fabcost.wire.messages import LogFormat
 
 #: A part of a file has about so many bytes, or rows of Parquet; fewer if those would be larger.
 PART_BYTES = 2 * 1024 * 1024

@@ -6,16 +6,42 @@ import hashlib
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fabcost.wire.messages import LoggedImpression, Record
+from fabcost.wire.messages import Amount, ClickValue, Id, Record, Scalar
 
 _DIGITS = 32
-_NOTHING: tuple[object, ...] = (None, (), [], {})
+_NOTHING: tuple[object, ...] = (None, UNSET, (), [], {})
 _encoder = msgspec.json.Encoder()
+#: Times that have a date: the years 1 to 9999.
+FIRST_YEAR, LAST_YEAR = -62_135_596_800.0, 253_402_300_799.0
+#: The value of a decision may be the sum of many rewards.
+LARGEST_TOTAL = 1e9
+
+
+class LoggedImpression(Struct, frozen=True, kw_only=True):
+    """A decision of the past, made here or elsewhere, and what became of it.
+
+    Without a ``value`` it is kept, and learnt when that becomes known.  ``excluded`` are candidates
+    that could not be chosen; ``missing`` those whose features are unknown, because they had left
+    the catalogue: nothing is learnt of them.  ``click_value`` and ``cost`` are those of the item,
+    if they are not 1 and 0.
+    """
+
+    decision_id: Id | None = None
+    time: Annotated[float, Meta(ge=FIRST_YEAR, le=LAST_YEAR)] | None = None
+    context: dict[Id, Scalar] = {}
+    candidates: dict[Id, dict[Id, Scalar]]
+    item: Id
+    propensities: list[Annotated[float, Meta(ge=0.0, le=1.0 + 1e-6)]] | None = None
+    value: Annotated[float, Meta(ge=-LARGEST_TOTAL, le=LARGEST_TOTAL)] | None = None
+    excluded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    click_value: ClickValue | UnsetType = UNSET
+    cost: Amount | UnsetType = UNSET
 
 
 class LogLine(LoggedImpression, frozen=True, kw_only=True):

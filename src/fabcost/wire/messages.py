@@ -11,11 +11,15 @@ from fabcost.wire.settings import ModelSettings
 #: How long a server takes at most for whole models, logs and catalogues.
 TRANSFER_SECONDS = 600.0
 LONGEST_ID = 256
+#: Of values and costs.
+LARGEST_AMOUNT = 1e9
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 # Python's $ would let a newline follow.
 ModelName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$(?!\n)")]
 Scalar = str | bool | int | float | None
 Record = dict[str, Scalar]
+Amount = Annotated[float, Meta(ge=-LARGEST_AMOUNT, le=LARGEST_AMOUNT)]
+ClickValue = Annotated[float, Meta(ge=0.0, le=LARGEST_AMOUNT)]
 Arm = Literal["bandit", "holdback", "baseline", "imported"]
 #: applied: learnt at once; recorded: kept until its deadline (aggregations other than earliest);
 #: duplicate: the decision was answered before; late: after its deadline; parked: no such decision
@@ -46,6 +50,8 @@ class DecisionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Candidates are given inline with their features, or by ``items``, ids of the catalogue, or by a
     ``filter`` over the features of the catalogue; without any of these all of it competes.
     A request with the id of an earlier decision is answered with that decision.
+    With ``values``, of a click on each item, or ``costs``, of showing it, the rule compares
+    value · P(click) − cost; they come before the model's ``value_feature`` and ``cost_feature``.
     """
 
     decision_id: Id | None = None
@@ -56,6 +62,8 @@ class DecisionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     exclude: list[Id] = []
     top_k: Annotated[int, Meta(ge=1, le=10_000)] = 1
     deferred: bool = False
+    values: dict[Id, ClickValue] | None = None
+    costs: dict[Id, Amount] | None = None
 
 
 class DecisionAnswer(Struct, frozen=True, kw_only=True):
@@ -141,7 +149,10 @@ class Contribution(Struct, frozen=True):
 
 
 class DecisionView(Struct, frozen=True, kw_only=True):
-    """A decision as it was recorded, and what became of it."""
+    """A decision as it was recorded, and what became of it.
+
+    ``click_value`` and ``cost`` are those of the item that was chosen.
+    """
 
     decision_id: str
     item: str
@@ -161,6 +172,8 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     outcome: str | None
     value: float | None
     applied_lsn: int | None
+    click_value: float = 1.0
+    cost: float = 0.0
 
 
 class DecisionsAnswer(Struct, frozen=True):
@@ -203,7 +216,7 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
     """Counts of one minute and arm.
 
     ``clicks`` are rewards above the threshold; ``rewards`` is the sum of what is learnt of them,
-    which is the same where values are clicks.
+    which is the same where values are clicks.  ``income`` is the sum of reward · value − cost.
     """
 
     start: float
@@ -214,6 +227,7 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
     log_loss: float
     entropy: float
     rewards: float
+    income: float
 
 
 class CalibrationBin(Struct, frozen=True, kw_only=True):
@@ -247,6 +261,7 @@ class ItemTally(Struct, frozen=True, kw_only=True):
     impressions: int
     clicks: int
     rewards: float
+    income: float
     effect: ItemEffect | UnsetType = UNSET
 
 
@@ -293,7 +308,7 @@ class LiftView(Struct, frozen=True, kw_only=True):
 
 
 class StatsAnswer(Struct, frozen=True, kw_only=True):
-    """What a dashboard shows of a model."""
+    """What a dashboard shows of a model; ``income`` is that of all outcomes, by arm."""
 
     model: str
     mode: str
@@ -317,6 +332,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     top_items: list[ItemTally]
     alarms: list[AlarmView] = []
     lift: LiftView | None = None
+    income: dict[str, float] = {}
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):
@@ -331,28 +347,3 @@ class ItemsAnswer(Struct, frozen=True, kw_only=True):
     version: int
     items: dict[str, dict[str, Any]]
     next: str | None
-
-
-#: Times that have a date: the years 1 to 9999.
-FIRST_YEAR, LAST_YEAR = -62_135_596_800.0, 253_402_300_799.0
-#: The value of a decision may be the sum of many rewards.
-LARGEST_TOTAL = 1e9
-
-
-class LoggedImpression(Struct, frozen=True, kw_only=True):
-    """A decision of the past, made here or elsewhere, and what became of it.
-
-    Without a ``value`` it is kept, and learnt when that becomes known.  ``excluded`` are candidates
-    that could not be chosen; ``missing`` those whose features are unknown, because they had left
-    the catalogue: nothing is learnt of them.
-    """
-
-    decision_id: Id | None = None
-    time: Annotated[float, Meta(ge=FIRST_YEAR, le=LAST_YEAR)] | None = None
-    context: dict[Id, Scalar] = {}
-    candidates: dict[Id, dict[Id, Scalar]]
-    item: Id
-    propensities: list[Annotated[float, Meta(ge=0.0, le=1.0 + 1e-6)]] | None = None
-    value: Annotated[float, Meta(ge=-LARGEST_TOTAL, le=LARGEST_TOTAL)] | None = None
-    excluded: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()

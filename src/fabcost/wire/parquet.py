@@ -38,6 +38,8 @@ SCHEMA = pa.schema(
         ("resolved", pa.float64()),
         ("deadline", pa.float64()),
         ("lsn", pa.int64()),
+        ("click_value", pa.float64()),
+        ("cost", pa.float64()),
         ("context", pa.string()),
         ("candidates", pa.string()),
         ("propensities", pa.list_(pa.float64())),
@@ -58,6 +60,8 @@ _COLUMNS = _NAMES | {"action", "reward"}
 _REQUIRED = ("action", "candidates")
 #: Texts in JSON.
 _DOCUMENTS = ("candidates", "context")
+#: Numbers of the item that a line leaves out.
+_AMOUNTS = {"click_value": 1.0, "cost": 0.0}
 #: Rows that are read at once.
 _BATCH = 100
 
@@ -124,6 +128,7 @@ def _row(line: LogLine) -> dict[str, Any]:
     fraction = row.pop("fraction")
     if fraction is not UNSET:
         row["reward"] = fraction
+    row |= {name: default for name, default in _AMOUNTS.items() if row[name] is UNSET}
     row["propensity"] = None if line.propensities is None else line.propensities[place]
     row["context"] = msgspec.json.encode(line.context).decode()
     row["candidates"] = msgspec.json.encode(line.candidates).decode()
@@ -163,7 +168,9 @@ def _line(row: dict[str, Any]) -> LogLine:
     row["candidates"] = msgspec.json.decode(row["candidates"] or "null")
     row["context"] = msgspec.json.decode(row.get("context") or "{}")
     row["value"] = row.get("reward") if row.get("value") is None else row["value"]
-    given = {name: row[name] for name in _NAMES & row.keys() if row[name] is not None}
+    left_out = [name for name, default in _AMOUNTS.items() if row.get(name) == default]
+    names = (_NAMES & row.keys()).difference(left_out)
+    given = {name: row[name] for name in names if row[name] is not None}
     return msgspec.convert(given, LogLine)
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
-from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS
+from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, check_valuing
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
@@ -23,6 +23,7 @@ Mode = Literal["online", "apprentice", "logging-only", "off"]
 Aggregation = Literal["earliest", "sum", "average", "median", "min", "max"]
 Propensities = Literal["none", "fast", "exact"]
 Values = Literal["click", "fraction"]
+FeatureName = Annotated[str, Meta(min_length=1, max_length=256)]
 Reward = Annotated[float, Meta(ge=-1e6, le=1e6)]
 
 #: Seconds that a decision can wait for feedback at most.
@@ -161,6 +162,8 @@ class Changeable(Struct, frozen=True, kw_only=True):
 
     They hold for decisions to come. ``default_reward``, ``click_threshold`` and ``aggregation``
     are read when a decision is resolved, so they also touch decisions that are still open.
+    ``value_feature`` and ``cost_feature`` name the features of items that say what a click on one
+    is worth, and what showing it costs; without, and without the feature, that is 1 and 0.
     """
 
     policy: PolicySettings = ThompsonSettings()
@@ -172,6 +175,8 @@ class Changeable(Struct, frozen=True, kw_only=True):
     default_reward: Reward = 0.0
     click_threshold: Reward = 0.0
     aggregation: Aggregation = "earliest"
+    value_feature: FeatureName | None = None
+    cost_feature: FeatureName | None = None
 
 
 class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -222,7 +227,14 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("most_kept and window are given but must be only one of them")
         if self.half_life is not UNSET and self.moments != "exact":
             raise ValueError(f"moments is {self.moments!r} but a half-life needs 'exact'")
+        if self.valued:
+            check_valuing(self.policy.policy())
         self._check_values()
+
+    @property
+    def valued(self) -> bool:
+        """Whether features of items have values or costs."""
+        return self.value_feature is not None or self.cost_feature is not None
 
     def _check_values(self) -> None:
         if self.values == "click":

@@ -21,11 +21,11 @@ from fabcost.service.models.views import Alarms
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, at_step, encoded, impression
+from fabcost.wire.line import LoggedImpression
 from fabcost.wire.messages import (
     AlarmView,
     DecisionRequest,
     FeedbackRequest,
-    LoggedImpression,
     Record,
 )
 from fabcost.wire.settings import ModelSettings, RefreshSettings

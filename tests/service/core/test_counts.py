@@ -9,7 +9,8 @@ import pytest
 from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.store.threads import store_at
-from fabcost.wire.messages import LoggedImpression, StatsBucket
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.messages import StatsBucket
 from tests.service.core.running import (
     ITEMS,
     Hands,
@@ -83,7 +84,7 @@ def test_after_a_server_that_had_no_time_to(store_address: str) -> None:
             await cars(service, propensities="fast")
             await decided(service, 7)
             rows = await service.export_log("cars", after=0, limit=100)
-            return await entropy(service), [DecisionRow(*row[:10]) for row in rows]
+            return await entropy(service), [DecisionRow(*row[:12]) for row in rows]
 
     async def second() -> None:
         async with serving(store_address) as service:
@@ -163,7 +164,7 @@ def test_outcomes_of_decisions_that_were_counted_after_a_crash(store_address: st
             await cars(service, reward_wait_seconds=WAIT)
             await decided(service, 4)
             rows = await service.export_log("cars", after=0, limit=100)
-            return [DecisionRow(*row[:10]) for row in rows]
+            return [DecisionRow(*row[:12]) for row in rows]
 
     async def second() -> None:
         async with serving(store_address, hands) as service:

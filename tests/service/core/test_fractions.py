@@ -16,7 +16,7 @@ from fabcost.service.learning.recovery import Recovery, new_learner, schema_of
 from fabcost.service.store.rows import impression
 from fabcost.service.store.threads import store_at
 from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.messages import LoggedImpression
+from fabcost.wire.line import LoggedImpression
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings, changed
 from tests.service.core.learners import from_beginning, from_snapshot
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, stats_now, told, until

@@ -10,7 +10,8 @@ from types import FrameType
 
 from fabcost.service import transfer
 from fabcost.service.service import Service
-from fabcost.wire.messages import DecisionRequest, LoggedImpression, Record
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.messages import DecisionRequest, Record
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import play, served
 

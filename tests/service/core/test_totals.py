@@ -16,9 +16,8 @@ TRIAL = Trial(held=0.1, since=0.0, wait=WAIT)
 
 
 def row(minute: int, arm: str, decisions: int, impressions: int, clicks: int) -> CountRow:
-    return CountRow(
-        "cars", 60.0 * minute, arm, decisions, impressions, clicks, 0.0, 0.0, rewards=clicks
-    )
+    counts = (decisions, impressions, clicks)
+    return CountRow("cars", 60.0 * minute, arm, *counts, 0.0, 0.0, rewards=clicks, income=clicks)
 
 
 def test_minutes_that_wait_are_left_out() -> None:

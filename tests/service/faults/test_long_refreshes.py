@@ -17,7 +17,7 @@ from fabcost import FabCost
 from fabcost.inference.passes import Swept
 from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
-from fabcost.wire.messages import LoggedImpression
+from fabcost.wire.line import LoggedImpression
 from fabcost.wire.settings import ModelSettings, RefreshSettings
 from tests.service.core.running import serving, until
 from tests.service.faults import test_refreshes

@@ -34,7 +34,7 @@ def stored(decision: str, lsn: int, value: float) -> StoredDecision:
         mode="online",
         catalogue_version=1,
     )
-    what = ("bandit", "a", True, True, "[[0],[1.0]]", encoded(made))
+    what = ("bandit", "a", True, True, "[[0],[1.0]]", encoded(made), 1.0, 0.0)
     outcome = (1.0, "feedback", value, 1 if value else -1, lsn)
     return StoredDecision(MODEL, decision, 0.0, 600.0, *what, lsn, *outcome)
 

@@ -81,12 +81,12 @@ class TestFeedback:
 
 class TestCounts:
     def test_are_added(self, store: Store) -> None:
-        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25, 0.5)
+        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25, 0.5, 2.5)
         with store.transaction():
             store.counts.add(minutes=[row, row._replace(arm="baseline"), row])
             store.counts.add(minutes=[row._replace(start=0.0), row, row._replace(model="shop")])
         assert store.counts.minutes("news", since=60.0) == [
-            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75, 1.5),
+            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75, 1.5, 7.5),
             row._replace(arm="baseline"),
         ]
         assert store.counts.minutes("news", since=0.0)[0] == row._replace(start=0.0)
@@ -102,13 +102,15 @@ class TestCounts:
         ]
 
     def test_tallies_are_added(self, store: Store) -> None:
-        rows = [TallyRow("news", name, count, 1, 0, 0.0) for name, count in [("a", 1), ("b", 3)]]
+        rows = [
+            TallyRow("news", name, count, 1, 0, 0.0, -0.5) for name, count in [("a", 1), ("b", 3)]
+        ]
         with store.transaction():
-            store.counts.add(tallies=[*rows, TallyRow("news", "c", 2, 2, 2, 1.0)])
+            store.counts.add(tallies=[*rows, TallyRow("news", "c", 2, 2, 2, 1.0, 3.0)])
             store.counts.add(tallies=rows)
         assert store.counts.tallies("news", limit=2) == [
-            TallyRow("news", "b", 6, 2, 0, 0.0),
-            TallyRow("news", "a", 2, 2, 0, 0.0),
+            TallyRow("news", "b", 6, 2, 0, 0.0, -1.0),
+            TallyRow("news", "a", 2, 2, 0, 0.0, -1.0),
         ]
 
 

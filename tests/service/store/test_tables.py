@@ -77,9 +77,9 @@ def fill(store: Store) -> None:
         store.insert_decisions([decision_row()])
         store.insert_feedback([feedback_row()])
         store.put_snapshot("news", 0, 1.0, b"state")
-        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5, 0.0)])
+        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5, 0.0, 0.0)])
         store.counts.add(calibration=[CalibrationRow("news", 3, 1, 0.25, 0, 0.0)])
-        store.counts.add(tallies=[TallyRow("news", "ad-1", 1, 1, 1, 0.5)])
+        store.counts.add(tallies=[TallyRow("news", "ad-1", 1, 1, 1, 0.5, 0.5)])
 
 
 class TestCatalogues:
@@ -150,12 +150,12 @@ class TestDecisions:
         assert store.find_decisions([("news", "d-1")])["news", "d-1"].item == "first"
 
     def test_come_back_as_they_were(self, store: Store) -> None:
-        row = decision_row(active=False, learns=True)
+        row = decision_row(active=False, learns=True, click_value=2.5, cost=-0.125)
         with store.transaction():
             store.insert_decisions([row])
         stored = store.find_decisions([("news", "d-1")])["news", "d-1"]
-        assert stored[:10] == row
-        assert stored[11:] == (None, None, None, None, None)
+        assert stored[:12] == row
+        assert stored[13:] == (None, None, None, None, None)
         assert (stored.active, stored.learns) == (False, True)
         assert isinstance(stored.active, bool)
         assert isinstance(stored.learns, bool)
@@ -205,7 +205,7 @@ class TestDecisions:
             late = resolution("d-1", resolved=900.0, outcome="expired", value=0.0, label=0)
             assert store.resolve([late]) == 0
         found = store.find_decisions([("news", "d-1"), ("news", "d-2")])
-        assert found["news", "d-1"][11:] == (200.0, "feedback", 1.0, 1, 1)
+        assert found["news", "d-1"][13:] == (200.0, "feedback", 1.0, 1, 1)
         assert found["news", "d-2"].resolved is None
 
     def test_due_ones_come_by_deadline(self, store: Store) -> None:

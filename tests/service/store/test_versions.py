@@ -106,6 +106,25 @@ def test_clicks_of_before_are_rewards(store_address: str) -> None:
     assert (tally.clicks, tally.rewards) == (2, 2.0)
 
 
+def test_rewards_of_before_are_income(store_address: str) -> None:
+    make_tables(store_address, 7)
+    for each in FILL_VERSION_1.split(";")[1:]:
+        run(store_address, each)
+    run(store_address, "INSERT INTO counts VALUES ('news', 60, 'bandit', 4, 3, 2, 0.5, 0.5, 1.5)")
+    run(store_address, "INSERT INTO tallies VALUES ('news', 'ad-1', 4, 3, 2, 1.25)")
+    store = store_at(store_address)
+    store.open(take_over=True)
+    (row,) = store.history("news", after=0, limit=9)
+    (minute,), (tally,) = (
+        store.counts.minutes("news", since=0.0),
+        store.counts.tallies("news", limit=9),
+    )
+    store.close()
+    assert (minute.income, tally.income) == (1.5, 1.25)
+    assert (row.click_value, row.cost) == (1.0, 0.0)
+    assert all(isinstance(each, float) for each in (row.click_value, row.cost))
+
+
 def test_opening_again_changes_nothing(store: Store, store_address: str) -> None:
     store.close()
     again = store_at(store_address)
@@ -116,7 +135,7 @@ def test_opening_again_changes_nothing(store: Store, store_address: str) -> None
 
 def test_newer_version_is_refused(store: Store, store_address: str) -> None:
     run(store_address, "UPDATE schema_version SET version = 99")
-    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 7"):
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 8"):
         store_at(store_address).open(take_over=True)
 
 

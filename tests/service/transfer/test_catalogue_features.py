@@ -91,4 +91,4 @@ def stored(features: Record | None) -> StoredDecision:
         catalogue_version=1,
     )
     known = ("news", "d", 0.0, 1.0, "bandit", "ad-1", True, True, "[[],[]]", encoded(made))
-    return StoredDecision(*known, 1, None, None, None, None, None)
+    return StoredDecision(*known, 1.0, 0.0, 1, None, None, None, None, None)

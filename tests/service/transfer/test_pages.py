@@ -20,8 +20,8 @@ from fabcost.service.service import Service
 from fabcost.service.transfer import PAGE
 from fabcost.wire.errors import InvalidRequestError, UnknownModelError
 from fabcost.wire.formats import read_impressions
-from fabcost.wire.line import LogLine
-from fabcost.wire.messages import DecisionRequest, LogFormat, LoggedImpression, Record
+from fabcost.wire.line import LoggedImpression, LogLine
+from fabcost.wire.messages import DecisionRequest, LogFormat, Record
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.playing import CANDIDATES, exported, play, served
 from tests.wire.logs import FORMATS, written

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from fabcost.bandit.prospects import Prospects, marginal, moments
+from fabcost.features.hashed import HashedSchema
 from fabcost.service.learning.follower import Learnt, predicted
 from fabcost.service.models.model import Known, Model
 from fabcost.service.store.rows import (
@@ -74,12 +75,29 @@ def _contributions(
     known, columns = model.known(), row.columns
     weights = known.belief.mean[columns].tolist(), known.belief.sd[columns].tolist()
     beside = next((item for item in items if item != stored.item), None)
-    named = zip(model.names(columns, stored, beside), row.numbers, *weights, strict=True)
+    named = zip(_names(model, columns, stored, beside), row.numbers, *weights, strict=True)
     found = [Contribution(*each, each[1] * each[2]) for each in named]
     for item, own in effects(known, list(items)).items():
         times = items[item]
         found.append(Contribution(f"item {item}", times, own.mean, own.sd, times * own.mean))
     return sorted(found, key=lambda one: -abs(one.contribution))
+
+
+def _names(
+    model: Model, columns: list[int], stored: StoredDecision, beside: str | None
+) -> list[str]:
+    """What columns stand for: those of a decision's item, and of another that is ``beside``."""
+    schema = model.schema
+    if not isinstance(schema, HashedSchema):
+        names = schema.columns
+        return [names[column] for column in columns]
+    made = record(stored.record)
+    item = (made.features or {}).get(stored.item, made.item_features or {})
+    found = schema.names(made.context, item)
+    if beside is not None:
+        other = (made.features or model.catalogue.items)[beside]
+        found = {**schema.names(made.context, other), **found}
+    return [found.get(column, f"weight {column}") for column in columns]
 
 
 def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Rival | None:

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import UNSET, UnsetType
 
 from fabcost import kernels
 from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
-from fabcost.features.hashed import HashedSchema
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
@@ -24,26 +22,19 @@ from fabcost.inference.wide.belief import WideGaussian
 from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import follows_schema
+from fabcost.service.models.amounts import Amounts, amounts_of, check_amounts
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
 from fabcost.service.store.rows import (
     DecisionRow,
     NewRecord,
     Shares,
-    StoredDecision,
     at_step,
     encoded,
-    record,
 )
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
 from fabcost.wire.settings import DRAWS, ModelSettings
-
-_NOT_LISTED = (
-    "A wide belief: a hash chose which names have which of its {:,} weights, so they cannot be "
-    "listed by name. {:,} were in an outcome so far; covariances are kept of {:,}. Explanations of "
-    "decisions name what moved them."
-)
 
 
 class Chosen(NamedTuple):
@@ -75,14 +66,6 @@ class Known(NamedTuple):
         if self.own is None:
             return scene.rows
         return own_rows(scene.rows, self.own, scene.names, self.belief.dimension)
-
-    @property
-    def note(self) -> str | UnsetType:
-        """Why weights are not listed, if they are not."""
-        belief = self.belief
-        if not isinstance(belief, WideGaussian):
-            return UNSET
-        return _NOT_LISTED.format(belief.dimension, belief.known.size, belief.filled)
 
     def digest(self) -> str:
         """SHA-256 of the bits of what is published."""
@@ -147,6 +130,7 @@ class Model:
         """Decide by other settings from now on."""
         self.settings, self.edited = settings, edited
         self._policy, self._streams = settings.policy.policy(), Streams(settings.seed)
+        self._valued = settings.valued
 
     @property
     def degraded(self) -> str | None:
@@ -169,14 +153,16 @@ class Model:
 
     def decide(self, request: DecisionRequest, decision: str, now: float) -> Made:
         """Choose an item; errors leave everything as it was."""
+        given = self._valued or request.values or request.costs
+        amounts = amounts_of(request, self.catalogue, self.settings) if given else None
         scene, excluded = self.scenes.of(request)
         known = self.known()
         rows = known.rows(scene)
-        chosen = self._choose(known.belief, rows, decision, request.top_k, excluded)
+        chosen = self._choose(known.belief, rows, decision, request.top_k, excluded, amounts)
         answer = self._answer(request, decision, chosen, scene.names, known.published, now)
         if self.settings.mode == "off":
             return Made(answer, None, None)
-        row = self._row(request, answer, chosen, scene, excluded, now)
+        row = self._row(request, answer, chosen, scene, excluded, amounts, now)
         shares = chosen.propensities
         return Made(answer, row, None if shares is None else float(kernels.entropy(shares)))
 
@@ -184,6 +170,7 @@ class Model:
         """An error if the schema cannot read one of the items; nothing changes."""
         try:
             ReadItems.by(self.schema.reader(), items)
+            check_amounts(items, self.settings)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
 
@@ -198,21 +185,6 @@ class Model:
     def written(self, row: str, *, alike: bool = False) -> str:
         """An impression, with what the learner must know of the schema of now."""
         return at_step(row, self.schema.steps if self._tells_steps else None, alike=alike)
-
-    def names(
-        self, columns: list[int], stored: StoredDecision, beside: str | None = None
-    ) -> list[str]:
-        """What columns stand for: those of a decision's item, and of another that is ``beside``."""
-        if not isinstance(self.schema, HashedSchema):
-            names = self.schema.columns
-            return [names[column] for column in columns]
-        made = record(stored.record)
-        item = (made.features or {}).get(stored.item, made.item_features or {})
-        found = self.schema.names(made.context, item)
-        if beside is not None:
-            other = (made.features or self.catalogue.items)[beside]
-            found = {**self.schema.names(made.context, other), **found}
-        return [found.get(column, f"weight {column}") for column in columns]
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
@@ -242,7 +214,13 @@ class Model:
         self._known = Known(published, belief, own)
 
     def _choose(
-        self, belief: Belief, rows: Rows, decision: str, top_k: int, excluded: list[int]
+        self,
+        belief: Belief,
+        rows: Rows,
+        decision: str,
+        top_k: int,
+        excluded: list[int],
+        amounts: Amounts | None,
     ) -> Chosen:
         """One of the rows; the same decision id gives the same choice.
 
@@ -262,6 +240,8 @@ class Model:
             exclude=excluded,
             draws=DRAWS[self.settings.propensities],
             floor=self.settings.floor,
+            values=None if amounts is None else amounts.values,
+            costs=None if amounts is None else amounts.costs,
         )
         if mode == "apprentice":
             return Chosen(_first(rows, excluded), "baseline", choice, None)
@@ -311,11 +291,13 @@ class Model:
         chosen: Chosen,
         scene: Scene,
         excluded: list[int],
+        amounts: Amounts | None,
         now: float,
     ) -> DecisionRow:
         mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
         few = None if shares is None else Shares.of(shares)
         would = None if chosen.choice is None else scene.names[chosen.choice.index]
+        click_value, cost = (1.0, 0.0) if amounts is None else amounts.at(chosen.place)
         record = NewRecord(
             context=scene.context,
             candidates=scene.candidates,
@@ -330,6 +312,8 @@ class Model:
             deferred=request.deferred,
             listed=scene.listed,
             shares=few,
+            values=request.values,
+            costs=request.costs,
         )
         return DecisionRow(
             model=self.name,
@@ -342,6 +326,8 @@ class Model:
             learns=mode in ("online", "apprentice"),
             features=self.written(served.row, alike=self._known.own is None and scene.rows.alike),
             record=encoded(record),
+            click_value=click_value,
+            cost=cost,
         )
 
 

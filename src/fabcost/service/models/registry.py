@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fabcost.service.models.amounts import check_amounts
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make
@@ -112,12 +113,15 @@ class Registry:
     async def change_model(self, name: str, changes: dict[str, Any]) -> ModelAnswer:
         """Other settings for the decisions to come; those of rewards also for open ones."""
         model, edited = self.of(name), self._clock.now()
+        valued = {"value_feature", "cost_feature"} & changes.keys()
+        items = dict(model.catalogue.items) if valued else {}
 
         def write(store: Store) -> ModelSettings:
             # What another request changed a moment ago must stay changed.
             before = self._journal.keepers[name].settings
             try:
                 settings = changed(before, changes)
+                check_amounts(items, settings)
             except (ValueError, msgspec.ValidationError) as error:
                 raise InvalidRequestError(str(error)) from error
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)

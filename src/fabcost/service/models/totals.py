@@ -26,6 +26,7 @@ class Totals(NamedTuple):
     decisions: int
     outcomes: int
     clicks: float
+    income: dict[str, float]
     lift: LiftView | None
     at: float
     seconds: float
@@ -50,8 +51,11 @@ def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
     rows = store.counts.minutes(name, since=0.0)
     decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
     clicks, gained = sum(row.rewards for row in rows), gain(rows, trial, now)
+    income = dict.fromkeys((row.arm for row in rows), 0.0)
+    for row in rows:
+        income[row.arm] += row.income
     at = time.monotonic()
-    return Totals(feedback, pending, decisions, outcomes, clicks, gained, at, at - started)
+    return Totals(feedback, pending, decisions, outcomes, clicks, income, gained, at, at - started)
 
 
 def is_fresh(at: float, seconds: float, now: float) -> bool:

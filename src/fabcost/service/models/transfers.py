@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import UNSET
+
 from fabcost.features.reader import Reader, ReadItems
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.load import MadeOf, from_file, from_start, to_file
@@ -25,13 +27,8 @@ from fabcost.wire.errors import (
     StoreAwayError,
     UnknownModelError,
 )
-from fabcost.wire.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    FeedbackStatus,
-    LoggedImpression,
-    ModelAnswer,
-)
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackStatus, ModelAnswer
 from fabcost.wire.settings import LONGEST_WAIT, ModelSettings
 
 #: Logs that are exported at once; each holds a page or two in memory.
@@ -228,6 +225,8 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         learns=given.item not in given.missing,
         features=model.written(scene.at(place).row),
         record=encoded(record),
+        click_value=1.0 if given.click_value is UNSET else given.click_value,
+        cost=given.cost or 0.0,
     )
 
 

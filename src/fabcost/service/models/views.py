@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.models.decisions import Clock, Models
@@ -49,6 +50,11 @@ from fabcost.wire.messages import (
 T = TypeVar("T")
 _TOP_ITEMS = 10
 _LISTED = '"listed":'
+_NOT_LISTED = (
+    "A wide belief: a hash chose which names have which of its {:,} weights, so they cannot be "
+    "listed by name. {:,} were in an outcome so far; covariances are kept of {:,}. Explanations of "
+    "decisions name what moved them."
+)
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
@@ -89,7 +95,7 @@ class Views:
             impressions=published.lsn,
             digest=known.digest(),
             weights=[Weight(*column) for column in zip(names, *listed, strict=True)],
-            note=known.note,
+            note=_note(belief),
         )
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
@@ -126,6 +132,7 @@ class Views:
             feedback=totals.feedback,
             alarms=alarms,
             lift=totals.lift,
+            income=totals.income,
             **read,
         )
 
@@ -145,7 +152,8 @@ class Views:
                 found = await self.alarms(name)
                 self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
-                metrics.gained(name, (await self._totals(self.models.of(name))).lift)
+                totals = await self._totals(self.models.of(name))
+                metrics.gained(name, totals.lift, totals.income)
 
     async def _totals(self, model: Model) -> Totals:
         """Those of the last time, or of now."""
@@ -199,6 +207,13 @@ class Views:
             return read(in_full(store, [stored[key]])[0])
 
         return await self.reader.ask(find)
+
+
+def _note(belief: Belief) -> str | UnsetType:
+    """Why weights are not listed, if they are not."""
+    if not isinstance(belief, WideGaussian):
+        return UNSET
+    return _NOT_LISTED.format(belief.dimension, belief.known.size, belief.filled)
 
 
 def _trial(model: Model) -> Trial:
@@ -278,4 +293,6 @@ def _view(stored: StoredDecision) -> DecisionView:
         outcome=stored.outcome,
         value=stored.value,
         applied_lsn=stored.lsn,
+        click_value=stored.click_value,
+        cost=stored.cost,
     )

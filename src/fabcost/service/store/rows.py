@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import compress
@@ -26,15 +25,6 @@ FeaturesT = TypeVar("FeaturesT")
 Key = tuple[str, str]
 #: Feedback by its model, its decision and its own key.
 FeedbackKey = tuple[str, str, str]
-#: Those whose rows are deleted in pieces, each with the least key there is.
-LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
-    ("feedback", ""),
-    ("decisions", ""),
-    ("tallies", ""),
-    ("items", ""),
-    ("past_items", -1),
-    ("counts", -math.inf),
-)
 #: Fewer candidates are written one by one.
 MANY = 100
 _FAST = 1
@@ -53,7 +43,7 @@ class ModelRow(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """How far the rows of a model are deleted: up to a key of one of `LARGE_TABLES`."""
+    """How far the rows of a model are deleted: up to a key of one of the large tables."""
 
     model: str
     table: int = 0
@@ -71,7 +61,7 @@ class DecisionRow(NamedTuple):
     """A decision, never changed: ``features`` is the chosen row, ``record`` all the rest, as JSON.
 
     ``features`` is "[[columns], [numbers]]" of the numbers that are not zero; a third element is
-    how often the schema had grown.
+    how often the schema had grown.  ``cost`` is that of showing the item.
     """
 
     model: str
@@ -84,6 +74,8 @@ class DecisionRow(NamedTuple):
     learns: bool
     features: str
     record: str
+    click_value: float = 1.0
+    cost: float = 0.0
 
 
 class StoredDecision(NamedTuple):
@@ -99,6 +91,8 @@ class StoredDecision(NamedTuple):
     learns: bool
     features: str
     record: str
+    click_value: float
+    cost: float
     seq: int
     resolved: float | None
     outcome: str | None
@@ -142,7 +136,10 @@ class AppliedRow(NamedTuple):
 
 
 class CountRow(NamedTuple):
-    """Additions to the counts of one minute (``start``) and arm; ``rewards`` are as learnt."""
+    """Additions to the counts of one minute (``start``) and arm; ``rewards`` are as learnt.
+
+    ``income`` is the sum of reward · value − cost.
+    """
 
     model: str
     start: float
@@ -153,6 +150,7 @@ class CountRow(NamedTuple):
     log_loss: float
     entropy: float
     rewards: float
+    income: float
 
 
 class CalibrationRow(NamedTuple):
@@ -175,6 +173,7 @@ class TallyRow(NamedTuple):
     impressions: int
     clicks: int
     rewards: float
+    income: float
 
 
 class KeyRow(NamedTuple):
@@ -278,6 +277,9 @@ class _Record(
     listed: str | None = None
     #: In place of ``all_propensities``, if many of few values.
     shares: Shares | None = None
+    #: Of candidates, as the request gave them.
+    values: dict[str, float] | None = None
+    costs: dict[str, float] | None = None
 
 
 class DecisionRecord(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Sequence
 
 from fabcost.service.store.connection import Connection, Found
 from fabcost.service.store.rows import (
-    LARGE_TABLES,
     AppliedRow,
     CalibrationRow,
     CountRow,
@@ -26,6 +26,11 @@ from fabcost.service.store.rows import (
 from fabcost.service.store.session import Session
 from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 
+#: Those whose rows are deleted in pieces, each with the least key there is.
+_LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
+    *(("feedback", ""), ("decisions", ""), ("tallies", ""), ("items", "")),
+    *(("past_items", -1), ("counts", -math.inf)),
+)
 #: Rows that one transaction deletes, or a few more.
 ROWS_AT_ONCE = 1000
 #: Feedback of one decision that is kept although it changes nothing.
@@ -102,10 +107,10 @@ class Store:
         """Delete about `ROWS_AT_ONCE` rows of a marked model; where to go on, if more are left."""
         deleted, (model, table, after) = 0, deletion
         while deleted < ROWS_AT_ONCE:
-            if table == len(LARGE_TABLES):
+            if table == len(_LARGE_TABLES):
                 self.delete_model(model)
                 return None
-            name, first = LARGE_TABLES[table]
+            name, first = _LARGE_TABLES[table]
             # What PostgreSQL has deleted it reads again until it is vacuumed: so go on after it.
             given = {"model": model, "after": first if after is None else after}
             rows = self._write(f"delete_some_{name}", **given, limit=ROWS_AT_ONCE)

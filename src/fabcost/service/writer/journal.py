@@ -296,7 +296,8 @@ class Additions:
         for sums in (self._minute(row), self._tally(row)):
             sums[1] += 1
             sums[2] += clicked
-            sums[-1] += reward
+            sums[-2] += reward
+            sums[-1] += reward * row.click_value - row.cost
 
     def predictions(self, outcomes: Sequence[tuple[StoredDecision, Learnt]], p: FloatArray) -> None:
         """How well what is now learnt had been predicted."""
@@ -324,8 +325,8 @@ class Additions:
             for key, (n, predicted, clicks, rewards) in self._bins.items()
         ]
         tallies = [
-            TallyRow(*key, int(n), int(seen), int(clicks), rewards)
-            for key, (n, seen, clicks, rewards) in self._tallies.items()
+            TallyRow(*key, int(n), int(seen), int(clicks), *sums)
+            for key, (n, seen, clicks, *sums) in self._tallies.items()
         ]
         store.counts.add(minutes, bins, tallies)
 
@@ -337,10 +338,10 @@ class Additions:
 
     def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
         start = math.floor(row.made / _MINUTE) * _MINUTE
-        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0, 0.0])
+        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0, 0.0, 0.0])
 
     def _tally(self, row: DecisionRow | StoredDecision) -> list[float]:
-        return self._tallies.setdefault((row.model, row.item), [0, 0, 0, 0.0])
+        return self._tallies.setdefault((row.model, row.item), [0, 0, 0, 0.0, 0.0])
 
 
 def _recorded_entropy(row: StoredDecision) -> float | None:

@@ -20,6 +20,12 @@ export function decimal(value, digits = 2) {
   return value < 0 && Number(text) !== 0 ? MINUS + text : text;
 }
 
+/** What was earned or costs: 12,345 or −0.0123 */
+export function amount(value) {
+  const text = Math.abs(value) >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(3)));
+  return text.replace("-", MINUS);
+}
+
 /** A tick of an axis: no more digits than it needs. */
 export const tick = (value) => decimal(value, digitsOf(value));
 

@@ -1,7 +1,8 @@
-/** The figures at the top: what was decided, shown and clicked, and what the bandit gains. */
+/** The figures at the top: what was decided, shown, clicked and earned, and what the bandit gains. */
 
 import { presentArms, swatch } from "./arms.js";
 import { element } from "./elements.js";
+import { earned, isValued } from "./income.js";
 import { count, percent, percentRange, signedPercent } from "./numbers.js";
 import { rateSoFar, rateText } from "./settled.js";
 import { interval, stripScale } from "./strips.js";
@@ -15,12 +16,16 @@ export function showTiles(holder, stats, known) {
   const all = total(stats.buckets);
   const [ours, theirs] = compared(stats.buckets).map((arm) => (
     { arm, ...total(known.buckets, arm), soFar: total(stats.buckets, arm) }));
+  const valued = isValued(stats);
+  holder.classList.toggle("valued", valued);
   holder.replaceChildren(
     tile(["Decisions"], count(all.decisions), `${count(stats.decisions)} in all`),
     tile(["Impressions"], count(all.impressions), `${count(stats.impressions)} learnt in all`),
     tile(["Clicks"], count(all.clicks), `${count(stats.pending)} decisions still open`),
+    ...(valued ? [tile(...earned(ours))] : []),
     ...rates([ours, theirs]),
-    liftTile(stats.lift, theirs.arm));
+    liftTile(stats.lift, theirs.arm),
+    ...(valued ? [tile(...earned(theirs))] : []));
 }
 
 function compared(buckets) {

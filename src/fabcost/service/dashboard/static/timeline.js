@@ -8,7 +8,7 @@ const MOST_POINTS = 40;
 const FEW_POINTS = 12;
 const ENOUGH_IMPRESSIONS = 50;
 
-const SUMS = ["decisions", "impressions", "clicks", "log_loss", "entropy"];
+const SUMS = ["decisions", "impressions", "clicks", "log_loss", "entropy", "income"];
 const NONE = Object.freeze(Object.fromEntries(SUMS.map((name) => [name, 0])));
 
 function add(total, bucket) {

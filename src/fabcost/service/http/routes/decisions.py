@@ -12,6 +12,8 @@ from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
+    Amount,
+    ClickValue,
     DecisionAnswer,
     DecisionRequest,
     DecisionsAnswer,
@@ -150,6 +152,10 @@ def _request(settings: Settings) -> Any:
     ids = Annotated[list[Id], Meta(max_length=settings.candidates)]
     candidates = Annotated[dict[Id, record], Meta(min_length=1, max_length=settings.candidates)]  # type: ignore[valid-type]
     filters = Annotated[Filter, Meta(max_length=settings.features)]
+
+    def amounts(kind: Any) -> Any:
+        return Annotated[dict[Id, kind], Meta(max_length=settings.candidates)] | None
+
     return narrowed(
         DecisionRequest,
         ("context", record, {}),
@@ -157,6 +163,8 @@ def _request(settings: Settings) -> Any:
         ("items", ids | None, None),
         ("filter", filters | None, None),
         ("exclude", ids, []),
+        ("values", amounts(ClickValue), None),
+        ("costs", amounts(Amount), None),
     )
 
 

@@ -1,10 +1,11 @@
 -- The counts that people look at.
 
 -- name: add_counts
-INSERT INTO counts (model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards)
+INSERT INTO counts
+    (model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards, income)
 SELECT
     model, start, arm, SUM(decisions), SUM(impressions), SUM(clicks), SUM(log_loss), SUM(entropy),
-    SUM(rewards)
+    SUM(rewards), SUM(income)
 FROM batch WHERE TRUE GROUP BY model, start, arm
 ON CONFLICT (model, start, arm) DO UPDATE SET
     decisions = counts.decisions + excluded.decisions,
@@ -12,7 +13,8 @@ ON CONFLICT (model, start, arm) DO UPDATE SET
     clicks = counts.clicks + excluded.clicks,
     log_loss = counts.log_loss + excluded.log_loss,
     entropy = counts.entropy + excluded.entropy,
-    rewards = counts.rewards + excluded.rewards
+    rewards = counts.rewards + excluded.rewards,
+    income = counts.income + excluded.income
 
 -- name: add_calibration
 INSERT INTO calibration (model, bin, impressions, predicted, clicks, rewards)
@@ -25,17 +27,18 @@ ON CONFLICT (model, bin) DO UPDATE SET
     rewards = calibration.rewards + excluded.rewards
 
 -- name: add_tallies
-INSERT INTO tallies (model, item, decisions, impressions, clicks, rewards)
-SELECT model, item, SUM(decisions), SUM(impressions), SUM(clicks), SUM(rewards)
+INSERT INTO tallies (model, item, decisions, impressions, clicks, rewards, income)
+SELECT model, item, SUM(decisions), SUM(impressions), SUM(clicks), SUM(rewards), SUM(income)
 FROM batch WHERE TRUE GROUP BY model, item
 ON CONFLICT (model, item) DO UPDATE SET
     decisions = tallies.decisions + excluded.decisions,
     impressions = tallies.impressions + excluded.impressions,
     clicks = tallies.clicks + excluded.clicks,
-    rewards = tallies.rewards + excluded.rewards
+    rewards = tallies.rewards + excluded.rewards,
+    income = tallies.income + excluded.income
 
 -- name: counts
-SELECT model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards
+SELECT model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards, income
 FROM counts
 WHERE model = :model AND start >= :since
 ORDER BY start, arm
@@ -47,7 +50,7 @@ WHERE model = :model
 ORDER BY bin
 
 -- name: tallies
-SELECT model, item, decisions, impressions, clicks, rewards
+SELECT model, item, decisions, impressions, clicks, rewards, income
 FROM tallies
 WHERE model = :model
 ORDER BY decisions DESC, item

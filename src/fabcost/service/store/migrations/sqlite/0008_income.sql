@@ -1,0 +1,11 @@
+ALTER TABLE decisions ADD COLUMN click_value REAL NOT NULL DEFAULT 1;
+
+ALTER TABLE decisions ADD COLUMN cost REAL NOT NULL DEFAULT 0;
+
+ALTER TABLE counts ADD COLUMN income REAL NOT NULL DEFAULT 0;
+
+UPDATE counts SET income = rewards;
+
+ALTER TABLE tallies ADD COLUMN income REAL NOT NULL DEFAULT 0;
+
+UPDATE tallies SET income = rewards;
