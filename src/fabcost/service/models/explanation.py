@@ -179,7 +179,10 @@ def _told(
             "summary": f"By chance, to learn: {other.item} was likelier to be shown. A click is "
             f"expected in {beside}, by what is known now.",
         }
-    return {"summary": f"It promised most: a click is expected in {beside}, by what is known now."}
+    then = "" if probability >= other.click_probability else " by its value, or at the time"
+    return {
+        "summary": f"It promised most{then}: a click is expected in {beside}, by what is known now."
+    }
 
 
 def _percent(probability: float) -> str:
