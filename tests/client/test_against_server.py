@@ -133,6 +133,30 @@ def test_the_loop(client: Client, model: str) -> None:
     assert 0.0 < why.click_probability < 1.0
 
 
+def test_values_and_costs(server: Running, client: Client, model: str) -> None:
+    client.change_model(model, value_feature="age")
+    client.put_items(model, ADVERTS)
+    costs = dict.fromkeys(ADVERTS, 1e9) | {"..": 0.0}
+    made = client.decide(model, values={"ad-1": 0.5}, costs=costs)
+    client.feedback(model, made.decision_id)
+    assert made.item == ".."
+    view = client.decision(model, made.decision_id)
+    assert (view.click_value, view.cost) == (7.0, 0.0)
+    with pytest.raises(ClientError, match="values has 'x', which is not among the candidates"):
+        client.decide(model, values={"x": 1.0})
+
+    async def later() -> str:
+        async with AsyncClient(server.address) as other:
+            second = await other.decide(model, costs=costs)
+            await other.feedback(model, second.decision_id, 0.0)
+            return second.item
+
+    assert asyncio.run(later()) == ".."
+    stats = client.stats(model)
+    assert sum(each.income for each in stats.buckets) == 7.0
+    assert [each.income for each in stats.top_items] == [7.0]
+
+
 def test_a_model_starts_from_another(client: Client, model: str) -> None:
     for i in range(20):
         decision = client.decide(model, candidates=ADVERTS)

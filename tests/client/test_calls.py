@@ -63,6 +63,18 @@ def test_a_filter_arrives_as_it_is() -> None:
     assert request.filter == {"age": Between(min=1.0), "make": ["kia", "ford"]}
 
 
+def test_values_and_costs_arrive_as_they_are() -> None:
+    call = call_of("decide", "news", values={"a": np.float32(2.5)}, costs={"b": -1, "a": 0})
+    request = msgspec.json.decode(call.content or b"", type=DecisionRequest)
+    assert (request.values, request.costs) == ({"a": 2.5}, {"b": -1.0, "a": 0.0})
+    without = msgspec.json.decode(call_of("decide", "news").content or b"", type=DecisionRequest)
+    assert (without.values, without.costs) == (None, None)
+    for name in ("values", "costs"):
+        for number in (math.inf, math.nan):
+            with pytest.raises(ValueError, match=f"{name} has {number} for 'a' but must"):
+                call_of("decide", "news", **{name: {"a": number}})
+
+
 def test_numbers_of_numpy_are_numbers() -> None:
     given = {"a": np.float64(0.1), "b": np.int32(3), "c": np.bool_(True), "d": np.str_("x")}
     assert msgspec.json.decode(encoded(given)) == {"a": 0.1, "b": 3, "c": True, "d": "x"}

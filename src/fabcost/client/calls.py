@@ -17,6 +17,7 @@ from fabcost.client.link import (
     Method,
     Transport,
     answer,
+    checked_amounts,
     checked_record,
     encoded,
     nothing,
@@ -162,7 +163,7 @@ class Calls(Link[Transport, Http]):
         The id, given or made here, makes a repeated attempt the same decision.
         """
         request = DecisionRequest(
-            decision_id=_new_id() if decision_id is None else decision_id,
+            decision_id=uuid.uuid4().hex if decision_id is None else decision_id,
             context=checked_record("the context", context or {}),
             candidates=None if candidates is None else _checked_candidates(candidates),
             items=None if items is None else list(items),
@@ -170,8 +171,8 @@ class Calls(Link[Transport, Http]):
             exclude=list(exclude),
             top_k=top_k,
             deferred=deferred,
-            values=None if values is None else dict(values),
-            costs=None if costs is None else dict(costs),
+            values=checked_amounts("values", values),
+            costs=checked_amounts("costs", costs),
         )
         return await self._post(answer(DecisionAnswer), request, model, "decisions")
 
@@ -241,8 +242,8 @@ class Calls(Link[Transport, Http]):
     @Method
     async def export_model(self, model: str) -> bytes:
         """The model as a file of `fabcost.Recommender.save`."""
-        where = _at(model, "file")
-        return await self.ask(ClientCall("GET", where, lambda r: r.content, seconds=_LONG))
+        call = ClientCall("GET", _at(model, "file"), lambda r: r.content, seconds=_LONG)
+        return await self.ask(call)
 
     @Method
     async def import_model(
@@ -315,12 +316,8 @@ def _checked_candidates(candidates: Mapping[str, Mapping[str, Any]]) -> dict[str
     }
 
 
-def _new_id() -> str:
-    return uuid.uuid4().hex
-
-
 def _keyed(request: FeedbackRequest) -> FeedbackRequest:
-    return request if request.key else msgspec.structs.replace(request, key=_new_id())
+    return request if request.key else msgspec.structs.replace(request, key=uuid.uuid4().hex)
 
 
 def _same(settings: ModelSettings) -> Callable[[httpx.Response], ModelAnswer]:

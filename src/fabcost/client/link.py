@@ -159,6 +159,17 @@ def checked_record(of: str, given: Mapping[str, Any]) -> Record:
     return record
 
 
+def checked_amounts(of: str, given: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Values or costs by the ids of items, which must be finite."""
+    if given is None:
+        return None
+    found = {item: float(number) for item, number in given.items()}
+    for item, number in found.items():
+        if not math.isfinite(number):
+            raise ValueError(f"{of} has {number} for {item!r} but must have finite numbers")
+    return found
+
+
 def _plain(value: Any) -> Any:
     """NumPy's scalars have ``item``, which of a long double is one again."""
     found = value.item() if hasattr(value, "item") else value

@@ -141,3 +141,16 @@ def test_levels_and_formats(form: str) -> None:
     assert "not told" not in written
     assert written.count("\n") == 1
     assert '"event":"told"' in written if form == "json" else "told" in written
+
+
+def test_income_of_the_arms_is_told() -> None:
+    metrics = Metrics()
+    metrics.gained("news", None, {"bandit": 12.5, "holdback": -0.25})
+    metrics.gained("cars", None, {"bandit": 1.0})
+    found = samples(metrics.render().decode())
+    arms = {"bandit": 12.5, "holdback": -0.25}
+    for arm, income in arms.items():
+        assert found["fabcost_income", frozenset({("model", "news"), ("arm", arm)})] == income
+    metrics.forget("news")
+    assert b'model="news"' not in metrics.render()
+    assert b'fabcost_income{arm="bandit",model="cars"} 1.0' in metrics.render()

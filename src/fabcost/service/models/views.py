@@ -149,10 +149,9 @@ class Views:
         """Bring the gauges of all models up to date, as far as the database can be read."""
         for name in list(self.models.served):
             with contextlib.suppress(ServiceError):
-                found = await self.alarms(name)
+                found, totals = await self.alarms(name), await self._totals(self.models.of(name))
                 self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
-                totals = await self._totals(self.models.of(name))
                 metrics.gained(name, totals.lift, totals.income)
 
     async def _totals(self, model: Model) -> Totals:
