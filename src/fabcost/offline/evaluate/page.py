@@ -27,7 +27,11 @@ def page_of(found: Evaluation, origin: Mapping[str, Any]) -> str:
     """The page as text."""
     sections = [
         *([("income", "In income", _verdicts(found, found.incomes))] if found.incomes else []),
-        ("rewards", "In rewards", _verdicts(found, found.findings)),
+        (
+            "rewards",
+            "In rewards" if found.incomes else "Verdicts",
+            _verdicts(found, found.findings),
+        ),
         ("doubts", "What to know before", page.listed(_doubts(found), "the log")),
         ("every", "Every estimate", _every(found)),
         ("reading", "How to read it", _reading(found)),

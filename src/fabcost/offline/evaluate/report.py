@@ -95,6 +95,10 @@ def table(found: Evaluation, findings: Sequence[Finding]) -> Table:
         caption=f"Mean {'reward' if income is None else 'income'} of the log itself: "
         f"{own.value:.4g}. Low and high: {found.settings.level:.0%} interval; that of dm leaves "
         "out the model's error. * is the one to read.",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title_justify="left",
+        caption_justify="left",
     )
     for column in ("policy", "estimator", "value", "low", "high", "effective", "used"):
         is_text = column in ("policy", "estimator")
