@@ -23,8 +23,8 @@ EACH = 24
 WEIGHTS = 15
 RECOMMENDED, OF_CATALOGUE = EACH * WEIGHTS, EACH * (1 + FEATURES + CATALOGUE)
 #: Rules and half-lives with which the new item is waited for.
-WAITED = [("Thompson", length) for length in (0, RECOMMENDED, 1_000, 2_500, OF_CATALOGUE)]
-WAITED += [(rule, length) for rule in RULES if rule != "Thompson" for length in (0, OF_CATALOGUE)]
+WAITED = [("Thompson", length) for length in (0, RECOMMENDED, 1_000, OF_CATALOGUE)]
+WAITED += [("TS-UCB", 0), ("TS-UCB", OF_CATALOGUE), ("TS-UCB, log-odds", 0)]
 LAST = 1_000
 
 
