@@ -6,7 +6,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -20,18 +21,28 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.environments import FreshCandidates
 from fabcost.impressions import FloatArray
 from studies import claims
+from studies.arrivals import (
+    EACH,
+    OF_CATALOGUE,
+    RECOMMENDED,
+    RULES,
+    WAITED,
+    WEIGHTS,
+    Waited,
+    arrivals,
+)
 from studies.claims import Claim
 from studies.documents import origin, write_page
-from studies.own_effects import AFTER, Newcomer
+from studies.own_effects import AFTER, CATALOGUE
 
-ROUNDS, SEEDS = 6_000, 20
-WEIGHTS, CANDIDATES = 15, 20
+ROUNDS, SEEDS = 6_000, 50
+CANDIDATES = 20
 INTERCEPT, SPREAD = -4.0, 1.0
 HALF_LIVES = (125, 250, 500)
 #: Seeds on which each library's half-life is chosen, and the first on which they are compared.
-CHOOSING, FIRST = range(1000, 1005), 2000
-RECOMMENDED = 350
-OURS, PEER, WITHOUT = "fabcost", "bayesianbandits", "fabcost, no half-life"
+CHOOSING, FIRST = range(1000, 1010), 3000
+PEER = "bayesianbandits"
+COMPARED = ("Thompson", "TS-UCB")
 
 
 class Piece(NamedTuple):
@@ -61,14 +72,14 @@ class Player(Protocol):
 
 
 class Ours:
-    """FAB-COST under Thompson sampling."""
+    """FAB-COST under one of its rules."""
 
-    def __init__(self, seed: int, half_life: int) -> None:
+    def __init__(self, rule: str, seed: int, half_life: int) -> None:
         learner = FabCost(Gaussian.isotropic(WEIGHTS), half_life=half_life or None)
-        self.bandit = Bandit(learner, seed=seed)
+        self.bandit = Bandit(learner, policy=RULES[rule], seed=seed)
 
     def decide(self, rows: FloatArray) -> int:
-        """Choose under one draw of the weights."""
+        """Choose by the rule."""
         return self.bandit.choose(rows).index
 
     def learn(self, row: FloatArray, clicked: bool) -> None:
@@ -92,7 +103,11 @@ class Peer:
         self.model.partial_fit(row[None, :], np.array([float(clicked)]))
 
 
-PLAYERS: dict[str, Callable[[int, int], Player]] = {OURS: Ours, PEER: Peer, WITHOUT: Ours}
+def player_of(piece: Piece) -> Player:
+    """One that has seen nothing."""
+    if piece.player == PEER:
+        return Peer(piece.seed, piece.half_life)
+    return Ours(piece.player, piece.seed, piece.half_life)
 
 
 def weights(world: str, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -100,16 +115,15 @@ def weights(world: str, seed: int) -> tuple[FloatArray, FloatArray]:
     theta = np.random.default_rng((1, seed)).normal(scale=SPREAD, size=WEIGHTS)
     theta[0] = INTERCEPT
     after = theta.copy()
-    if world == "swapped":
+    if world != "steady":
         after[1::2] *= -1.0
     return theta, after
 
 
 def played(piece: Piece) -> list[float]:
-    """Expected clicks of each half."""
+    """Expected clicks of each half; in the world "reset" a player is told to begin anew."""
     rng = np.random.default_rng((2, piece.seed))
-    player = PLAYERS[piece.player](piece.seed, piece.half_life)
-    halves = []
+    player, halves = player_of(piece), []
     for theta in weights(piece.world, piece.seed):
         rounds, got = FreshCandidates(theta, CANDIDATES).rounds(rng), 0.0
         for _ in range(ROUNDS // 2):
@@ -118,26 +132,24 @@ def played(piece: Piece) -> list[float]:
             player.learn(visitor.rows[chosen], visitor.clicked(chosen))
             got += float(visitor.probability[chosen])
         halves.append(got)
+        if piece.world == "reset":
+            player = player_of(piece)
     return halves
-
-
-def newcomer(seed: int, half_life: int) -> float:
-    """How often an item that came at half time was shown before it was among the best three."""
-    return float(Newcomer(2.0, seed, half_life=half_life or None).impressions_to_top())
 
 
 def pieces(seeds: int) -> Iterator[Piece]:
     for seed in range(FIRST, FIRST + seeds):
-        for world in ("swapped", "steady"):
-            yield Piece(world, WITHOUT, 0, seed)
-            yield Piece(world, OURS, RECOMMENDED, seed)
-        yield Piece("newcomer", OURS, RECOMMENDED, seed)
-        yield Piece("newcomer", WITHOUT, 0, seed)
+        for rule in COMPARED:
+            for world in ("swapped", "steady"):
+                yield Piece(world, rule, 0, seed)
+                yield Piece(world, rule, RECOMMENDED, seed)
+            yield Piece("reset", rule, 0, seed)
+        yield from (Piece("newcomer", *each, seed) for each in WAITED)
 
 
 def choosing() -> list[Piece]:
     """By which the half-life of each library is chosen."""
-    lengths = [(player, length) for player in (OURS, PEER) for length in HALF_LIVES]
+    lengths = [(player, length) for player in (*COMPARED, PEER) for length in HALF_LIVES]
     return [Piece("swapped", *each, seed) for seed in CHOOSING for each in lengths]
 
 
@@ -157,12 +169,11 @@ class Results:
                 continue
             if time.monotonic() - start > seconds:
                 return False
-            if piece.world == "newcomer":
-                self.found[piece.name] = [newcomer(piece.seed, piece.half_life)]
-            else:
-                self.found[piece.name] = played(piece)
+            waits = piece.world == "newcomer"
+            self.found[piece.name] = [*Waited.of(*piece[1:])] if waits else played(piece)
             if self.path is not None:
                 self.path.write_text(json.dumps(self.found))
+            print(f"{len(self.found)}: {piece.name}", file=sys.stderr)
         return True
 
     def best_of(self, player: str) -> int:
@@ -171,7 +182,7 @@ class Results:
         return max(clicks, key=lambda length: float(clicks[length]))
 
     def half(self, world: str, player: str, half_life: int, part: int, seeds: int) -> FloatArray:
-        """Clicks of one half, seed by seed."""
+        """Clicks of one half, seed by seed; or one number of all `Waited`."""
         return self._of(world, player, half_life, part, range(FIRST, FIRST + seeds))
 
     def _of(self, world: str, player: str, half_life: int, part: int, seeds: range) -> FloatArray:
@@ -180,56 +191,69 @@ class Results:
 
 
 def _best(results: Results, seeds: int) -> Iterator[Piece]:
-    for player in (OURS, PEER):
+    for player in (*COMPARED, PEER):
         best = results.best_of(player)
         yield from (Piece("swapped", player, best, FIRST + place) for place in range(seeds))
 
 
-def measure(results: Results, seeds: int) -> list[Claim]:
-    def half(world: str, player: str, length: int, part: int = 1) -> FloatArray:
-        return results.half(world, player, length, part, seeds)
+def measure(results: Results, seeds: int) -> Iterator[Claim]:
+    for rule in COMPARED:
+        yield _followed(results, rule, seeds)
+    for rule in COMPARED:
+        yield _beside_peer(results, rule, seeds)
+    for rule in COMPARED:
+        yield _kept(results, rule, seeds)
+    shown = results.half("newcomer", "Thompson", OF_CATALOGUE, 0, seeds)
+    at = f"a best item that comes half way, Thompson, half-life {OF_CATALOGUE:,}: "
+    never, many = int(np.isinf(shown).sum()), f"{seeds} seeds"
+    yield Claim(f"{at}seeds in which it is not found", never, "at most", 0.0, many, unit="")
+    what = f"{at}own impressions until it is in the top three"
+    yield Claim(what, float(np.median(shown)), "at most", 60.0, f"median of {many}", unit="")
 
-    before = half("swapped", WITHOUT, 0)
-    ours = half("swapped", OURS, RECOMMENDED)
-    best, own = results.best_of(PEER), results.best_of(OURS)
-    peer, mine = half("swapped", PEER, best), half("swapped", OURS, own)
-    steady = half("steady", WITHOUT, 0, 0) + half("steady", WITHOUT, 0)
-    kept = half("steady", OURS, RECOMMENDED, 0) + half("steady", OURS, RECOMMENDED)
-    shown, before_it = half("newcomer", OURS, RECOMMENDED, 0), half("newcomer", WITHOUT, 0, 0)
-    at = f"half-life {RECOMMENDED:,}"
-    return [
-        Claim(
-            f"weights swapped half way, {at}: clicks of the second half, over none forgotten",
-            float(ours.sum() / before.sum()),
-            "at least",
-            2.0,
-            f"{ours.mean():,.0f} and {before.mean():,.0f} of {ROUNDS // 2:,}, {seeds} seeds",
-        ),
-        Claim(
-            f"the same, half-life {own:,}, over bayesianbandits, {best:,}: the best of each",
-            float(mine.sum() / peer.sum()),
-            "at least",
-            1.0,
-            f"difference {_interval(mine - peer)} clicks a seed",
-        ),
-        Claim(
-            f"nothing changes, {at}: clicks lost in all {ROUNDS:,} rounds",
-            float(100.0 * (1.0 - kept.sum() / steady.sum())),
-            "at most",
-            3.0,
-            f"{_interval(100.0 * (1.0 - kept / steady))} % a seed",
-            unit=" %",
-        ),
-        Claim(
-            f"a best item that comes half way, {at}: own impressions until it is in the top three",
-            float(np.median(shown)),
-            "at most",
-            60.0,
-            f"{seeds} seeds, never in {int((shown > AFTER).sum())}; "
-            f"{np.median(before_it):.0f} where nothing is forgotten",
-            unit="",
-        ),
-    ]
+
+def _followed(results: Results, rule: str, seeds: int) -> Claim:
+    before = results.half("swapped", rule, 0, 1, seeds)
+    ours = results.half("swapped", rule, RECOMMENDED, 1, seeds)
+    told = results.half("reset", rule, 0, 1, seeds)
+    return Claim(
+        f"weights swapped half way, {rule}, half-life {RECOMMENDED:,}: clicks of the second half, "
+        "over none forgotten",
+        float(ours.sum() / before.sum()),
+        "at least",
+        2.0,
+        f"{ours.mean():,.0f} and {before.mean():,.0f} of {ROUNDS // 2:,}, {seeds} seeds; 95 % of "
+        f"such sets of seeds: {_ratios(ours, before)}; {told.sum() / before.sum():.2f} if told to "
+        "begin anew at the swap",
+    )
+
+
+def _beside_peer(results: Results, rule: str, seeds: int) -> Claim:
+    best, own = results.best_of(PEER), results.best_of(rule)
+    peer = results.half("swapped", PEER, best, 1, seeds)
+    mine = results.half("swapped", rule, own, 1, seeds)
+    return Claim(
+        f"the same, {rule}, half-life {own:,}, over bayesianbandits, {best:,}: the best of each",
+        float(mine.sum() / peer.sum()),
+        "at least",
+        1.0,
+        f"difference {_interval(mine - peer)} clicks a seed",
+    )
+
+
+def _kept(results: Results, rule: str, seeds: int) -> Claim:
+    steady, kept = (
+        results.half("steady", rule, length, 0, seeds)
+        + results.half("steady", rule, length, 1, seeds)
+        for length in (0, RECOMMENDED)
+    )
+    return Claim(
+        f"nothing changes, {rule}, half-life {RECOMMENDED:,}: clicks lost in {ROUNDS:,} rounds",
+        float(100.0 * (1.0 - np.sum(kept) / np.sum(steady))),
+        "at most",
+        3.0,
+        f"{_interval(100.0 * (1.0 - kept / steady))} % a seed",
+        unit=" %",
+    )
 
 
 def _interval(values: FloatArray) -> str:
@@ -237,20 +261,31 @@ def _interval(values: FloatArray) -> str:
     return f"{values.mean():+.1f} ± {half:.1f}"
 
 
+def _ratios(above: FloatArray, below: FloatArray) -> str:
+    """Ratios of sums over seeds that are drawn again, from the 2.5th to the 97.5th per cent."""
+    again = np.random.default_rng(0).integers(above.size, size=(10_000, above.size))
+    ends = np.quantile(above[again].sum(axis=1) / below[again].sum(axis=1), (0.025, 0.975))
+    return "{:.2f} to {:.2f}".format(*ends)
+
+
 def lines(results: Results, seeds: int) -> list[list[str]]:
     rows = [["player", "half-life", "swapped, first half", "second half", "steady, both halves"]]
-    settings = [(WITHOUT, 0), (OURS, results.best_of(OURS)), (OURS, RECOMMENDED)]
-    settings.append((PEER, results.best_of(PEER)))
-    for player, length in settings:
-        swapped = [results.half("swapped", player, length, part, seeds) for part in (0, 1)]
-        row = [player, f"{length:,}" if length else "none", *(f"{x.mean():,.0f}" for x in swapped)]
-        if length not in (0, RECOMMENDED):
-            row.append("")
-        else:
-            steady = [results.half("steady", player, length, part, seeds) for part in (0, 1)]
-            row.append(f"{sum(x.mean() for x in steady):,.0f}")
-        rows.append(row)
+    for rule in COMPARED:
+        lengths = (0, results.best_of(rule), RECOMMENDED)
+        rows += [_line(results, "swapped", rule, length, seeds) for length in lengths]
+        rows.append(_line(results, "reset", rule, 0, seeds))
+    rows.append(_line(results, "swapped", PEER, results.best_of(PEER), seeds))
     return rows
+
+
+def _line(results: Results, world: str, player: str, length: int, seeds: int) -> list[str]:
+    halves = [results.half(world, player, length, part, seeds).mean() for part in (0, 1)]
+    named = "begins anew at the swap" if world == "reset" else f"{length:,}" if length else "none"
+    both = ""
+    if player != PEER and world == "swapped" and length in (0, RECOMMENDED):
+        steady = [results.half("steady", player, length, part, seeds).mean() for part in (0, 1)]
+        both = f"{sum(steady):,.0f}"
+    return [player, named, *(f"{half:,.0f}" for half in halves), both]
 
 
 def _markdown(rows: list[list[str]]) -> str:
@@ -260,24 +295,37 @@ def _markdown(rows: list[list[str]]) -> str:
 
 def page(results: Results, found: list[Claim], seeds: int) -> str:
     """The page of the documentation."""
+    ahead = np.median(results.half("newcomer", "Thompson", 0, 3, seeds))
     return "\n\n".join(
         [
             "# Forgetting",
             origin("python -m studies.forgetting --docs"),
             f"{ROUNDS:,} rounds with {CANDIDATES} new candidates each, {WEIGHTS} weights of sd "
             f"{SPREAD:g} beside a constant of {INTERCEPT:g}; half way every other weight gets the "
-            "opposite sign, or nothing changes. Thompson sampling from the prior N(0, I), all "
-            "players with the same candidates and luck; clicks are expected ones. "
-            "bayesianbandits forgets after each impression (`StabilizedForgetting` of its "
-            "`BayesianGLM`), fabcost in steps; both leave the mean where it is. A "
-            "half-life is in impressions. The best of each is that of "
+            "opposite sign, or nothing changes. The prior is N(0, I), all players have the same "
+            "candidates and luck, and clicks are expected ones. bayesianbandits forgets after each "
+            "impression (`StabilizedForgetting` of its `BayesianGLM`, Thompson sampling), fabcost "
+            "in steps; both leave the mean where it is. A half-life is in impressions; the "
+            f"recommended one has {EACH} for each weight, and for each item that has an effect of "
+            "its own. The best of each is that of "
             f"{', '.join(map(str, HALF_LIVES))} with the most clicks of the second half on "
-            f"{len(CHOOSING)} seeds, which are not among the {seeds} of this page. The new item "
-            "comes to a catalogue of 200 that was learnt for 3,000 visits, and is 2 better in "
-            "log-odds than its features say.",
+            f"{len(CHOOSING)} seeds, which are not among the {seeds} of this page.",
             claims.as_markdown(found),
             "Expected clicks, means over the seeds:",
             _markdown(lines(results, seeds)),
+            "## A new item",
+            f"It comes to a catalogue of {CATALOGUE} that was learnt for 3,000 visits, and is 2 "
+            "better in log-odds than its features say, so that it is clicked at every second "
+            f"impression; {AFTER:,} visits follow. Found is an item that is among the three of the "
+            f"largest mean. By half of the seeds it is less than {ahead:.2f} ahead of the best "
+            "other in log-odds.",
+            _markdown(arrivals(partial(results.half, "newcomer", seeds=seeds))),
+            f"A half-life of {RECOMMENDED:,} would be {RECOMMENDED / CATALOGUE:.1f} impressions an "
+            "item here: all are nearly as unknown as one that has just come, and those that were "
+            "lucky are ahead of it. TS-UCB compares probabilities, of which an item with the mean "
+            "of all has a small one and a small standard deviation: it is seldom tried while "
+            "better ones are known, whether anything is forgotten or not. In log-odds the new "
+            "item's standard deviation is the largest of all.",
         ]
     )
 
@@ -297,7 +345,7 @@ def main() -> None:
         ):
             print(f"{len(results.found)} pieces are played: go on with --keep")
             return
-    found = measure(results, seeds)
+    found = list(measure(results, seeds))
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(claims.as_table(found, quick=seeds < SEEDS, title="Forgetting"))
     if given.docs:

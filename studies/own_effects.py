@@ -15,6 +15,7 @@ from scipy.special import expit
 
 from fabcost import FabCost, Gaussian, Numeric, Prior, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
+from fabcost.bandit.rules import Policy
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects
 from studies import claims
@@ -126,9 +127,12 @@ def _beside(what: str, without: Act, effects: Act, calls: int) -> Claim:
     return Claim(what, median(rounds[:, 1] / rounds[:, 0]), "at most", 1.5, detail)
 
 
-def _recommender(items: float, seed: int = 0, half_life: float | None = None) -> Recommender:
+def _recommender(
+    items: float, seed: int = 0, half_life: float | None = None, policy: Policy | None = None
+) -> Recommender:
     schema = Schema([Numeric(f"x{j}") for j in range(FEATURES)])
-    return Recommender(schema, prior=Prior(items=items), seed=seed, half_life=half_life)
+    prior = Prior(items=items)
+    return Recommender(schema, prior=prior, seed=seed, half_life=half_life, policy=policy)
 
 
 def _records(rng: np.random.Generator, many: int) -> dict[str, dict[str, float]]:
@@ -159,10 +163,16 @@ class Newcomer:
     """
 
     def __init__(
-        self, effect: float, seed: int, *, items: float = 1.0, half_life: float | None = None
+        self,
+        effect: float,
+        seed: int,
+        *,
+        items: float = 1.0,
+        half_life: float | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.rng = np.random.default_rng(seed)
-        self.rec = _recommender(items, seed, half_life)
+        self.rec = _recommender(items, seed, half_life, policy)
         records = _records(self.rng, CATALOGUE)
         weights = SPREAD / np.sqrt(FEATURES) * self.rng.standard_normal(FEATURES)
         features = np.array([list(record.values()) for record in records.values()])
@@ -212,7 +222,7 @@ def findings(seeds: int) -> Iterator[Claim]:
     what = "three items without features, 2,000 visits: share of the best"
     yield Claim(what, float(best.min()), "at least", 0.85, detail, unit="")
     shown = np.array([Newcomer(2.0, seed).impressions_to_top() for seed in range(seeds)])
-    never = int((shown > AFTER).sum())
+    never = int((shown >= AFTER).sum())
     detail = f"{seeds} seeds; 90 % within {np.quantile(shown, 0.9):.0f}, never in {never}"
     what = f"new item of +2 among {CATALOGUE}: own impressions until it is in the top three"
     yield Claim(what, float(np.median(shown)), "at most", 60.0, detail, unit="")

@@ -49,6 +49,45 @@ def test_an_open_schema_begins_with_the_columns_and_all_that_is_known(source: Re
     np.testing.assert_allclose(rec.learner.posterior.sd, learner.posterior.sd, rtol=1e-7)
 
 
+def test_items_of_the_same_key_bring_their_effects(source: Recommender) -> None:
+    rec = Recommender(Schema.open(), start=source, discount=1.0)
+    assert rec.own is not None
+    assert source.own is not None
+    names = [*ITEMS, "of here only"]
+    found = rec.own.effects(rec.learner.posterior, names)
+    expected = source.own.effects(source.learner.posterior, names)
+    np.testing.assert_allclose(found.mean, expected.mean, atol=1e-10)
+    np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-10)
+    assert np.ptp(found.mean) > 0.1
+    assert found.variance[-1] == pytest.approx(rec.prior.items)
+
+
+@pytest.mark.parametrize("prior", [Prior.same(1.0), Prior(items=0.0)])
+def test_effects_stay_there_if_items_have_none_here(source: Recommender, prior: Prior) -> None:
+    rec = Recommender(Schema.open(), start=source, discount=1.0, prior=prior)
+    assert rec.own is None
+
+
+def test_numbers_of_another_scale_have_the_same_effects_beside_them() -> None:
+    wide, narrow = declared(9_000.0, 4_000.0), declared(12_000.0, 500.0)
+    source, names = played(wide), tuple(ITEMS)
+    starts = [
+        Recommender(each, start=source, prior=Prior(1e6, 1e6, 1e6, 1e6, 1.0), discount=1.0)
+        for each in (wide, narrow)
+    ]
+    found = [
+        rec.own.marginal(
+            rec.learner.posterior,
+            rec.schema.rows({"device": "phone"}, rec.schema.encode_items(ITEMS)),
+            names,
+        )
+        for rec in starts
+        if rec.own is not None
+    ]
+    np.testing.assert_allclose(found[1].mean, found[0].mean, atol=2e-3)
+    np.testing.assert_allclose(found[1].variance, found[0].variance, rtol=2e-2)
+
+
 def test_new_features_come_beside_and_revisions_keep_what_is_inherited(source: Recommender) -> None:
     rec = Recommender(Schema.open(), start=source, discount=1.0)
     before = rec.learner.posterior.mean

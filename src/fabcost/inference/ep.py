@@ -186,8 +186,11 @@ def log_mass(
     sites: Sites,
     own: OwnEffects | None,
     owned: Owned | tuple[()],
+    first: OwnEffects | None = None,
 ) -> float:
     """log ∫ prior × sites: the ratio of both sides of Bayes' rule, read at the posterior mean.
+
+    ``first`` has the effects as they were before, if something was known of them.
 
     Examples
     --------
@@ -203,7 +206,7 @@ def log_mass(
     away = kernels.solve_lower(prior.triangle, posterior.mean - prior.mean)
     volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
     mass = float(at_mean + volume - 0.5 * kernels.inner(away, away))
-    return mass if own is None else mass + _log_mass_of_own(own, posterior.mean)
+    return mass if own is None else mass + _log_mass_of_own(own, posterior.mean, first)
 
 
 def _own_means(own: OwnEffects, mean: FloatArray) -> FloatArray:
@@ -212,9 +215,16 @@ def _own_means(own: OwnEffects, mean: FloatArray) -> FloatArray:
     return np.asarray((shift - kernels.times(np.ascontiguousarray(cross), mean)) / precision)
 
 
-def _log_mass_of_own(own: OwnEffects, mean: FloatArray) -> float:
-    """What they add to log ∫ prior × sites at the joint mean: −½ Σᵢ (log dᵢτ² + b̂ᵢ²/τ²)."""
+def _log_mass_of_own(own: OwnEffects, mean: FloatArray, first: OwnEffects | None) -> float:
+    """What they add to log ∫ prior × sites at the joint mean: −½ Σᵢ (log dᵢτ² + b̂ᵢ²/τ²).
+
+    Where something was known before, that is dᵢ over the precision and b̂ᵢ beside the mean of then.
+    """
     effects = _own_means(own, mean)
+    if first is not None:
+        precision, away = first.rows[:, 0].copy(), effects - _own_means(first, mean)
+        volume = kernels.sum_of_logs(own.rows[:, 0] / precision)
+        return 0.0 - 0.5 * float(volume + kernels.inner(precision * away, away))
     volume = kernels.sum_of_logs(own.rows[:, 0] * own.variance)
     return 0.0 - 0.5 * float(volume + kernels.inner(effects, effects) / own.variance)
 

@@ -9,7 +9,8 @@ from fabcost import archive
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.state import rests
 
-LEARNER = archive.Format("fabcost-learner", 4, "learner")
+LEARNER = archive.Format("fabcost-learner", 5, "learner")
+_WITHOUT_INHERITED_EFFECTS = LEARNER._replace(version=4)
 _AT_ONCE = LEARNER._replace(version=3)
 _WITHOUT_FORGETTING = LEARNER._replace(version=2)
 _WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)
@@ -66,8 +67,10 @@ def format_of(learner: FabCost) -> archive.Format:
     1
     """
     visits_all = learner.visits_all and learner.most_kept is not None
-    if learner.refreshing or rests(learner):
+    if learner.inheritance is not None and learner.inheritance.effects is not None:
         return LEARNER
+    if learner.refreshing or rests(learner):
+        return _WITHOUT_INHERITED_EFFECTS
     if learner.half_life is not None or visits_all or learner.inheritance is not None:
         return _AT_ONCE
     return _WITHOUT_OWN_EFFECTS if learner.own is None else _WITHOUT_FORGETTING

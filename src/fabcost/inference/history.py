@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,11 +183,16 @@ class History:
         items = self.items_between(0, self.count)
         return NOT_OWNED if own is None or items is None else own.written(items)
 
-    def rebuilt(self, prior: Gaussian, own: OwnEffects | None) -> Carried | None:
+    def rebuilt(
+        self,
+        prior: Gaussian,
+        own: OwnEffects | None,
+        begin: Callable[[OwnEffects], None] = OwnEffects.clear,
+    ) -> Carried | None:
         """The belief that its sites make of a prior, and the effects; None if they make none."""
         belief, rows = Carried.of(prior), None if own is None else own.rows.copy()
         if own is not None:
-            own.clear()
+            begin(own)
         X, _, sites = self.kept()
         owned = self.written(own)
         if owned and not isinstance(X, SparseRows):

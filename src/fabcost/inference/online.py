@@ -18,7 +18,7 @@ from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_lif
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below
 from fabcost.inference.own.directory import NOBODY, Key, Slots
-from fabcost.inference.own.effects import effects_of
+from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
@@ -113,6 +113,8 @@ class FabCost:
         self.seen = self.refreshes = self.skipped = self.unconverged = 0
         self.last_refresh: Swept | None = None
         self.own = effects_of(prior.dimension, own_variance)
+        if self.inheritance is not None:
+            self.inheritance.enter(self.own)
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
         self._ageing = Ageing.of(self.half_life, prior.dimension, moments)
@@ -295,7 +297,8 @@ class FabCost:
         if self._history.count != self.seen:
             return False
         inheritance, first = put_below(self.inheritance, prior)
-        rebuilt = self._history.rebuilt(first, self.own)
+        begin = OwnEffects.clear if inheritance is None else inheritance.begin
+        rebuilt = self._history.rebuilt(first, self.own, begin)
         if rebuilt is None:
             return False
         self.prior, self._belief, self._posterior = first, rebuilt, None

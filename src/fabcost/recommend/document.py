@@ -15,7 +15,8 @@ from fabcost.inference.saved.checks import entry, real
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 4, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 5, "recommender")
+_WITHOUT_INHERITED_EFFECTS = FORMAT._replace(version=4)
 _BEFORE = FORMAT._replace(version=3)
 _WITHOUT_FORGETTING = FORMAT._replace(version=2)
 _WITH_ONE_VARIANCE = FORMAT._replace(version=1)
@@ -35,8 +36,10 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     """
     said = settings.get("learner", {}).keys()
     of_rule = settings.get("policy", {}).get("kind")
-    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
+    if "own" in settings.get("learner", {}).get("inheritance", {}):
         return FORMAT
+    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
+        return _WITHOUT_INHERITED_EFFECTS
     if {"half_life", "most_kept", "inheritance"} & said:
         return _BEFORE
     return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE

@@ -14,6 +14,8 @@ from fabcost.features.layout import Step
 from fabcost.features.prior import translation
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information, marginal
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
@@ -64,24 +66,36 @@ class Start(NamedTuple):
             if wanted:
                 yield step
 
-    def on(self, base: Gaussian, schema: Schema) -> Inheritance:
+    def on(self, base: Gaussian, schema: Schema, items: float = 0.0) -> Inheritance:
         """A prior of a schema, with what is known of the weights of columns of the same name.
 
-        Others are integrated out.
+        Others are integrated out.  If ``items`` have effects of this variance here, and had there,
+        what is known of them comes with their keys.
         """
-        if not isinstance(self.learner, FabCost):
-            kind = type(self.learner).__name__
+        learner = self.learner
+        if not isinstance(learner, FabCost):
+            kind = type(learner).__name__
             raise ValueError(f"the learner to start from is a {kind} but must be FabCost")
-        theirs = {name: place for place, name in enumerate(schema.columns)}
-        names = self.schema.columns
+        theirs, names = frozenset(schema.columns), self.schema.columns
         both = [place for place, name in enumerate(names) if name in theirs]
-        told = _learnt(self.learner, both)
-        rows = np.zeros((len(told.rows), len(names)))
-        rows[:, both] = told.rows
-        translated = rows @ translation(self.schema._layout, schema.features)
+        told, effects = _learnt(learner, both), None
+        if learner.own is not None and items:
+            effects = InheritedEffects.of(learner.own, learner.posterior, both, items)
+            placed = self._placed(effects.rows[:, 2:], both, schema)
+            effects = effects._replace(rows=np.column_stack([effects.rows[:, :2], placed]))
+        told = told._replace(rows=self._placed(told.rows, both, schema))
+        return Inheritance.given(base, told, self.discount, effects)
+
+    def _placed(self, rows: FloatArray, both: list[int], schema: Schema) -> FloatArray:
+        """Rows over columns that both have, in the columns of a schema."""
+        ours = {name: place for place, name in enumerate(schema.columns)}
+        names = self.schema.columns
+        wide = np.zeros((len(rows), len(names)))
+        wide[:, both] = rows
+        translated = wide @ translation(self.schema._layout, schema.features)
         placed = np.zeros((len(rows), schema.width))
-        placed[:, [theirs[names[place]] for place in both]] = translated[:, both]
-        return Inheritance.given(base, told._replace(rows=placed), self.discount)
+        placed[:, [ours[names[place]] for place in both]] = translated[:, both]
+        return placed
 
 
 def _learnt(learner: FabCost, places: list[int]) -> Information:

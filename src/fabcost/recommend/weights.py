@@ -87,7 +87,7 @@ class Weights:
         if self._schema.width == 0:
             raise ValueError("the schema has no columns yet: give it a bias or a declared feature")
         base, items = self._schema.prior(self.prior), self.prior.items
-        prior = base if start is None else start.on(base, self._schema)
+        prior = base if start is None else start.on(base, self._schema, items)
         return FabCost(prior, own_variance=items, half_life=half_life)
 
     def follow(self, learner: Learner) -> None:

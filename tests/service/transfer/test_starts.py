@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from fabcost import Recommender, Schema
 from fabcost.service.service import Service
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.settings import ModelSettings, RefreshSettings
-from tests.service.transfer.playing import play, served
+from tests.service.transfer.playing import CANDIDATES, play, served
 
 
 def test_the_prior_is_the_posterior_of_the_other(tmp_path: Path) -> None:
@@ -27,6 +29,32 @@ def test_the_prior_is_the_posterior_of_the_other(tmp_path: Path) -> None:
         assert [each.name for each in ours] == [each.name for each in theirs]
         np.testing.assert_allclose([e.mean for e in ours], [e.mean for e in theirs], atol=1e-8)
         np.testing.assert_allclose([e.sd for e in ours], [e.sd for e in theirs], rtol=1e-7)
+
+    served(tmp_path, work)
+
+
+def test_items_that_the_other_knew_bring_their_effects(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        await play(service, "here", 40)
+        content = await service.export_model("here")
+        await service.start_model("there", content, ModelSettings(), 1.0)
+        here, there = (
+            Recommender.from_bytes(each).learner
+            for each in (content, await service.export_model("there"))
+        )
+        found, expected = (
+            each.own.effects(each.posterior, [*CANDIDATES, "new"])  # type: ignore[attr-defined]
+            for each in (there, here)
+        )
+        np.testing.assert_allclose(found.mean, expected.mean, atol=1e-10)
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-10)
+        assert np.all(found.variance[:3] < 0.98 * found.variance[3])
+        # Decisions know of them too.
+        own, belief = there.own, there.posterior  # type: ignore[attr-defined]
+        content = belief.mean.tobytes() + belief.root.tobytes() + json.dumps(own.keys).encode()
+        digest = hashlib.sha256(content + own.rows.tobytes()).hexdigest()
+        assert service.posterior("there").digest == digest
 
     served(tmp_path, work)
 

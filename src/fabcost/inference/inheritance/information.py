@@ -13,7 +13,7 @@ from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.history import Carried, Sites
 
 #: Of the prior's precision along a direction: less is rounding, not information.
-_LEAST = 1e-9
+LEAST = 1e-9
 
 
 class Information(NamedTuple):
@@ -43,7 +43,7 @@ class Information(NamedTuple):
         precision = 1.0 / (singular * singular)
         rows = left.T @ both[:, before.dimension :]
         shift = precision * (rows @ after.mean) - rows @ before.mean
-        told = precision - 1.0 > _LEAST
+        told = precision - 1.0 > LEAST
         sites = Sites(
             np.ascontiguousarray(precision[told] - 1.0), np.ascontiguousarray(shift[told])
         )

@@ -10,9 +10,10 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.inference.ep import log_mass, sweep
 from fabcost.inference.history import Carried, History, Sites, joined
+from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
-from fabcost.inference.own.effects import OwnEffects, effects_of
+from fabcost.inference.own.effects import OwnEffects
 
 #: Among which the evidence chooses.
 DISCOUNTS = (0.0, 0.01, 0.1, 1.0)
@@ -43,6 +44,8 @@ class Inheritance:
         In force.
     look
         The number of impressions from which on the evidence is asked again; None for never.
+    effects
+        Of items that the other learner knew; None if they have none of their own.
 
     Examples
     --------
@@ -55,15 +58,22 @@ class Inheritance:
     information: Information
     discount: float = FIRST
     look: int | None = 1
+    effects: InheritedEffects | None = None
 
     @classmethod
-    def given(cls, base: Gaussian, information: Information, discount: float | None) -> Inheritance:
+    def given(
+        cls,
+        base: Gaussian,
+        information: Information,
+        discount: float | None,
+        effects: InheritedEffects | None = None,
+    ) -> Inheritance:
         """With a discount that stays, or None for one that the outcomes decide."""
         if discount is None:
-            return cls(base, information)
+            return cls(base, information, effects=effects)
         if not 0.0 < discount <= 1.0:
             raise ValueError(f"discount is {discount} but must be above 0 and at most 1, or None")
-        return cls(base, information, float(discount), None)
+        return cls(base, information, float(discount), None, effects)
 
     @property
     def dimension(self) -> int:
@@ -72,8 +82,33 @@ class Inheritance:
 
     @property
     def prior(self) -> Gaussian:
-        """The belief before the first impression."""
-        return self.information.on(self.base, self.discount)
+        """The belief of the weights before the first impression."""
+        return self._prior(self.discount)
+
+    def _prior(self, discount: float) -> Gaussian:
+        prior = self.information.on(self.base, discount)
+        if self.effects is None or discount == 0.0:
+            return prior
+        return self.effects.coupling(discount, self.dimension).on(prior, 1.0)
+
+    def enter(self, own: OwnEffects | None) -> None:
+        """Give the items of elsewhere their slots, in a table that knows none yet."""
+        if self.effects is None:
+            return
+        if own is None or own.variance != self.effects.variance:
+            given = 0.0 if own is None else own.variance
+            raise ValueError(
+                f"own_variance is {given} but what is inherited of items is for "
+                f"{self.effects.variance}"
+            )
+        own.enter(self.effects.keys)
+        self.begin(own)
+
+    def begin(self, own: OwnEffects) -> None:
+        """Let all items be as they are before the first impression."""
+        own.clear()
+        if self.effects is not None:
+            self.effects.put(own, self.discount)
 
     def on(self, base: Gaussian) -> Inheritance:
         """With another prior below."""
@@ -88,23 +123,25 @@ class Inheritance:
         """With the discount that the outcomes speak for, if it is time to look."""
         if self.look is None or seen < self.look or history.count != seen:
             return self
-        variance = 0.0 if own is None else own.variance
-        found = [self._evidence(each, history, variance) for each in DISCOUNTS]
+        found = [replace(self, discount=each)._evidence(history, own) for each in DISCOUNTS]
         found[0] += DOUBT
         after = math.ceil(_GROWTH * seen) if seen < LOOKED else None
         return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=after)
 
-    def _evidence(self, discount: float, history: History, own_variance: float) -> float:
-        """log p(outcomes) with a discount, by a few sweeps of EP."""
-        prior = self.information.on(self.base, discount)
+    def _evidence(self, history: History, known: OwnEffects | None) -> float:
+        """log p(outcomes), by a few sweeps of EP."""
+        prior = self.prior
         X, y, _ = history.kept()
         belief, sites = Carried.of(prior), Sites.flat(y.size)
-        own = effects_of(prior.dimension, own_variance)
+        own = None if known is None else OwnEffects(prior.dimension, known.variance)
         owned: Owned | tuple[()] = NOT_OWNED
         items = history.items_between(0, y.size)
-        if own is not None and items is not None:
-            keys = [None if item == NOBODY else item for item in items.tolist()]
-            owned = own.written(own.enter(keys))
+        if own is not None and known is not None and items is not None:
+            keys = known.keys
+            slots = own.enter([None if item == NOBODY else keys[item] for item in items.tolist()])
+            self.begin(own)
+            owned = own.written(slots)
+        first = None if own is None or self.effects is None else own.copy()
         swept = sweep(
             belief,
             X,
@@ -117,7 +154,7 @@ class Inheritance:
             counts=history.counts_between(0, y.size),
         )
         posterior = belief.gaussian(keep=True)
-        return swept.log_factors + log_mass(prior, posterior, X, sites, own, owned)
+        return swept.log_factors + log_mass(prior, posterior, X, sites, own, owned, first)
 
 
 def put_below(

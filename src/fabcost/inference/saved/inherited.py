@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
 from fabcost.inference.history import Sites
+from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
+from fabcost.inference.own.directory import check_keys
 from fabcost.inference.saved.checks import entry, numbers, real, whole
 
 _KEY = "inheritance"
@@ -34,7 +36,13 @@ def state_of(inheritance: Inheritance | None) -> tuple[dict[str, Any], dict[str,
         "inherited_precision": sites.precision,
         "inherited_shift": sites.shift,
     }
-    return {_KEY: {"discount": inheritance.discount, "look": inheritance.look}}, arrays
+    settings: dict[str, Any] = {"discount": inheritance.discount, "look": inheritance.look}
+    effects = inheritance.effects
+    if effects is not None:
+        arrays["inherited_own"] = effects.rows
+        of = {"variance": effects.variance, "before": effects.before}
+        settings["own"] = {"keys": list(effects.keys), **of}
+    return {_KEY: settings}, arrays
 
 
 def inheritance_of(
@@ -61,4 +69,21 @@ def inheritance_of(
     )
     information = Information(numbers(arrays, "inherited", many, weights), sites)
     look = None if entry(given, "look") is None else whole(given, "look", least=1)
-    return Inheritance(base, information, discount, look)
+    return Inheritance(base, information, discount, look, _effects_of(given, arrays, weights))
+
+
+def _effects_of(
+    given: Any, arrays: Mapping[str, npt.NDArray[Any]], weights: int
+) -> InheritedEffects | None:
+    if "own" not in given:
+        return None
+    keys, rows = entry(given["own"], "keys"), entry(arrays, "inherited_own")
+    if not isinstance(keys, list) or None in keys or len(set(keys)) != len(keys):
+        raise ValueError(f"keys are {keys!r:.80} but must be a list of items, each once")
+    check_keys(keys)
+    columns = min(rows.shape[-1], weights + 2)
+    variance, before = (real(given["own"], name) for name in ("variance", "before"))
+    rows = numbers(arrays, "inherited_own", len(keys), columns)
+    for wrong in rows[~(rows[:, 0] * before >= 1.0), 0]:
+        raise ValueError(f"an inherited precision is {wrong} but must be at least {1.0 / before}")
+    return InheritedEffects(tuple(keys), rows, before, variance)
