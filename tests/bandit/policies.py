@@ -17,6 +17,7 @@ POLICIES: list[Policy] = [
     TSUCB(),
     TSUCB(draws=5),
     TSUCB(log_odds=True),
+    TSUCB(scatter=0.25),
     InformationRelaxation(),
     InformationDirected(draws=16),
 ]

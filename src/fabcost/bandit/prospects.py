@@ -138,7 +138,28 @@ class Prospects:
         best, leader = kernels.drawn_leaders(*law_and_draws)
         # Without effects of items rows are exchangeable; with them, neighbours share normals.
         row = 0 if self.noise is None else int(rows * rng.random())
-        return Drawn(best, leader, self._log_odds(normals[row], row, own))
+        return Drawn(best, leader, self._log_odds(normals, row, own))
+
+    def scattered(
+        self,
+        rng: np.random.Generator,
+        rows: int,
+        targets: FloatArray,
+        mean: FloatArray,
+        radius: FloatArray,
+    ) -> tuple[FloatArray, FloatArray]:
+        """(mean − target) / radius + a draw, in one of 4 × ``rows``, and wins of each in all.
+
+        Each draw has one of the targets, which are of other draws.
+        """
+        normals, own = self._normals(rng, rows)
+        law_and_draws = (self.spread, normals, *own)
+        leader = kernels.scattered_leaders(targets, mean, radius, *law_and_draws)
+        wins = np.bincount(leader.ravel(), minlength=self.centre.size) / leader.size
+        row, pattern = divmod(int(leader.size * rng.random()), 4)
+        away = self._log_odds(normals, row, own, pattern)
+        target = targets[(4 * row + pattern) % targets.size]
+        return kernels.scattered_scores(target, mean, radius, away), wins
 
     def outcomes(
         self, rng: np.random.Generator, rows: int
@@ -177,10 +198,22 @@ class Prospects:
         own = (self.noise, self.places, fresh[of_weights:])
         return fresh[:of_weights].reshape(rows, columns), own
 
-    def _log_odds(self, z: FloatArray, row: int, own: tuple[Any, Any, Any]) -> FloatArray:
+    def _log_odds(
+        self, normals: FloatArray, row: int, own: tuple[Any, Any, Any], pattern: int = 0
+    ) -> FloatArray:
+        """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
+        all_signs, every_second = _SIGNS[pattern]
+        z = all_signs * normals[row]
+        z[1::2] *= every_second
         log_odds = self.centre + kernels.times(self.spread, z)
         noise, places, of_items = own
-        return np.asarray(log_odds if noise is None else log_odds + noise * of_items[row + places])
+        if noise is None:
+            return np.asarray(log_odds)
+        return np.asarray(log_odds + all_signs * every_second * noise * of_items[row + places])
+
+
+#: By pattern, the sign of all normals and another of every second, and of items.
+_SIGNS = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
 
 
 def drawn_log_odds(

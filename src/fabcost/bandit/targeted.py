@@ -20,6 +20,7 @@ from fabcost.bandit.prospects import (
     Prospects,
     ValuedRows,
     drawn_and_marginal,
+    drawn_log_odds,
     law_and_uniforms,
     moments,
     worth,
@@ -72,6 +73,10 @@ class TSUCB:
         m: more make f, and so the choice, less random.
     log_odds
         Whether f, mean and radius are those of the log-odds instead.
+    scatter
+        Of a candidate's own draw, in its sds, so much is added to its score.  The choice of TS-UCB
+        is random through f alone: until outcomes are known it shows the same candidate to all
+        visitors of a kind.  A little scatter divides them, as Thompson sampling does.
 
     References
     ----------
@@ -88,13 +93,17 @@ class TSUCB:
 
     draws: int = 1
     log_odds: bool = False
+    scatter: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", _whole("draws", self.draws))
+        if not 0.0 <= self.scatter <= MOST_SCATTER:
+            raise ValueError(f"scatter is {self.scatter} but must lie in [0, {MOST_SCATTER:g}]")
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        if self.draws == 1 and isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
+        plain = self.draws == 1 and self.scatter == 0.0
+        if plain and isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
             given = law_and_uniforms(belief, rows, rng)
             return np.asarray(kernels.drawn_target_scores(self.log_odds, *given))
         if self.draws == 1:
@@ -105,8 +114,12 @@ class TSUCB:
             centre, variance = known.centre, known.variance
             best = known.drawn(rng, self.draws).best[0]
         target = self._targets(rows, best).mean()
-        scores: FloatArray = kernels.target_scores(target, *self._moments(rows, centre, variance))
-        return scores
+        mean, radius = self._moments(rows, centre, variance)
+        if self.scatter == 0.0:
+            return np.asarray(kernels.target_scores(target, mean, radius))
+        apart = drawn_log_odds(belief, rows, rng) - centre
+        away = self.scatter * apart * _inverse_roots(variance)
+        return np.asarray(kernels.scattered_scores(target, mean, radius, away))
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -122,12 +135,20 @@ class TSUCB:
         A target is the mean of m draws, and a draw belongs to m targets: each has its law.
         """
         known = Prospects.of(belief, rows)
-        best = known.drawn(rng, max((draws + 3) // 4, self.draws)).best.ravel()
+        many = (draws + 3) // 4
+        # A target is one number of all candidates: where these scatter, each serves four draws.
+        of_targets = many if self.scatter == 0.0 else (many + 3) // 4
+        best = known.drawn(rng, max(of_targets, self.draws)).best.ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(rows, best)
         if self.draws > 1:
             targets = kernels.moving_means(targets, self.draws)
         mean, radius = self._moments(rows, known.centre, known.variance)
+        if self.scatter > 0.0:
+            factors = self.scatter * _inverse_roots(known.variance)
+            away = known.scaled(0.0, factors)
+            scores, wins = away.scattered(rng, many, targets, mean, radius)
+            return scores, known.shared(wins)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         one = targets[int(targets.size * rng.random())]
         return kernels.target_scores(one, mean, radius), shares
@@ -308,4 +329,11 @@ def _whole(name: str, given: float) -> int:
     return int(given)
 
 
+def _inverse_roots(variance: FloatArray) -> FloatArray:
+    """1/sd, and 0 of what is certain."""
+    return np.asarray(np.where(variance > 0.0, 1.0, 0.0) / np.sqrt(np.maximum(variance, 1e-300)))
+
+
 MOST_DRAWS = 4096
+#: Beyond which it is Thompson sampling of standardised scores.
+MOST_SCATTER = 1e3

@@ -97,6 +97,8 @@ from fabcost.kernels.targets import (
     ratio_scores,
     regrets_and_gains,
     revealed,
+    scattered_leaders,
+    scattered_scores,
     target_scores,
     target_shares,
 )
@@ -186,6 +188,8 @@ __all__ = [
     "ratio_scores",
     "regrets_and_gains",
     "revealed",
+    "scattered_leaders",
+    "scattered_scores",
     "settle",
     "share_among_equals",
     "sites_over_rows",

@@ -140,7 +140,7 @@ def share_among_equals(centre, spread, wins, noise, places):
 
 
 @njit(cache=True)
-def _add_noise(noise, normals, away, changed):
+def add_noise(noise, normals, away, changed):
     """away += noise z, changed −= noise z: a sign for each pair of patterns."""
     for i in range(normals.size):
         own = noise * normals[i]
@@ -206,10 +206,10 @@ def drawn_leaders(
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
         top = best if values is None else np.full((4, many), -np.inf)
         for k in range(centre.size):
-            _deviate(spread[k], z, even, odd, away, changed)
+            deviate(spread[k], z, even, odd, away, changed)
             if noise is not None:
                 first = start + places[k]
-                _add_noise(noise[k], own_normals[first : first + many], away, changed)
+                add_noise(noise[k], own_normals[first : first + many], away, changed)
             if values is None:
                 challenge_in_patterns(k, centre[k], away, changed, best, leader)
             else:
@@ -224,7 +224,7 @@ def drawn_leaders(
 
 
 @njit(cache=True, inline="always")
-def _deviate(coefficients, z, even, odd, away, changed):
+def deviate(coefficients, z, even, odd, away, changed):
     """away ← deviations of a score in all draws, changed ← with every second sign changed."""
     _half_scores(coefficients, z, 0, even)
     _half_scores(coefficients, z, 1, odd)
@@ -275,9 +275,9 @@ def drawn_worths(centre, spread, normals, noise, places, own_normals, values, co
     z = np.ascontiguousarray(normals.T)
     even, odd, away, changed = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     for k in range(centre.size):
-        _deviate(spread[k], z, even, odd, away, changed)
+        deviate(spread[k], z, even, odd, away, changed)
         if noise is not None:
-            _add_noise(noise[k], own_normals[places[k] : places[k] + rows], away, changed)
+            add_noise(noise[k], own_normals[places[k] : places[k] + rows], away, changed)
         value, cost = values[k], costs[k]
         _fill_worths(centre[k], 1.0, away, value, cost, worths[k, 0])
         _fill_worths(centre[k], 1.0, changed, value, cost, worths[k, 1])
@@ -348,7 +348,7 @@ def count_own_wins(
             for i in range(many):
                 away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
             first = start + places[k]
-            _add_noise(noise[k], own_normals[first : first + many], away, changed)
+            add_noise(noise[k], own_normals[first : first + many], away, changed)
             if start <= row < start + many:
                 scores[k] = centre[k] + away[row - start]
             challenge_in_patterns(k, centre[k], away, changed, best, leader)

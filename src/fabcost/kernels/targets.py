@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.choosing import drawn_weights, largest
+from fabcost.kernels.choosing import LANES, add_noise, deviate, drawn_weights, largest
 from fabcost.kernels.clicks import click_moments
 from fabcost.kernels.lanes import (
     hold,
@@ -210,6 +210,61 @@ def _shared(winners, means, radii):
             equal = (means == means[k]) & (radii == radii[k])
             shares[equal] += wins[k] / equal.sum()
     return shares
+
+
+@njit(cache=True)
+def scattered_scores(target, means, radii, deviations):
+    """`target_scores` at a target that is no smaller than the largest mean, plus deviations."""
+    target, scores = max(target, largest(means)), np.empty(means.size)
+    for k in range(means.size):
+        short = target - means[k]
+        scores[k] = deviations[k] - (short / radii[k] if radii[k] > 0.0 else 0.0)
+        if radii[k] <= 0.0 and short > 0.0:
+            scores[k] = HOPELESS
+    return scores
+
+
+@njit(cache=True)
+def scattered_leaders(targets, means, radii, spread, normals, noise, places, own_normals):
+    """Who has the largest of `scattered_scores`, by sign pattern and row of normals.
+
+    Deviations are draws as in `choosing.drawn_leaders`, around zero; the targets are gone through
+    in a circle, one for each draw.
+    """
+    leaders, top = np.empty((4, len(normals)), dtype=np.int64), largest(means)
+    for start in range(0, len(normals), LANES):
+        z = np.ascontiguousarray(normals[start : start + LANES].T)
+        many = z.shape[1]
+        even, odd = np.empty(many), np.empty(many)
+        away, changed, short = np.empty(many), np.empty(many), np.empty((4, many))
+        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
+        for i in range(many):
+            for pattern in range(4):
+                place = (4 * (start + i) + pattern) % targets.size
+                short[pattern, i] = max(targets[place], top)
+        for k in range(means.size):
+            deviate(spread[k], z, even, odd, away, changed)
+            if noise is not None:
+                first = start + places[k]
+                add_noise(noise[k], own_normals[first : first + many], away, changed)
+            inverse = 1.0 / radii[k] if radii[k] > 0.0 else -HOPELESS
+            law = (k, means[k], inverse)
+            _challenge_below(law, 1.0, away, short[0], best[0], leader[0])
+            _challenge_below(law, 1.0, changed, short[1], best[1], leader[1])
+            _challenge_below(law, -1.0, away, short[2], best[2], leader[2])
+            _challenge_below(law, -1.0, changed, short[3], best[3], leader[3])
+        leaders[:, start : start + many] = leader
+    return leaders
+
+
+@njit(cache=True)
+def _challenge_below(law, sign, away, targets, best, leader):
+    """Let k lead wherever (mean − target) / radius ± away beats the best so far."""
+    k, mean, inverse = law
+    for i in range(best.size):
+        score = (mean - targets[i]) * inverse + sign * away[i]
+        leader[i] = k if score > best[i] else leader[i]
+        best[i] = score if score > best[i] else best[i]
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
-from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, check_valuing
+from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, MOST_SCATTER, check_valuing
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
@@ -72,6 +72,7 @@ class TSUCBSettings(RuleSettings, frozen=True, tag="ts-ucb"):
 
     draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 1
     log_odds: bool = False
+    scatter: Annotated[float, Meta(ge=0.0, le=MOST_SCATTER)] = 0.0
 
 
 class InformationRelaxationSettings(RuleSettings, frozen=True, tag="information-relaxation"):
