@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from fabcost.wire.formats import WRITERS
 from fabcost.wire.line import LARGEST_TOTAL, LogLine
@@ -42,6 +43,9 @@ def log_lines(draw: st.DrawFn) -> LogLine:
         outcome=draw(st.sampled_from([None, "feedback", "expired", "discarded"])),
         label=draw(st.sampled_from([None, 1, -1])),
         lsn=draw(st.none() | st.integers(1, 2**53)),
+        # A value of 1 and a cost of 0 are left out.
+        click_value=draw(st.just(UNSET) | st.floats(0.0, 1e9).filter(lambda value: value != 1.0)),
+        cost=draw(st.just(UNSET) | st.floats(-1e9, 1e9).filter(bool)),
     )
 
 

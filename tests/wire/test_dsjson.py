@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from msgspec import UNSET
 
 from fabcost.wire import dsjson
 from fabcost.wire.formats import WRITERS
@@ -32,6 +33,8 @@ def test_dsjson_keeps_what_is_learnt(pages: list[list[LogLine]]) -> None:
             wanted,
             context=known(wanted.context),
             candidates={item: known(record) for item, record in wanted.candidates.items()},
+            click_value=UNSET,  # of which nothing is learnt
+            cost=UNSET,
         )
         assert line == plain
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -119,6 +120,7 @@ def test_a_click_that_is_worth_more_is_preferred(tmp_path: Path) -> None:
         assert await chosen() == "c"
         await service.change_model("shop", {"cost_feature": None, "value_feature": "fee"})
         assert await chosen(items=["a", "c"]) == "a"
+        assert await chosen() != "c"
 
     run(str(tmp_path / "bandit.db"), scenario)
 
@@ -193,6 +195,8 @@ def test_a_rule_of_log_odds_weighs_nothing(tmp_path: Path) -> None:
             ModelSettings(policy=rule, **{**VALUED, name: None})
         with pytest.raises(ValueError, match=words):
             changed(ModelSettings(policy=rule), {name: "margin"})
+        with pytest.raises(ValueError, match=words):
+            changed(ModelSettings(**{**VALUED, name: None}), {"policy": msgspec.to_builtins(rule)})
 
     async def scenario(service: Service) -> None:
         await decide(service, "a")
