@@ -20,6 +20,7 @@ from tests.service.transfer.playing import exported, served
 
 MAKES = ("kia", "ford", "fiat")
 RATES = {"kia": 0.6, "ford": 0.1, "fiat": 0.1}
+VALUES, COST = {"kia": 1.0, "ford": 20.0, "fiat": 1.0}, 0.25
 ITEMS: dict[str, dict[str, Any]] = {f"a{i}": {"make": MAKES[i % 3]} for i in range(30)}
 ROUNDS = 600
 
@@ -27,11 +28,14 @@ ROUNDS = 600
 class Played:
     """A log of five of thirty adverts a round, and what random choices among them are worth."""
 
-    def __init__(self, folder: Path, settings: ModelSettings, *, excluded: int = 0) -> None:
+    def __init__(
+        self, folder: Path, settings: ModelSettings, *, excluded: int = 0, priced: bool = False
+    ) -> None:
         self.log = folder / "log.parquet"
-        self.uniform = self.best = 0.0
+        self.uniform = self.best = self.income = self.best_income = 0.0
         self._settings = settings
         self._excluded = excluded
+        self._priced = priced
         served(folder, self._work)
 
     async def _work(self, service: Service) -> None:
@@ -50,6 +54,8 @@ class Played:
             context={"hour": int(rng.integers(24))},
             candidates={name: ITEMS[name] for name in names},
             exclude=list(names[5:]),
+            values={name: VALUES[ITEMS[name]["make"]] for name in names} if self._priced else None,
+            costs=dict.fromkeys(names, COST) if self._priced else None,
         )
         answer = await service.decide("here", request)
         clicked = float(rng.random() < _rate(answer.item))
@@ -57,6 +63,9 @@ class Played:
         rates = [_rate(name) for name in names[:5]]
         self.uniform += float(np.mean(rates)) / ROUNDS
         self.best += max(rates) / ROUNDS
+        worth = [VALUES[ITEMS[name]["make"]] * _rate(name) - COST for name in names[:5]]
+        self.income += float(np.mean(worth)) / ROUNDS
+        self.best_income += max(worth) / ROUNDS
 
 
 def _rate(name: str) -> float:

@@ -17,10 +17,11 @@ from fabcost.features.tables.files import Wrong, read_file
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
+from fabcost.offline.logs.export_rounds import AMOUNTS
 from fabcost.offline.logs.exports import is_export, read_export
 from fabcost.offline.logs.rounds import (
-    Amounts,
     Log,
+    LoggedAmounts,
     LoggedItems,
     Places,
     column_alarms,
@@ -68,10 +69,12 @@ def columns_of(
     if fits and is_export(path):
         if slot is not None:
             raise ValueError(f"{path} names the candidates of each row: slot is not for such logs")
-        rest = (impressions, weight, *amounts)
-        for name, given in zip(("impressions", "weight", "value", "cost"), rest, strict=True):
+        for name, given in (("impressions", impressions), ("weight", weight)):
             if given is not None:
                 raise ValueError(f"{path} has a row for each decision: {name} is not for such logs")
+        for given, known in zip(amounts, AMOUNTS, strict=True):
+            if given not in (None, known):
+                raise ValueError(f"{path} has the column {known}: {given} is not for such logs")
         return Columns(*OF_EXPORT, tuple(context)), True
     reward, propensity, action = named
     if reward is None or propensity is None or action is None:
@@ -171,14 +174,14 @@ def read_log(
     return replace(found, skipped=skipped + no_counts, weight=weight, grouped=grouped)
 
 
-def _worth(log: Log, of_rounds: tuple[FloatArray, FloatArray] | None) -> Amounts | None:
+def _worth(log: Log, of_rounds: tuple[FloatArray, FloatArray] | None) -> LoggedAmounts | None:
     """What clicks are worth by each round, or else by each item."""
     if of_rounds is not None:
-        return Amounts.logged_for(*of_rounds, log.action, len(log.items.ids))
+        return LoggedAmounts.of_rounds(of_rounds, log.action, log.items)
     if log.items.amounts is None:
         return None
     value, cost = log.items.amounts
-    return Amounts((value[log.action], cost[log.action]), (value, cost))
+    return LoggedAmounts((value[log.action], cost[log.action]), (value, cost))
 
 
 class _Read(NamedTuple):

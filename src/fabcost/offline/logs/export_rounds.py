@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from fabcost.bandit.prospects import LARGEST_AMOUNT
 from fabcost.features.tables.cells import A_FRACTION, fraction
 
 #: The columns by which an export is recognised; all of them are read.
@@ -25,6 +26,8 @@ EXPORTED = (
     "changed",
     "missing",
 )
+#: What a click on the chosen item was worth and showing it cost, in exports that have it.
+AMOUNTS = {"click_value": 1.0, "cost": 0.0}
 # Probabilities of logs from elsewhere may be rounded.
 _ROUNDING = 1e-3
 
@@ -43,6 +46,7 @@ class ExportedRound(NamedTuple):
     features: dict[str, Features]  # of each of them
     changed: bool  # whether features are those of the export
     missing: frozenset[str]  # whose had left the catalogue by then
+    amounts: tuple[float, float] = (1.0, 0.0)  # value of a click, and cost
 
 
 class RoundError(ValueError):
@@ -113,7 +117,18 @@ def round_of(record: Record) -> ExportedRound:
         features={name: candidates[name] for name in offered},
         changed=bool(record["changed"]),
         missing=frozenset(record["missing"] or ()),
+        amounts=_amounts(record),
     )
+
+
+def _amounts(record: Record) -> tuple[float, float]:
+    given = {name: each for name in AMOUNTS if (each := record.get(name)) is not None}
+    value, cost = (AMOUNTS | given).values()
+    if not 0.0 <= value <= LARGEST_AMOUNT:
+        raise RoundError("click_value", f"is {value}", "be a number, at least 0")
+    if not abs(cost) <= LARGEST_AMOUNT:
+        raise RoundError("cost", f"is {cost}", "be a number")
+    return value, cost
 
 
 def _chances(record: Record, candidates: Features) -> dict[str, float]:

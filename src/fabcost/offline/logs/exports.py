@@ -12,6 +12,7 @@ import pyarrow.parquet
 
 from fabcost.features.tables.files import BadRowsError, Fault
 from fabcost.offline.logs.export_rounds import (
+    AMOUNTS,
     EXPORTED,
     ExportedRound,
     Features,
@@ -20,7 +21,7 @@ from fabcost.offline.logs.export_rounds import (
     countable,
     round_of,
 )
-from fabcost.offline.logs.rounds import Log, LoggedItems, encoded_records
+from fabcost.offline.logs.rounds import Log, LoggedAmounts, LoggedItems, encoded_records
 
 #: Columns of items, and of contexts, whose strings may be as many as there are visitors.
 MOST_OF_ITEMS, MOST_OF_CONTEXT = 500, 100
@@ -46,7 +47,9 @@ def read_export(
     Of the ``context`` the named features are used, or all; ``items`` replace those of the log.  A
     bad row is an error that names it, from 1, and what is wrong, or is skipped and counted.
     """
-    drawn, notes = countable(pyarrow.parquet.read_table(path, columns=list(EXPORTED)).to_pylist())
+    there = set(pyarrow.parquet.read_schema(path).names)
+    columns = [*EXPORTED, *(name for name in AMOUNTS if name in there)]
+    drawn, notes = countable(pyarrow.parquet.read_table(path, columns=columns).to_pylist())
     rounds, skipped = _sound(path, drawn, skip_bad_rows)
     if not rounds:
         why = "; ".join([*notes, f"{skipped.total()} bad rows were skipped"])
@@ -54,7 +57,15 @@ def read_export(
     notes += _notes_on(rounds)
     rounds = _with_context(path, _as_of_export(rounds), context)
     log = _assembled(path, rounds, items, skipped, crosses)
-    return replace(log, notes=tuple(notes))
+    return replace(log, notes=tuple(notes), amounts=_worth(log, rounds))
+
+
+def _worth(log: Log, rounds: list[ExportedRound]) -> LoggedAmounts | None:
+    """What clicks are worth, unless each is worth 1 and nothing costs."""
+    value, cost = np.array([each.amounts for each in rounds]).T.copy()
+    if (value == 1.0).all() and not cost.any():
+        return None
+    return LoggedAmounts.of_rounds((value, cost), log.action, log.items)
 
 
 def _sound(

@@ -40,30 +40,34 @@ class LoggedItems:
 
 
 @dataclass(frozen=True, eq=False)
-class Amounts:
+class LoggedAmounts:
     """What clicks are worth and what showing costs.
 
     Examples
     --------
-    >>> shown = np.array([0, 0, 2])
-    >>> found = Amounts.logged_for(np.array([1.0, 3.0, 5.0]), np.zeros(3), shown, items=3)
+    >>> items, price = LoggedItems(("a", "b", "c"), np.eye(3)), np.array([1.0, 3.0, 5.0])
+    >>> found = LoggedAmounts.of_rounds((price, np.zeros(3)), np.array([0, 0, 2]), items)
     >>> found.of(np.array([0, 1, 2]))[0]
     array([2., 3., 5.])
     """
 
-    # Value and cost in each round, of what was shown.
-    logged: tuple[FloatArray, FloatArray]
+    logged: tuple[FloatArray, FloatArray]  # value and cost in each round, of what was shown
     items: tuple[FloatArray, FloatArray]  # of each item
 
     @classmethod
-    def logged_for(cls, value: FloatArray, cost: FloatArray, action: Places, items: int) -> Amounts:
-        """An item has the mean of its rounds, or that of all if it was never shown."""
-        rounds = np.bincount(action, minlength=items)
-        means = []
-        for amount in (value, cost):
-            total = np.bincount(action, amount, minlength=items)
-            means.append(np.where(rounds > 0, total / np.maximum(rounds, 1), amount.mean()))
-        return cls((value, cost), (means[0], means[1]))
+    def of_rounds(
+        cls, logged: tuple[FloatArray, FloatArray], action: Places, items: LoggedItems
+    ) -> LoggedAmounts:
+        """An id has the mean of its rounds, or that of all if it was never shown."""
+        ids = np.unique(np.array(items.ids, dtype=object), return_inverse=True)[1]
+        rounds = np.bincount(ids[action], minlength=ids.max() + 1)
+
+        def means(amount: FloatArray) -> FloatArray:
+            total = np.bincount(ids[action], amount, minlength=rounds.size)
+            return np.where(rounds > 0, total / np.maximum(rounds, 1), amount.mean())[ids]
+
+        value, cost = map(means, logged)
+        return cls(logged, (value, cost))
 
     def of(self, offered: Places) -> tuple[FloatArray, FloatArray]:
         """Values and costs of candidates."""
@@ -106,7 +110,7 @@ class Log:
     alarms: tuple[Alarm, ...] = ()  # what is wrong with the features of contexts and items
     weight: FloatArray | None = None  # how much each round counts for a model, if that differs
     grouped: bool = False  # whether a model makes equal rounds one
-    amounts: Amounts | None = None  # where clicks have values, or showing has costs
+    amounts: LoggedAmounts | None = None  # where clicks have values, or showing has costs
 
     def rows(self, situation: int) -> FloatArray:
         """The features of the candidates: (1, context, item), and the products if asked for."""
