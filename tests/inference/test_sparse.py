@@ -96,8 +96,11 @@ def test_sweep_by_covariance(weights: int, exact: bool) -> None:
         _, factors, move = kernels.ep_sweep(*by_root, X, y, *sites, exact)
         sweep = CovarianceSweep(by_covariance, others)
         assert sweep.go_on(by_covariance, Pass(rows, y, others, 0, 100), None, exact=exact)
-        assert sweep.found == (0, pytest.approx(factors, rel=1e-11), sweep.found[2])
-        assert 0.1 * move < sweep.found[2] < 10.0 * move
+        assert sweep.found is not None
+        skipped, found, moved = sweep.found
+        assert skipped == 0
+        assert found == pytest.approx(factors, rel=1e-11)
+        assert 0.1 * move < moved < 10.0 * move
         np.testing.assert_array_equal(by_covariance.root, np.tril(by_covariance.root))
     if weights < 20:
         filled = X.any(axis=1)  # the twin divides by the variance of a row

@@ -69,14 +69,6 @@ class Pass(NamedTuple):
     items: Slots | None = None
     counts: FloatArray | None = None
 
-    def part(self, start: int, stop: int) -> Pass:
-        """A pass over some of the rows only, which are not sparse."""
-        some = slice(start, stop)
-        rows, sites = np.asarray(self.X[some]), Sites(*(each[some] for each in self.sites))
-        items = None if self.items is None else self.items[some]
-        counts = None if self.counts is None else self.counts[some]
-        return Pass(read_only(rows), self.y[some], sites, 0, stop - start, items, counts)
-
 
 class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
@@ -168,12 +160,6 @@ class History:
         X, y, sites = self.between(start, stop)
         rest = self.items_between(start, stop), self.counts_between(start, stop)
         return Pass(readable(X), y, sites, 0, stop - start, *rest)
-
-    def within(self, start: int, stop: int) -> Pass:
-        """`over`, but if rows are sparse it has all that are kept."""
-        if self.sparse is None:
-            return self.over(start, stop)
-        return Pass(*self.kept(), start, stop, None, self.counts_between(0, self.count))
 
     def between(self, start: int, stop: int) -> tuple[Rows, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
-from fabcost.impressions import FloatArray
-from fabcost.inference.history import Carried, Pass
+from fabcost.impressions import FloatArray, read_only
+from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
@@ -61,7 +61,6 @@ class Sweeping:
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.inference.history import Sites
     >>> belief, data = Carried.of(Gaussian.isotropic(1)), (np.ones((2, 1)), np.ones(2))
     >>> sweeps = Sweeping(2, width=8, tolerance=1e-6, max_sweeps=9)
     >>> sites = Sites.flat(2)
@@ -142,7 +141,7 @@ class Sweeping:
         sweep = self._by_covariance
         if sweep is None:
             for start in range(over.start, over.stop, _DENSE_AT_ONCE):
-                some = over.part(start, min(start + _DENSE_AT_ONCE, over.stop))
+                some = _written_out(over, start, min(start + _DENSE_AT_ONCE, over.stop))
                 self.visit(belief, some, exact=exact, lag=lag)
             return
         sound = sweep.go_on(belief, over, lag, exact=exact)
@@ -244,6 +243,14 @@ class Lag(NamedTuple):
         return aside, lag, source
 
 
+def _written_out(over: Pass, start: int, stop: int) -> Pass:
+    """Some of the sparse rows of a pass, as an array."""
+    some = slice(start, stop)
+    rows, sites = np.asarray(over.X[some]), Sites(*(each[some] for each in over.sites))
+    counts = None if over.counts is None else over.counts[some]
+    return Pass(read_only(rows), over.y[some], sites, 0, stop - start, None, counts)
+
+
 def filter_rows(
     belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool, lag: Lag | None = None
 ) -> int:
@@ -252,14 +259,15 @@ def filter_rows(
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.inference.history import Sites
     >>> belief = Carried.of(Gaussian.isotropic(1))
     >>> rows = Pass(np.ones((1, 1)), np.ones(1), Sites.flat(0), 0, 1)
     >>> filter_rows(belief, rows, None, exact=True), belief.mean.round(2)
     (0, array([0.41]))
     """
+    if over.start == over.stop:
+        return 0
     if lag is not None and isinstance(over.X, SparseRows) and over.stop - over.start <= _FEW:
-        over = over.part(over.start, over.stop)
+        over = _written_out(over, over.start, over.stop)
     X, y, sites, start, stop, items, counts = over
     lag = None if lag is None else lag.where_it_pays(belief, over)
     if type(X) is SparseRows:

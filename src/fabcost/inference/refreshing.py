@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.ep import sweep
-from fabcost.inference.history import Carried
+from fabcost.inference.history import Carried, Pass
 from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
@@ -268,7 +268,11 @@ def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
-        over = history.within(sweeps.at, min(sweeps.at + left, history.count))
+        some = sweeps.at, min(sweeps.at + left, history.count)
+        if history.sparse is None:
+            over = history.over(*some)
+        else:
+            over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
         table = None
         if learner.own is not None and over.items is not None:
             table = learner.own.written(over.items[over.start : over.stop]).table

@@ -78,6 +78,7 @@ from fabcost.kernels.products import (
     times_own_transpose,
 )
 from fabcost.kernels.sparse import (
+    PARTS,
     PENDING,
     covariance_rows,
     covariance_visits,
@@ -121,6 +122,7 @@ __all__ = [
     "LAG",
     "LANES",
     "NO_SUMS",
+    "PARTS",
     "PENDING",
     "SEEDS",
     "absorb",

@@ -38,11 +38,13 @@ from fabcost.kernels.lanes import (
     spread,
     store,
     total,
+    transposed,
 )
 from fabcost.kernels.products import dot
 
 AWAITED = 8
 PENDING = 32
+PARTS = 96  # in which what is pending is taken into the covariance, some rows each
 SMALLEST_SHARE = 1e-6  # of the largest variance that a row of these weights could have
 
 
@@ -275,17 +277,19 @@ def covariance_rows(root, panels, covariance, first, last):
     """
     weights, width = root.shape
     t, sigma = pointer(panels), pointer(covariance)
-    for i in range(first, last, 8):
-        own = skip(t, i * width)
-        for row in range(i, min(i + 8, weights)):
+    for start in range(first, last, 32):  # panels of so many rows stay in the caches
+        stop = min(start + 32, last)
+        for row in range(start, min(stop, weights)):
+            own = skip(t, row // 8 * 8 * width + row % 8)
             for k in range(width):
-                own[8 * k + row - i] = root[row, k]
-        for j in range(0, i + 1, 8):
-            tile = skip(sigma, i * width + j)
-            _settle_tile(tile, width, skip(t, j * width), own, 8, width)
-            for at in range(0, 8 * width, width):
-                store(tile, at, spread(0.0) - load(tile, at))
-            _mirror(sigma, width, i, j)
+                own[8 * k] = root[row, k]
+        for j in range(0, stop, 8):
+            for i in range(max(start, j), stop, 8):
+                tile = skip(sigma, i * width + j)
+                _settle_tile(tile, width, skip(t, j * width), skip(t, i * width), 8, width)
+                for at in range(0, 8 * width, width):
+                    store(tile, at, spread(0.0) - load(tile, at))
+                _mirror(sigma, width, i, j)
     hold(panels)
     hold(covariance)
 
@@ -308,11 +312,12 @@ def covariance_visits(
     scratch,
     pending,
 ):
-    """EP's visits to some rows; how many were skipped, or −1 where rounding would show.
+    """Some steps of an EP sweep; visits that were skipped, or −1 where rounding would show.
 
-    What was changed up to there is then of no use.  Mean and covariance are padded with zeros to a
-    multiple of eight.  ``sums`` are those of `ep_visits`; ``scratch``, of `scratch_of` numbers,
-    and the count of ``pending`` terms go on from call to call, up to the last of all rows.
+    What was changed up to there is then of no use.  After `PENDING` visits, or the last few, the
+    next `PARTS` steps take what they change into the covariance.  Mean and covariance are padded
+    with zeros to a multiple of eight.  ``sums`` are those of `ep_visits`; they, scratch and the
+    count of ``pending`` terms go on from call to call.
     """
     width = covariance.shape[1]
     us = pointer(scratch)
@@ -324,7 +329,13 @@ def covariance_visits(
     centres, sigma, labels = pointer(mean), pointer(covariance), pointer(y)
     skipped, awaited = 0, pending[0]
     log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
-    for i in range(start, stop):
+    for step in range(start, stop):
+        at = step % (PENDING + PARTS)
+        i = step // (PENDING + PARTS) * PENDING + at
+        if at >= PENDING:
+            awaited = _settle_part(sigma, us, scaled, width, awaited, at - PENDING)
+        if at >= PENDING or i >= y.size:
+            continue
         first, last = starts[i], starts[i + 1]
         if awaited == 0:
             for j in range(mean.size):
@@ -345,22 +356,16 @@ def covariance_visits(
             skipped += 1
             continue
         change = new_precision - precision[i]
-        step, share = (new_shift - shift[i] - change * centre) / growth, change / growth
+        move, share = (new_shift - shift[i] - change * centre) / growth, change / growth
         later = skip(scaled, awaited * width)
         for j in range(0, width, 8):
-            store(centres, j, load(centres, j) + step * load(u, j))
+            store(centres, j, load(centres, j) + move * load(u, j))
             store(later, j, share * load(u, j))
         awaited += 1
-        if awaited == PENDING:
-            _settle(sigma, us, scaled, width, awaited)
-            awaited = 0
         grown += max(growth - 1.0, 0.0)
         shrunk += max(1.0 / growth - 1.0, 0.0)
         precision[i], shift[i] = new_precision, new_shift
         log_factors, product = multiply(log_factors, product, log_factor, factor)
-    if stop == y.size:
-        _settle(sigma, us, scaled, width, awaited)
-        awaited = 0
     pending[0] = awaited
     sums[0], sums[1], sums[2], sums[3] = log_factors, product, grown, shrunk
     hold(scratch)
@@ -447,9 +452,12 @@ def _reach(sigma, us, scaled, shares, columns, values, first, last, width, pendi
 
 
 @njit(cache=True, nogil=True)
-def _settle(sigma, us, scaled, width, pending):
-    """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half."""
-    for i in range(0, width, 8):
+def _settle(sigma, us, scaled, width, pending, start, stop):
+    """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half.
+
+    Of the lower half some rows only.
+    """
+    for i in range(start, stop, 8):
         for j in range(0, i + 1, 8):
             row = skip(sigma, i * width + j)
             _settle_tile(row, width, skip(us, j), skip(scaled, i), width, pending)
@@ -457,11 +465,42 @@ def _settle(sigma, us, scaled, width, pending):
 
 
 @njit(cache=True, nogil=True)
+def _settle_part(sigma, us, scaled, width, pending, part):
+    """One of `PARTS` of `_settle` that cost alike; how many terms are pending then."""
+    eights = width // 8
+    start = int(math.sqrt(part / PARTS) * eights) * 8
+    stop = int(math.sqrt((part + 1) / PARTS) * eights) * 8
+    _settle(sigma, us, scaled, width, pending, start, stop)
+    return 0 if part == PARTS - 1 else pending
+
+
+@njit(cache=True, nogil=True)
 def _mirror(sigma, width, i, j):
     """Copy a tile of the lower half to the upper half."""
-    for column in range(j, j + 8):
-        for row in range(i, i + 8):
-            sigma[column * width + row] = sigma[row * width + column]
+    if i == j:
+        for column in range(j, j + 8):
+            for row in range(column + 1, i + 8):
+                sigma[column * width + row] = sigma[row * width + column]
+        return
+    low, high = skip(sigma, i * width + j), skip(sigma, j * width + i)
+    columns = transposed(
+        load(low, 0),
+        load(low, width),
+        load(low, 2 * width),
+        load(low, 3 * width),
+        load(low, 4 * width),
+        load(low, 5 * width),
+        load(low, 6 * width),
+        load(low, 7 * width),
+    )
+    store(high, 0, columns[0])
+    store(high, width, columns[1])
+    store(high, 2 * width, columns[2])
+    store(high, 3 * width, columns[3])
+    store(high, 4 * width, columns[4])
+    store(high, 5 * width, columns[5])
+    store(high, 6 * width, columns[6])
+    store(high, 7 * width, columns[7])
 
 
 @njit(cache=True, nogil=True)
@@ -533,7 +572,7 @@ def inverse_of(low):
         for k in range(0, i + 1, 8):
             store(row, k, load(row, k) / low[i, i])
     opposite, inverse = -solved, np.zeros((width, width))
-    _settle(pointer(inverse), m, pointer(opposite), width, weights)
+    _settle(pointer(inverse), m, pointer(opposite), width, weights, 0, width)
     hold(solved)
     hold(opposite)
     return solved, inverse

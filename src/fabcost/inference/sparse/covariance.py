@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 #: Visits skipped in a sweep, Σ log Cᵢ, and how far the belief moved.
 Found = tuple[int, float, float]
-#: What eight rows of the covariance, a visit, eight columns of its factor, and eight rows of the
-#: new root cost, in D²/4 multiplications.
-_COSTS = (16, 2, 8, 2)
+#: What eight rows of the covariance on average, a step of `kernels.covariance_visits`, eight
+#: columns of the factor, and eight rows of the new root cost, in D²/8 multiplications.
+_COSTS = (32, 2, 8, 4)
 
 
 def covariance_of(root: FloatArray) -> FloatArray:
@@ -41,7 +42,7 @@ class CovarianceSweep:
 
     The covariance is made of the root, all rows are visited, and a root is made of the covariance;
     only then the belief and its sites change.  It takes O(D³) beside the visits, of which each
-    costs a quarter of one with a root: with half as many rows as weights it costs no more.
+    costs a quarter of one with a root: with as many rows as weights it costs less.
 
     Attributes
     ----------
@@ -71,14 +72,16 @@ class CovarianceSweep:
         self._sites = Sites(*(each.copy() for each in sites))
         self._scratch = np.empty((2 * width + 1) * kernels.PENDING + width)
         self._pending, self._sums = np.zeros(1, dtype=np.int64), np.array(kernels.NO_SUMS)
-        self._skipped = self._stage = self._at = self._spent = 0
+        self._skipped = 0
+        rounds = -(-sites.precision.size // kernels.PENDING)
+        steps = rounds * (kernels.PENDING + kernels.PARTS)
         eights = width // LANE
-        self._pieces = (eights, sites.precision.size, eights, eights)
+        self._pieces, self._done = (eights, steps, eights, eights), [0, 0, 0, 0]
 
     @staticmethod
     def pays(rows: int, weights: int) -> bool:
-        """Whether it costs no more than a sweep that keeps the root."""
-        return 2 * rows >= weights
+        """Whether it costs less than a sweep that keeps the root."""
+        return rows >= weights
 
     def go_on(self, belief: Carried, over: Pass, lag: Lag | None, *, exact: bool) -> bool:
         """Do as much of it as the visits up to ``over.stop`` are of all.
@@ -86,30 +89,32 @@ class CovarianceSweep:
         False where too many digits would be lost; then nothing is changed.
         """
         whole = sum(each * cost for each, cost in zip(self._pieces, _COSTS, strict=True))
-        goal = over.stop * whole // over.y.size
-        while self._spent < goal:
-            start, cost = self._at, _COSTS[self._stage]
-            self._at = min(self._pieces[self._stage], start - (self._spent - goal) // cost)
-            self._spent += (self._at - start) * cost
-            if not self._work(belief, over, lag, start, exact=exact):
+        left = over.stop * whole // over.y.size
+        for stage, (pieces, cost) in enumerate(zip(self._pieces, _COSTS, strict=True)):
+            until = min(-(-left // cost), pieces)
+            if stage == 0:  # costs rise: up to x of all they are (x + x²)/2
+                until = (math.isqrt(pieces * (pieces + 8 * until)) - pieces) // 2
+            start, self._done[stage] = self._done[stage], until
+            if until > start and not self._work(stage, belief, over, lag, start, exact=exact):
                 return False
-            if self._at == self._pieces[self._stage]:
-                self._stage, self._at = self._stage + 1, 0
+            left -= pieces * cost
+            if left <= 0:
+                break
         if over.stop == over.y.size:
             self._end(belief, over.sites)
         return True
 
     def _work(
-        self, belief: Carried, over: Pass, lag: Lag | None, start: int, *, exact: bool
+        self, stage: int, belief: Carried, over: Pass, lag: Lag | None, start: int, *, exact: bool
     ) -> bool:
-        (mean, root), first, last = belief, LANE * start, LANE * self._at
-        if self._stage == 0:
+        (mean, root), first, last = belief, LANE * start, LANE * self._done[stage]
+        if stage == 0:
             if lag is not None:
                 kernels.settle(mean, root, lag, first, last)
             kernels.covariance_rows(root, self._panels, self._covariance, first, last)
-        elif self._stage == 1:
+        elif stage == 1:
             return self._visit(mean, over, start, exact=exact)
-        elif self._stage == 2:
+        elif stage == 2:
             if start == 0:
                 self._away[: mean.size] = self._centre[: mean.size] - mean
             both = (self._covariance, self._panels)
@@ -125,7 +130,7 @@ class CovarianceSweep:
         rows = as_sparse(over.X, mean.size)
         skipped = kernels.covariance_visits(
             *(self._centre, self._covariance, *rows.arrays, over.y, *self._sites),
-            *(start, self._at, exact, over.counts, self._sums, self._scratch, self._pending),
+            *(start, self._done[1], exact, over.counts, self._sums, self._scratch, self._pending),
         )
         self._skipped += max(skipped, 0)
         return bool(skipped >= 0)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass, Sites
+from fabcost.inference.logistic import product, quadratic_sites
+from fabcost.inference.own.directory import NOBODY
 from fabcost.inference.passes import Sweeping, Swept, check_stopping
+from fabcost.inference.portion import Portion
 from fabcost.inference.sparse.covariance import Found, covariance_of
 from fabcost.sparse import SparseRows
+
+if TYPE_CHECKING:
+    from fabcost.inference.online import FabCost
 
 #: Clicks and misses of each row, or None where all are single impressions.
 Counts = FloatArray | None
@@ -46,7 +53,10 @@ def sweep_sparse(
     check_stopping(tolerance, max_sweeps)
     moves, skipped, given = [math.inf], 0, (y, sites, exact, counts)
     many = len(rows) >= belief.mean.size
-    at_once = _AtOnce.of(belief, rows, sites) if many and max_sweeps > 1 else None
+    at_once = None
+    if many and max_sweeps > 1:
+        _begin(belief, rows, y, sites, counts)
+        at_once = _AtOnce.of(belief, rows, sites)
     for sweeps in range(1, max_sweeps + 1):
         found = None if at_once is None else at_once.sweep(*given)
         if found is None or (sweeps > 2 and found[2] > 0.5 * moves[-2]):
@@ -61,6 +71,40 @@ def sweep_sparse(
             break
     factors = math.nan if left_out else log_factors
     return Swept(sweeps, remaining <= tolerance, skipped, factors)
+
+
+def _begin(belief: Carried, rows: SparseRows, y: FloatArray, sites: Sites, counts: Counts) -> None:
+    """Begin flat sites as Newton's method does: matched to what was believed, they overshoot."""
+    if sites.precision.any() or sites.shift.any():
+        return
+    first = Sites(*quadratic_sites(np.zeros(y.size), y, counts))
+    begun = product(belief.gaussian(), rows, first)
+    belief.mean[:], belief.root[:, : belief.mean.size] = begun.mean, begun.root
+    sites.precision[:], sites.shift[:] = first
+
+
+def keep(learner: FabCost, batch: Portion) -> None:
+    """Let a learner have impressions that only its next refresh is to learn from.
+
+    Where that matches the sites of sparse rows at once, to filter them before takes longer.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian, Refresh
+    >>> learner = FabCost(Gaussian.isotropic(2), refresh=Refresh.at(10**9))
+    >>> keep(learner, Portion(np.eye(2), np.array([1.0, -1.0])))
+    >>> learner.kept, learner.posterior.sd, learner.refresh().converged
+    (2, array([1., 1.]), True)
+    """
+    history, done = learner._history, 0
+    while done < batch.size:
+        some = slice(done, done + min(history.room(), batch.size - done))
+        part = batch.part(some)
+        given = (part.rows, part.labels, part.size, NOBODY, part.counts)
+        slots = slice(*history.append(*given))
+        history.sites.precision[slots] = history.sites.shift[slots] = 0.0
+        done = some.stop
+    learner.seen += done
 
 
 def _sweep(
