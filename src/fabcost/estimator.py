@@ -301,8 +301,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         if self._learner is None:
             evidence = self._step(*lesson)
         else:
-            training.teach(self._learner, lesson, is_all=is_all)
-            if self._begun_as == "ep":
+            is_refined = self._begun_as == "ep"
+            training.teach(self._learner, lesson, is_all=is_all, is_refined=is_refined)
+            if is_refined:
                 swept = self._refine(self._learner)
                 if is_all:
                     evidence = training.log_evidence(self._learner, swept, lesson.design)

@@ -97,7 +97,12 @@ class SparseRows:
         return self.starts.size - 1
 
     def __getitem__(self, position: Any) -> SparseRows:
-        """Some rows by their positions, or the row at one."""
+        """Some rows by their positions, or the row at one; those of a span share its memory."""
+        if isinstance(position, slice) and position.step in (None, 1):
+            start, stop, _ = position.indices(len(self))
+            starts = self.starts[start : max(start, stop) + 1]
+            own = slice(starts[0], starts[-1])
+            return SparseRows(starts - starts[0], self.columns[own], self.values[own], self.weights)
         chosen = np.atleast_1d(np.arange(len(self))[position])
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -14,11 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from fabcost.impressions import FloatArray, Rows, as_rows
+from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows
 from fabcost.inference import result
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
-from fabcost.sparse import as_sparse
+from fabcost.inference.portion import Portion
+from fabcost.inference.sparse.parallel import keep
+from fabcost.sparse import SparseRows, as_sparse
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -74,8 +76,13 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
     return Lesson(design[told], second[told], weight[told])
 
 
-def teach(learner: FabCost, lesson: Lesson, *, is_all: bool = False) -> None:
+def teach(
+    learner: FabCost, lesson: Lesson, *, is_all: bool = False, is_refined: bool = False
+) -> None:
     """Learn, with scikit-learn's warning in place of ours; all refreshes too, if it is all.
+
+    If another refresh follows anyway, which matches the sites of many sparse rows at once, they are
+    only kept for it: to filter them before would take longer.
 
     Examples
     --------
@@ -85,9 +92,14 @@ def teach(learner: FabCost, lesson: Lesson, *, is_all: bool = False) -> None:
     >>> learner.seen
     2
     """
+    rows, second, weight = lesson
+    if is_all and is_refined and isinstance(rows, SparseRows) and len(rows) >= rows.weights:
+        labels, counts = as_outcomes(second, weight, len(rows))
+        keep(learner, Portion(rows, labels, counts=counts))
+        return
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        learner.observe_many(lesson.design, lesson.second, weight=lesson.weight)
+        learner.observe_many(rows, second, weight=weight)
         if is_all:
             learner.finish()
     for each in told:

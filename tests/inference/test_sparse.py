@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from scipy.sparse import coo_array, csc_matrix, csr_array
 
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
 from fabcost.impressions import FloatArray, Outcomes, grouped
-from fabcost.inference import adf, ep, laplace
+from fabcost.inference import adf, ep, laplace, passes
 from fabcost.inference import file as learner_file
-from fabcost.inference.history import Carried, History, Sites
-from fabcost.inference.sparse.steps import sweep_once, sweep_sparse
+from fabcost.inference.history import Carried, History, Pass, Sites
+from fabcost.inference.passes import Sweeping
+from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
+from fabcost.inference.sparse.parallel import sweep_sparse
 from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import as_sparse
 from tests.inference import twins
@@ -72,11 +75,6 @@ def test_other_passes_have_the_bits_of_dense_rows(weights: int) -> None:
     kernels.sparse_absorb(*sparse, *rows.arrays, *known, 0, ROWS)
     assert same_bits(dense, sparse)
     sites, others = (Sites(*(each.copy() for each in known)) for _ in range(2))
-    for given in (None, counts):
-        swept = kernels.ep_sweep(*dense, X, y, *sites, True, None, None, given)
-        found = kernels.sparse_root_sweep(*sparse, *rows.arrays, y, *others, True, given)
-        assert found == swept
-        assert same_bits((*dense, *sites), (*sparse, *others))
     kernels.counts_adf_pass(*dense, X, y, *sites, 0, ROWS, counts)
     kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 0, ROWS, True, counts)
     assert same_bits((*dense, *sites), (*sparse, *others))
@@ -95,18 +93,15 @@ def test_sweep_by_covariance(weights: int, exact: bool) -> None:
     sites, others = Sites.flat(100), Sites.flat(100)
     twin = twins.State(prior.mean, prior.covariance)
     for _ in range(2):
-        _, factors, _ = kernels.ep_sweep(*by_root, X, y, *sites, exact)
-        centre, covariance = padded(by_covariance)
-        skipped, found, change = kernels.sparse_sweep(
-            centre, covariance, *rows.arrays, y, *others, exact, None
-        )
+        _, factors, move = kernels.ep_sweep(*by_root, X, y, *sites, exact)
+        sweep = CovarianceSweep(by_covariance, others)
+        assert sweep.go_on(by_covariance, Pass(rows, y, others, 0, 100), None, exact=exact)
+        assert sweep.found is not None
+        skipped, found, moved = sweep.found
         assert skipped == 0
-        assert change >= 0.0
         assert found == pytest.approx(factors, rel=1e-11)
-        np.testing.assert_array_equal(covariance, covariance.T)
-        low, sound = kernels.cholesky(np.ascontiguousarray(covariance[:weights, :weights]))
-        assert sound
-        by_covariance.mean[:], by_covariance.root[:, :weights] = centre[:weights], low
+        assert 0.1 * move < moved < 10.0 * move
+        np.testing.assert_array_equal(by_covariance.root, np.tril(by_covariance.root))
     if weights < 20:
         filled = X.any(axis=1)  # the twin divides by the variance of a row
         flat = Sites.flat(int(filled.sum()))
@@ -119,10 +114,51 @@ def test_sweep_by_covariance(weights: int, exact: bool) -> None:
     np.testing.assert_allclose(others, sites, atol=1e-10)
 
 
-def padded(belief: Carried) -> tuple[FloatArray, FloatArray]:
-    centre = np.zeros(belief.root.shape[1])
-    centre[: belief.mean.size] = belief.mean
-    return centre, kernels.covariance_of(belief.root)
+@each_size
+def test_covariance_and_its_factor_in_parts(weights: int) -> None:
+    """Eights of rows and columns, in any parts, beside NumPy; with what they are solved for."""
+    prior, rng = correlated_prior(weights), np.random.default_rng(weights)
+    root = Carried.of(prior).root
+    width = root.shape[1]
+    panels, covariance = np.zeros((width, width)), np.zeros((width, width))
+    parts = [*range(0, width, 16), width]
+    for first, last in pairwise(parts):
+        kernels.covariance_rows(root, panels, covariance, first, last)
+    np.testing.assert_array_equal(covariance, covariance.T)
+    np.testing.assert_allclose(covariance[:weights, :weights], root @ root.T, atol=1e-12)
+    assert same_bits([covariance], [covariance_of(root)])
+    away, moves = np.zeros(width), np.zeros(width)
+    away[:weights] = rng.normal(size=weights)
+    right = away[:weights].copy()
+    for first, last in pairwise(parts):
+        assert kernels.factor_columns(covariance, panels, away, moves, weights, first, last)
+    low = np.linalg.cholesky(root @ root.T)
+    np.testing.assert_allclose(moves[:weights], np.linalg.solve(low, right), atol=1e-8)
+    for first, last in pairwise(parts):
+        kernels.fill_rows(panels, root, first, last)
+    np.testing.assert_allclose(root[:, :weights], low, atol=1e-10)
+    assert not root[:, weights:].any()
+    wrong = np.diag(np.where(np.arange(width) == weights - 1, -1.0, 1.0))
+    assert not kernels.factor_columns(wrong, panels, away, moves, weights, 0, width)
+
+
+@pytest.mark.parametrize("counts", [None, counts_of(100)])
+def test_parts_of_a_sweep_are_the_whole(counts: FloatArray | None) -> None:
+    """Whatever was done when: each visit, and all that comes before and after them."""
+    weights, rows = 31, 100
+    X, y = data(weights, rows)
+    given, prior = as_sparse(X, weights), correlated_prior(weights)
+    ends = []
+    for size in (1, 7, 33, rows):
+        belief, sites = Carried.of(prior), Sites.flat(rows)
+        sweep = CovarianceSweep(belief, sites)
+        for done in (*range(size, rows, size), rows):
+            assert sweep.found is None
+            over = Pass(given, y, sites, 0, done, None, counts)
+            assert sweep.go_on(belief, over, None, exact=True)
+        assert sweep.found is not None
+        ends.append([*belief, *sites, np.array(sweep.found)])
+    assert all(same_bits(ends[0], other) for other in ends[1:])
 
 
 @each_size
@@ -133,10 +169,6 @@ def test_sums_over_rows(weights: int) -> None:
     np.testing.assert_allclose(gram, (X.T * weight) @ X, atol=1e-12)
     np.testing.assert_array_equal(gram, gram.T)
     np.testing.assert_allclose(rows.sum(weight), X.T @ weight, atol=1e-12)
-    root = Carried.of(correlated_prior(weights)).root
-    np.testing.assert_allclose(
-        kernels.covariance_of(root)[:weights, :weights], root @ root.T, atol=1e-12
-    )
 
 
 def one_hot(rows: int, blocks: int = 4, levels: int = 6) -> tuple[FloatArray, FloatArray]:
@@ -207,8 +239,12 @@ def test_where_rounding_would_show_the_root_is_kept() -> None:
         *(Sites.flat(40) for _ in range(2)),
     )
     swept = kernels.ep_sweep(*dense, X, labels, *sites, True)
-    assert sweep_once(sparse, rows, labels, others, True, None) == swept
+    sweeps = Sweeping(40, 8, tolerance=1e-10, max_sweeps=1)
+    while sweeps.swept is None:
+        sweeps.visit(sparse, Pass(rows, labels, others, sweeps.at, 40), exact=True)
+    assert (0, sweeps.swept.log_factors, sweeps.moved) == swept
     assert same_bits((*dense, *sites), (*sparse, *others))
+    assert sweeps.visits == 80
 
 
 def test_sites_matched_at_once_end_where_visits_do() -> None:
@@ -222,7 +258,7 @@ def test_sites_matched_at_once_end_where_visits_do() -> None:
         found = sweep_sparse(
             belief, rows, labels, sites, True, None, tolerance=1e-10, max_sweeps=300
         )
-        assert found[1] == expected.converged
+        assert found.converged == expected.converged
         assert_near(belief.gaussian(), expected.posterior, 3e-9)
         rebuilt = Carried.of(prior)
         kernels.absorb(*rebuilt, X, *sites, 0, 120)
@@ -281,6 +317,42 @@ def test_learner_is_that_of_dense_rows(how: dict[str, Any]) -> None:
     for batch, saved in ((7, False), (1, False), (40, True)):
         other = learnt(X, y, batch, saved=saved, **how)
         assert learner_file.to_bytes(other) == learner_file.to_bytes(learner)
+
+
+@pytest.mark.parametrize("least", [2, 10**9])
+@pytest.mark.parametrize("most_work", [4 * 625, 20 * 625])
+@pytest.mark.parametrize("how", [{}, {"most_kept": 60}, {"half_life": 400.0}])
+def test_refreshes_are_spread(
+    least: int, most_work: int, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When those of dense rows are; each as if it were made at once when it begins."""
+    monkeypatch.setattr(passes, "LAGGING", least)
+    X, y = one_hot(250)
+    learner = FabCost(Gaussian.isotropic(25), most_work=most_work, **how)
+    dense = FabCost(Gaussian.isotropic(25), most_work=most_work, **how)
+    begun, under_way = set(), 0
+    for x, label in zip(X, y, strict=True):
+        refreshes, was_under_way = learner.refreshes, learner.refreshing
+        learner.observe(csr_array(x[None]), label)
+        dense.observe(x, label)
+        assert (learner.refreshing, learner.refreshes) == (dense.refreshing, dense.refreshes)
+        if learner._refreshing is not None:
+            begun.add(learner._refreshing.begun)
+        elif not was_under_way and learner.refreshes > refreshes:
+            begun.add(learner.seen)
+        under_way += learner.refreshing
+    assert under_way > 20
+    assert_near(learner.posterior, dense.posterior)
+    at_once = Refresh.at(*begun, 10**6, max_sweeps=1)
+    whole = learnt(X, y, 1, refresh=at_once, most_work=None, **how)
+    batches = learnt(X, y, 60, most_work=most_work, **how)
+    saved = learnt(X, y, 40, saved=True, most_work=most_work, **how)
+    for other in (batches, saved):
+        assert other.refreshing == learner.refreshing
+        assert same_bits(other.posterior.root, learner.posterior.root)
+    for each in (learner, batches, saved):
+        each.finish()
+        assert same_bits([*each.posterior.root, *each.sites], [*whole.posterior.root, *whole.sites])
 
 
 def test_learner_takes_sparse_rows_one_by_one_and_beside_dense_ones() -> None:

@@ -16,9 +16,9 @@ from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, group
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
-from fabcost.inference.passes import Sweeping, Swept, check_stopping
+from fabcost.inference.passes import Sweeping, Swept
 from fabcost.inference.result import Fit
-from fabcost.inference.sparse.steps import sweep_sparse
+from fabcost.inference.sparse.parallel import sweep_sparse
 from fabcost.sparse import FloatArray, SparseRows
 from fabcost.tilted import Moments, check_moments
 
@@ -160,9 +160,8 @@ def sweep(
     2
     """
     if isinstance(X, SparseRows):
-        check_stopping(tolerance, max_sweeps)
         given = (belief, X, y, sites, exact, counts)
-        return Swept(*sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps))
+        return sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps)
     rows = y.size
     slots, table = owned or (None, None)
     sweeps = Sweeping(

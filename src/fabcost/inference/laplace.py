@@ -21,7 +21,12 @@ from fabcost.impressions import (
     as_row,
 )
 from fabcost.inference.history import Carried, Sites
-from fabcost.inference.logistic import log_posterior, product, quadratic_sites
+from fabcost.inference.logistic import (
+    log_posterior,
+    product,
+    quadratic_sites,
+    whitened_mean,
+)
 from fabcost.inference.result import Fit
 from fabcost.inference.sparse.steps import absorb_rows
 
@@ -82,8 +87,7 @@ def _newton(prior: Gaussian, X: Rows, outcomes: Outcomes, start: FloatArray) -> 
         steps += 1
         # The quadratic sites of the current point turn Bayes' rule into a Newton step.
         theta = prior.mean + prior.root @ z
-        expansion = product(prior, X, Sites(*quadratic_sites(X @ theta, y, counts)))
-        step = prior.whiten(expansion.mean) - z
+        step = whitened_mean(prior, X, Sites(*quadratic_sites(X @ theta, y, counts))) - z
         at = log_posterior(prior, X, y, z, counts)
         gain = float(at.gradient @ step)
         # What the step gains is below what the log posterior can show.

@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Rows
+from fabcost.impressions import FloatArray, Rows, read_only
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.sparse.steps import absorb_rows
 from fabcost.sparse import SparseRows
@@ -110,22 +110,54 @@ def product(prior: Gaussian, X: Rows, sites: Sites) -> Gaussian:
 
 
 def _product_at_once(prior: Gaussian, X: Rows, sites: Sites) -> Gaussian | None:
-    """Through one weighted Gram matrix; None where its rounding would show.
+    """Through one weighted Gram matrix; None where its rounding would show."""
+    found = _factored(prior, X, sites)
+    if found is None:
+        return None
+    factor, shift = found
+    inverse = np.linalg.inv(factor)
+    root = prior.root @ inverse.T
+    return Gaussian.from_root(prior.mean + root @ (inverse @ shift), root)
 
-    In the prior's own coordinates the precision is I + R₀ᵀ XᵀTX R₀.
+
+def whitened_mean(prior: Gaussian, X: Rows, sites: Sites) -> FloatArray:
+    """z of the mean μ₀ + R₀ z of `product`.
+
+    Examples
+    --------
+    >>> sites = Sites(np.array([3.0]), np.array([6.0]))
+    >>> whitened_mean(Gaussian.isotropic(1), np.array([[1.0]]), sites)
+    array([1.5])
+    """
+    found = _factored(prior, X, sites)
+    if found is None:
+        return prior.whiten(product(prior, X, sites).mean)
+    factor, shift = found
+    away = kernels.solve_lower(read_only(factor), shift)
+    upper = np.ascontiguousarray(factor.T[::-1, ::-1])  # upside down it is lower triangular
+    z: FloatArray = kernels.solve_lower(read_only(upper), away[::-1].copy())[::-1].copy()
+    return z
+
+
+def _factored(prior: Gaussian, X: Rows, sites: Sites) -> tuple[FloatArray, FloatArray] | None:
+    """Cholesky factor of the product's precision, and its shift, in the prior's own coordinates.
+
+    There the precision is I + R₀ᵀ XᵀTX R₀.
     """
     gram, shift = _weighted_gram(prior, X, sites)
-    precision = np.eye(prior.dimension) + prior.root.T @ gram @ prior.root
+    root, scale = prior.root, prior.root.diagonal()
+    if np.count_nonzero(root) == np.count_nonzero(scale):
+        within = scale[:, None] * gram * scale
+    else:
+        within = root.T @ gram @ root
     try:
-        factor = np.linalg.cholesky(precision)
+        factor = np.linalg.cholesky(np.eye(prior.dimension) + within)
     except np.linalg.LinAlgError:
         return None
     spread = factor.diagonal()
     if not (spread.max() / spread.min()) ** 2 < _WORST_CONDITION:
         return None
-    inverse = np.linalg.inv(factor)
-    root = prior.root @ inverse.T
-    return Gaussian.from_root(prior.mean + root @ (inverse @ (prior.root.T @ shift)), root)
+    return np.asarray(factor, dtype=np.float64), root.T @ shift
 
 
 def _weighted_gram(prior: Gaussian, X: Rows, sites: Sites) -> tuple[FloatArray, FloatArray]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
-from fabcost.impressions import FloatArray
-from fabcost.inference.history import Carried, Pass
+from fabcost.impressions import FloatArray, read_only
+from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.sparse.covariance import CovarianceSweep
 from fabcost.sparse import SparseRows
 
 _NOTHING_ASIDE = (
@@ -22,6 +23,10 @@ _NOTHING_ASIDE = (
 )
 #: With so many weights or more, a root is beyond the first caches.
 LAGGING = 256
+#: Sparse rows that are written out at once where the root is kept.
+_DENSE_AT_ONCE = 256
+#: With more sparse rows than these it pays to let all of the root follow.
+_FEW = 8
 
 
 class Swept(NamedTuple):
@@ -50,11 +55,12 @@ class Sweeping:
         How many there were so far.
     swept : Swept | None
         How it went, once it is done.
+    moved : float
+        How far the last sweep moved the belief, in sds.
 
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.inference.history import Sites
     >>> belief, data = Carried.of(Gaussian.isotropic(1)), (np.ones((2, 1)), np.ones(2))
     >>> sweeps = Sweeping(2, width=8, tolerance=1e-6, max_sweeps=9)
     >>> sites = Sites.flat(2)
@@ -79,7 +85,9 @@ class Sweeping:
         self.swept: Swept | None = None
         self._rows, self._tolerance, self._most = rows, tolerance, max_sweeps
         self._done = self._skipped = self._left_out = 0
-        self._previous = math.inf
+        self.moved = math.inf
+        self._by_covariance: CovarianceSweep | None = None
+        self._shows_at = -1
         self._numbers: Slots | None = None
         many = 0
         if items is not None:
@@ -103,8 +111,14 @@ class Sweeping:
         table: FloatArray | None = None,
         lag: Lag | None = None,
     ) -> None:
-        """Visit the next rows, of a pass over them; the belief may lag behind."""
+        """Visit the next rows, of a pass over them; the belief may lag behind.
+
+        If rows are sparse the pass has all of them.
+        """
         X, y, sites, start, stop, items, counts = over
+        if isinstance(X, SparseRows):
+            self._visit_sparse(belief, over, lag, exact=exact)
+            return
         lag = None if lag is None else lag.where_it_pays(belief, over)
         slots, numbers = (None, None) if table is None else (items, self._numbers)
         if numbers is not None:
@@ -116,20 +130,39 @@ class Sweeping:
         self.visits += stop - start
         self.at += stop - start
         if self.at == self._rows:
-            self._end_sweep()
+            log_factors, change = kernels.ep_summary(self._sums, self._moves, self._own_moves)
+            self._end_sweep(self._left_out, float(log_factors), float(change))
 
-    def _end_sweep(self) -> None:
-        log_factors, change = kernels.ep_summary(self._sums, self._moves, self._own_moves)
-        left_out, self._left_out = self._left_out, 0
+    def _visit_sparse(self, belief: Carried, over: Pass, lag: Lag | None, *, exact: bool) -> None:
+        """With the covariance where that pays, and no digits are lost; else as if it were dense."""
+        if self.at == 0 and self._shows_at != self.visits:
+            pays = CovarianceSweep.pays(self._rows, belief.mean.size)
+            self._by_covariance = CovarianceSweep(belief, over.sites) if pays else None
+        sweep = self._by_covariance
+        if sweep is None:
+            for start in range(over.start, over.stop, _DENSE_AT_ONCE):
+                some = _written_out(over, start, min(start + _DENSE_AT_ONCE, over.stop))
+                self.visit(belief, some, exact=exact, lag=lag)
+            return
+        sound = sweep.go_on(belief, over, lag, exact=exact)
+        self.visits += over.stop - self.at if sound else self._rows - self.at
+        self.at = over.stop if sound else 0
+        if not sound:
+            self._by_covariance, self._shows_at = None, self.visits
+        elif sweep.found is not None:
+            self._by_covariance = None
+            self._end_sweep(*sweep.found)
+
+    def _end_sweep(self, left_out: int, log_factors: float, change: float) -> None:
         self._skipped += left_out
         self._done += 1
-        slows = change < self._previous < math.inf
-        remaining = change * change / self._previous if slows else change
+        slows = change < self.moved < math.inf
+        remaining = change * change / self.moved if slows else change
         if remaining <= self._tolerance or self._done == self._most:
-            factors = math.nan if left_out else float(log_factors)
+            factors = math.nan if left_out else log_factors
             converged = remaining <= self._tolerance
             self.swept = Swept(self._done, converged, self._skipped, factors)
-        self._previous, self.at = change, 0
+        self.moved, self.at, self._left_out = change, 0, 0
         self._sums[:], self._moves[:], self._own_moves[:] = kernels.NO_SUMS, 0.0, 0.0
 
 
@@ -189,7 +222,7 @@ class Lag(NamedTuple):
         if self.missing[0] > 0:
             kernels.put_rest_aside(*belief, self)
         if self.turn[2] != self.turn[0]:
-            kernels.settle(*belief, self)
+            kernels.settle(*belief, self, 0, belief.mean.size)
         return None
 
     def copied(self, belief: Carried) -> tuple[Carried, Lag, Lag]:
@@ -210,6 +243,14 @@ class Lag(NamedTuple):
         return aside, lag, source
 
 
+def _written_out(over: Pass, start: int, stop: int) -> Pass:
+    """Some of the sparse rows of a pass, as an array."""
+    some = slice(start, stop)
+    rows, sites = np.asarray(over.X[some]), Sites(*(each[some] for each in over.sites))
+    counts = None if over.counts is None else over.counts[some]
+    return Pass(read_only(rows), over.y[some], sites, 0, stop - start, None, counts)
+
+
 def filter_rows(
     belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool, lag: Lag | None = None
 ) -> int:
@@ -218,12 +259,15 @@ def filter_rows(
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> from fabcost.inference.history import Sites
     >>> belief = Carried.of(Gaussian.isotropic(1))
     >>> rows = Pass(np.ones((1, 1)), np.ones(1), Sites.flat(0), 0, 1)
     >>> filter_rows(belief, rows, None, exact=True), belief.mean.round(2)
     (0, array([0.41]))
     """
+    if over.start == over.stop:
+        return 0
+    if lag is not None and isinstance(over.X, SparseRows) and over.stop - over.start <= _FEW:
+        over = _written_out(over, over.start, over.stop)
     X, y, sites, start, stop, items, counts = over
     lag = None if lag is None else lag.where_it_pays(belief, over)
     if type(X) is SparseRows:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.ep import sweep
-from fabcost.inference.history import Carried
+from fabcost.inference.history import Carried, Pass
 from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
@@ -204,10 +204,9 @@ def _refresh(learner: FabCost, due: int | None) -> None:
             learner.inheritance = weighed
     kept = learner._history.count
     visits = kept * learner.refresh_schedule.max_sweeps
-    most = None if learner._history.sparse is not None else learner.most_work
-    in_a_call = visits_in_a_call(most, learner.prior.dimension, visits)
+    in_a_call = visits_in_a_call(learner.most_work, learner.prior.dimension, visits)
     if in_a_call is None:
-        _warn_of(learner, learner.refresh())
+        _warn_of(learner, _refined(learner, None))
         learner.plan(due)
         return
     learner._refreshing = begun = Refreshing(set_aside(learner), in_a_call, due)
@@ -242,6 +241,11 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
             counts=history.counts_between(0, history.count),
         )
         return _note(learner, swept)
+    return _refined(learner, max_sweeps)
+
+
+def _refined(learner: FabCost, max_sweeps: int | None) -> Swept:
+    """One visit after the other, as a refresh that is spread makes them."""
     sweeps = _sweeps_of(learner, max_sweeps)
     _visit(learner, sweeps, sys.maxsize)
     return _note(learner, sweeps.outcome)
@@ -264,7 +268,11 @@ def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
-        over = history.over(sweeps.at, min(sweeps.at + left, history.count))
+        some = sweeps.at, min(sweeps.at + left, history.count)
+        if history.sparse is None:
+            over = history.over(*some)
+        else:
+            over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
         table = None
         if learner.own is not None and over.items is not None:
             table = learner.own.written(over.items[over.start : over.stop]).table

@@ -126,13 +126,15 @@ def put_rest_aside(mean, root, lag):
 
 
 @njit(cache=True, nogil=True)
-def settle(mean, root, lag):
-    """Let all rows take all steps."""
+def settle(mean, root, lag, first, last):
+    """Let some rows, whole fours or the last, take all steps; those before them have."""
     weights, width = root.shape
     turn = lag[4]
     if turn[2] != turn[0]:
-        _follow_some(lag, pointer(mean), pointer(root), width, 0, weights, turn[0])
-        turn[2] = turn[0]
+        stop = min(last, weights)
+        _follow_some(lag, pointer(mean), pointer(root), width, first, stop, turn[0])
+        if stop == weights:
+            turn[2] = turn[0]
 
 
 @njit(cache=True, nogil=True)

@@ -1,17 +1,17 @@
 """Sparse rows and a belief over all weights: what a row does not have is neither read nor changed.
 
 Rows are as in `wide`: row i has ``values[starts[i]:starts[i + 1]]`` in the columns of the same
-places.  The ADF pass, `sparse_absorb` and `sparse_root_sweep` are those of `beliefs` to the last
-bit: sums leave out zeros only, and keep their lanes and their order.  A row of the root is changed
+places.  The ADF pass and `sparse_absorb` are those of `beliefs` to the last bit: sums leave out
+zeros only, and keep their lanes and their order.  A row of the root is changed
 by the steps since it was last needed when it is needed again, and at the end: it is read once for
 many of them.
 
 `sparse_match` is for parallel EP, whose sites are all matched to one belief.
 
-`sparse_sweep` has the covariance in place of the root, Σ = C − Σₗ kₗ uₗuₗᵀ with at most `PENDING`
-terms that C does not hold yet.  A visit is as in `beliefs`, with u = Σx and k = Δτ/(1 + Δτ xᵀu);
-it takes O((non-zeros + `PENDING`) D), and O(D²) when all terms are taken into C at once, whose
-symmetry halves it.  Where differences would eat up the digits it says so.
+`covariance_visits` has the covariance in place of the root, Σ = C − Σₗ kₗ uₗuₗᵀ with at most
+`PENDING` terms that C does not hold yet.  A visit is as in `beliefs`, with u = Σx and
+k = Δτ/(1 + Δτ xᵀu); it takes O((non-zeros + `PENDING`) D), and O(D²) when all terms are taken into
+C at once, whose symmetry halves it.  Where differences would eat up the digits it says so.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ from fabcost.kernels.lanes import (
     spread,
     store,
     total,
+    transposed,
 )
 from fabcost.kernels.products import dot
 
 AWAITED = 8
 PENDING = 32
+PARTS = 96  # in which what is pending is taken into the covariance, some rows each
 SMALLEST_SHARE = 1e-6  # of the largest variance that a row of these weights could have
 
 
@@ -242,44 +244,6 @@ def sparse_absorb(mean, root, starts, columns, values, precision, shift, start, 
 
 
 @njit(cache=True, nogil=True)
-def sparse_root_sweep(mean, root, starts, columns, values, y, precision, shift, exact, counts=None):
-    """`ep_sweep` over sparse rows, with the same bits."""
-    belief, scratch = _carry(mean, root)
-    width, alongs = root.shape[1], belief[6]
-    moves = np.zeros(width)
-    moved, labels = pointer(moves), pointer(y)
-    skipped, awaited = 0, 0
-    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
-    for i in range(y.size):
-        centre, variance = _look(belief, columns, values, starts[i], starts[i + 1], awaited)
-        sound, new_precision, new_shift, growth, log_factor, factor = visit(
-            labels, counts, i, centre, variance, precision[i], shift[i], exact
-        )
-        if not sound:
-            skipped += 1
-            continue
-        change = new_precision - precision[i]
-        step = (new_shift - shift[i] - change * centre) / growth
-        along = skip(alongs, awaited * width)
-        for j in range(0, width, 8):
-            store(moved, j, load(moved, j) + step * load(along, j))
-        shrink = change / growth / (1.0 + math.sqrt(1.0 / growth))
-        awaited = _go(belief, awaited, step, shrink)
-        grown += max(growth - 1.0, 0.0)
-        shrunk += max(1.0 / growth - 1.0, 0.0)
-        precision[i], shift[i] = new_precision, new_shift
-        log_factors, product = multiply(log_factors, product, log_factor, factor)
-    _catch_up_all(belief, awaited)
-    move = max(math.sqrt(dot(moved, moved, width)), 0.5 * max(grown, shrunk))
-    hold(scratch)
-    hold(moves)
-    hold(mean)
-    hold(root)
-    hold(y)
-    return skipped, log_factors + log(product), move
-
-
-@njit(cache=True, nogil=True)
 def sparse_marginals(starts, columns, values, mean, root):
     """`marginals` of sparse rows, with the same bits."""
     weights, many = mean.size, starts.size - 1
@@ -305,16 +269,57 @@ def sparse_marginals(starts, columns, values, mean, root):
 
 
 @njit(cache=True, nogil=True)
-def sparse_sweep(
-    mean, covariance, starts, columns, values, y, precision, shift, exact, counts=None
-):
-    """One EP sweep over all rows; skipped visits, Σ log Cᵢ, how much precisions grew or shrank.
+def covariance_rows(root, panels, covariance, first, last):
+    """Some rows of R Rᵀ, whole eights of them, and what mirrors them; all before are there.
 
-    Mean and covariance are padded with zeros to a multiple of eight.  The last number is −1 where
-    rounding would show, and what was changed up to there is of no use.
+    The covariance begins with zeros.  Beside it eights of rows of R are written as panels, which
+    have a row of eight numbers for each column: tiles then read memory in its order.
+    """
+    weights, width = root.shape
+    t, sigma = pointer(panels), pointer(covariance)
+    for start in range(first, last, 32):  # panels of so many rows stay in the caches
+        stop = min(start + 32, last)
+        for row in range(start, min(stop, weights)):
+            own = skip(t, row // 8 * 8 * width + row % 8)
+            for k in range(width):
+                own[8 * k] = root[row, k]
+        for j in range(0, stop, 8):
+            for i in range(max(start, j), stop, 8):
+                tile = skip(sigma, i * width + j)
+                _settle_tile(tile, width, skip(t, j * width), skip(t, i * width), 8, width)
+                for at in range(0, 8 * width, width):
+                    store(tile, at, spread(0.0) - load(tile, at))
+                _mirror(sigma, width, i, j)
+    hold(panels)
+    hold(covariance)
+
+
+@njit(cache=True, nogil=True)
+def covariance_visits(
+    mean,
+    covariance,
+    starts,
+    columns,
+    values,
+    y,
+    precision,
+    shift,
+    start,
+    stop,
+    exact,
+    counts,
+    sums,
+    scratch,
+    pending,
+):
+    """Some steps of an EP sweep; visits that were skipped, or −1 where rounding would show.
+
+    What was changed up to there is then of no use.  After `PENDING` visits, or the last few, the
+    next `PARTS` steps take what they change into the covariance.  Mean and covariance are padded
+    with zeros to a multiple of eight.  ``sums`` are those of `ep_visits`; they, scratch and the
+    count of ``pending`` terms go on from call to call.
     """
     width = covariance.shape[1]
-    scratch = np.empty((2 * width + 1) * PENDING + width)
     us = pointer(scratch)
     scaled, shares, sds = (
         skip(us, width * PENDING),
@@ -322,23 +327,28 @@ def sparse_sweep(
         skip(us, (2 * width + 1) * PENDING),
     )
     centres, sigma, labels = pointer(mean), pointer(covariance), pointer(y)
-    skipped, pending = 0, 0
-    log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
-    for i in range(y.size):
+    skipped, awaited = 0, pending[0]
+    log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
+    for step in range(start, stop):
+        at = step % (PENDING + PARTS)
+        i = step // (PENDING + PARTS) * PENDING + at
+        if at >= PENDING:
+            awaited = _settle_part(sigma, us, scaled, width, awaited, at - PENDING)
+        if at >= PENDING or i >= y.size:
+            continue
         first, last = starts[i], starts[i + 1]
-        if pending == 0:
+        if awaited == 0:
             for j in range(mean.size):
                 sds[j] = math.sqrt(max(covariance[j, j], 0.0))
-        u = skip(us, pending * width)
-        _reach(sigma, us, scaled, shares, columns, values, first, last, width, pending)
+        u = skip(us, awaited * width)
+        _reach(sigma, us, scaled, shares, columns, values, first, last, width, awaited)
         centre, variance, most = 0.0, 0.0, 0.0
         for p in range(first, last):
             centre += values[p] * centres[columns[p]]
             variance += values[p] * u[columns[p]]
             most += abs(values[p]) * sds[columns[p]]
         if not variance >= SMALLEST_SHARE * most * most:
-            grown = -1.0
-            break
+            return -1
         sound, new_precision, new_shift, growth, log_factor, factor = visit(
             labels, counts, i, centre, variance, precision[i], shift[i], exact
         )
@@ -346,25 +356,81 @@ def sparse_sweep(
             skipped += 1
             continue
         change = new_precision - precision[i]
-        step, share = (new_shift - shift[i] - change * centre) / growth, change / growth
-        later = skip(scaled, pending * width)
+        move, share = (new_shift - shift[i] - change * centre) / growth, change / growth
+        later = skip(scaled, awaited * width)
         for j in range(0, width, 8):
-            store(centres, j, load(centres, j) + step * load(u, j))
+            store(centres, j, load(centres, j) + move * load(u, j))
             store(later, j, share * load(u, j))
-        pending += 1
-        if pending == PENDING:
-            _settle(sigma, us, scaled, width, pending)
-            pending = 0
+        awaited += 1
         grown += max(growth - 1.0, 0.0)
         shrunk += max(1.0 / growth - 1.0, 0.0)
         precision[i], shift[i] = new_precision, new_shift
         log_factors, product = multiply(log_factors, product, log_factor, factor)
-    _settle(sigma, us, scaled, width, pending)
+    pending[0] = awaited
+    sums[0], sums[1], sums[2], sums[3] = log_factors, product, grown, shrunk
     hold(scratch)
     hold(mean)
     hold(covariance)
     hold(y)
-    return skipped, log_factors + log(product), grown if grown < 0.0 else max(grown, shrunk)
+    return skipped
+
+
+@njit(cache=True, nogil=True)
+def factor_columns(covariance, panels, away, moves, weights, first, last):
+    """Some columns of L with L Lᵀ = Σ, whole eights of them, in panels; all before are there.
+
+    Whether Σ is positive definite so far.  On the way L ``moves`` = ``away`` is solved.
+    """
+    width = covariance.shape[1]
+    sigma, t, rest = pointer(covariance), pointer(panels), pointer(away)
+    for block in range(first, last, 8):
+        for j in range(block, width, 8):
+            tile = skip(sigma, block * width + j)
+            _settle_tile(tile, width, skip(t, j * width), skip(t, block * width), 8, block)
+        for k in range(block, min(block + 8, weights)):
+            if not _factor_column(skip(sigma, k * width), t, width, block, k):
+                return False
+            moves[k] = rest[k] / t[block * width + 8 * k + k - block]
+            for j in range(block, width, 8):
+                store(rest, j, load(rest, j) - moves[k] * load(t, j * width + 8 * k))
+    hold(covariance)
+    hold(panels)
+    hold(away)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _factor_column(row, t, width, block, k):
+    """Column k of L, from row k of what the columns before its block leave of Σ; if there is one.
+
+    Numbers above the diagonal are of no use.
+    """
+    diagonal = skip(t, block * width + k - block)
+    for j in range(block, width, 8):
+        lanes, own = load(row, j), skip(t, j * width)
+        for before in range(8 * block, 8 * k, 8):
+            lanes = lanes - diagonal[before] * load(own, before)
+        store(own, 8 * k, lanes)
+    left = diagonal[8 * k]
+    if not left > 0.0:
+        return False
+    length = math.sqrt(left)
+    for j in range(block, width, 8):
+        own = skip(t, j * width)
+        store(own, 8 * k, load(own, 8 * k) / length)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def fill_rows(panels, root, first, last):
+    """Some rows of a lower triangular root whose panels are there."""
+    weights, width = root.shape
+    t = pointer(panels)
+    for i in range(first, min(last, weights)):
+        own = skip(t, i // 8 * 8 * width + i % 8)
+        for k in range(width):
+            root[i, k] = own[8 * k] if k <= i else 0.0
+    hold(panels)
 
 
 @njit(cache=True, nogil=True)
@@ -386,24 +452,65 @@ def _reach(sigma, us, scaled, shares, columns, values, first, last, width, pendi
 
 
 @njit(cache=True, nogil=True)
-def _settle(sigma, us, scaled, width, pending):
-    """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half."""
-    for i in range(0, width, 8):
+def _settle(sigma, us, scaled, width, pending, start, stop):
+    """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half.
+
+    Of the lower half some rows only.
+    """
+    for i in range(start, stop, 8):
         for j in range(0, i + 1, 8):
-            _settle_tile(sigma, us, scaled, width, pending, i, j)
-            for column in range(j, j + 8):
-                for row in range(i, i + 8):
-                    sigma[column * width + row] = sigma[row * width + column]
+            row = skip(sigma, i * width + j)
+            _settle_tile(row, width, skip(us, j), skip(scaled, i), width, pending)
+            _mirror(sigma, width, i, j)
 
 
 @njit(cache=True, nogil=True)
-def _settle_tile(sigma, us, scaled, width, pending, i, j):
+def _settle_part(sigma, us, scaled, width, pending, part):
+    """One of `PARTS` of `_settle` that cost alike; how many terms are pending then."""
+    eights = width // 8
+    start = int(math.sqrt(part / PARTS) * eights) * 8
+    stop = int(math.sqrt((part + 1) / PARTS) * eights) * 8
+    _settle(sigma, us, scaled, width, pending, start, stop)
+    return 0 if part == PARTS - 1 else pending
+
+
+@njit(cache=True, nogil=True)
+def _mirror(sigma, width, i, j):
+    """Copy a tile of the lower half to the upper half."""
+    if i == j:
+        for column in range(j, j + 8):
+            for row in range(column + 1, i + 8):
+                sigma[column * width + row] = sigma[row * width + column]
+        return
+    low, high = skip(sigma, i * width + j), skip(sigma, j * width + i)
+    columns = transposed(
+        load(low, 0),
+        load(low, width),
+        load(low, 2 * width),
+        load(low, 3 * width),
+        load(low, 4 * width),
+        load(low, 5 * width),
+        load(low, 6 * width),
+        load(low, 7 * width),
+    )
+    store(high, 0, columns[0])
+    store(high, width, columns[1])
+    store(high, 2 * width, columns[2])
+    store(high, 3 * width, columns[3])
+    store(high, 4 * width, columns[4])
+    store(high, 5 * width, columns[5])
+    store(high, 6 * width, columns[6])
+    store(high, 7 * width, columns[7])
+
+
+@njit(cache=True, nogil=True)
+def _settle_tile(row, width, us, scaled, stride, pending):
+    """A tile of eight rows less Σₗ aₗbₗᵀ, with b and a each ``stride`` numbers behind the last."""
     a = b = c = d = e = f = g = h = spread(0.0)
-    for k in range(0, pending * width, width):
-        along, u = load(us, k + j), skip(scaled, k + i)
+    for k in range(0, pending * stride, stride):
+        along, u = load(us, k), skip(scaled, k)
         a, b, c, d = a + u[0] * along, b + u[1] * along, c + u[2] * along, d + u[3] * along
         e, f, g, h = e + u[4] * along, f + u[5] * along, g + u[6] * along, h + u[7] * along
-    row = skip(sigma, i * width + j)
     store(row, 0, load(row, 0) - a)
     store(row, width, load(row, width) - b)
     store(row, 2 * width, load(row, 2 * width) - c)
@@ -416,7 +523,10 @@ def _settle_tile(sigma, us, scaled, width, pending, i, j):
 
 @njit(cache=True, nogil=True)
 def sparse_match(mean, covariance, starts, columns, values, y, precision, shift, exact, counts):
-    """Visit all rows with the same belief, which is left as it is; returns as `sparse_sweep`."""
+    """Visit all rows with one belief, which stays; visits skipped, Σ log Cᵢ, and the change or −1.
+
+    The change is how much precisions grew or shrank, and −1 where rounding would show.
+    """
     skipped, labels, sds = 0, pointer(y), np.sqrt(np.diag(covariance))
     log_factors, product, grown, shrunk = 0.0, 1.0, 0.0, 0.0
     for i in range(y.size):
@@ -462,25 +572,10 @@ def inverse_of(low):
         for k in range(0, i + 1, 8):
             store(row, k, load(row, k) / low[i, i])
     opposite, inverse = -solved, np.zeros((width, width))
-    _settle(pointer(inverse), m, pointer(opposite), width, weights)
+    _settle(pointer(inverse), m, pointer(opposite), width, weights, 0, width)
     hold(solved)
     hold(opposite)
     return solved, inverse
-
-
-@njit(cache=True, nogil=True)
-def covariance_of(root):
-    """R Rᵀ for a root with rows padded to a multiple of eight, as `sparse_sweep` changes it."""
-    weights, width = root.shape
-    turned, covariance = np.zeros((width, width)), np.zeros((width, width))
-    for i in range(weights):
-        for j in range(width):
-            turned[j, i] = root[i, j]
-    opposite = -turned
-    _settle(pointer(covariance), pointer(turned), pointer(opposite), width, width)
-    hold(turned)
-    hold(opposite)
-    return covariance
 
 
 @njit(cache=True, nogil=True)
