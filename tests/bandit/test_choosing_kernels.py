@@ -215,3 +215,31 @@ def test_place_of(shares: FloatArray, u: float) -> None:
     assert shares[place] > 0.0
     assert shares[:place].sum() <= u * shares.sum() + 1e-12
     assert u * shares.sum() <= shares[: place + 1].sum() + 1e-12
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 70), st.integers(1, 9), st.integers(1, 90), st.integers(1, 400), st.booleans()
+)
+def test_scattered_leaders(many: int, width: int, rows: int, targets: int, owned: bool) -> None:
+    """Beside scores that are written out, each draw with its signs and its target."""
+    rng = np.random.default_rng(many + 97 * rows)
+    means, radii = rng.random(many), rng.random(many)
+    radii[rng.random(many) < 0.2] = 0.0
+    f, spread = 1.2 * rng.random(targets), 0.3 * rng.normal(size=(many, width))
+    normals, own_normals = rng.normal(size=(rows, width)), rng.normal(size=rows + many - 1)
+    noise, places = rng.random(many), np.arange(many)
+    given = (noise, places, own_normals) if owned else (None, None, None)
+    found = kernels.scattered_leaders(f, means, radii, spread, normals, *given)
+    every_second = np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
+    for row in range(rows):
+        of_items = noise * own_normals[row + places] if owned else np.zeros(many)
+        for pattern, (whole, second) in enumerate(((1, 1), (1, -1), (-1, 1), (-1, -1))):
+            signs = whole * (every_second if second < 0 else 1.0)
+            away = spread @ (signs * normals[row]) + whole * second * of_items
+            target = f[(4 * row + pattern) % targets]
+            scores = kernels.scattered_scores(target, means, radii, away)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                plain = (means - max(target, means.max())) / radii + away
+            np.testing.assert_allclose(scores[radii > 0.0], plain[radii > 0.0], rtol=1e-12)
+            assert scores[found[pattern, row]] >= scores.max() - 1e-9
