@@ -1,0 +1,63 @@
+"""Which games are played to choose a rule, and which to confirm it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabcost.offline.methods import LAPLACE
+from studies.clicks.worlds import FIXED, FRESH
+from studies.rules.arms import DIGITS, MADE
+from studies.rules.games import DEFAULT, RULES, SCALES, THOMPSON, WIDE, Game
+from studies.rules.worlds import (
+    CHANGING,
+    CLICKS,
+    LOGS_CHOOSING,
+    LOGS_CONFIRMING,
+    TREES_CHOOSING,
+    TREES_CONFIRMING,
+)
+
+#: Seeds of either half; those to confirm with were met by no rule before `FROZEN` was written.
+CHOOSING, SCALING = range(40), range(20)
+CONFIRMING, MANY = range(1000, 1040), range(1000, 1200)
+#: Chosen by `report.choice`, then never changed.
+FROZEN = "ts-ucb"
+
+REGRETS_CHOOSING = (*CHANGING, *TREES_CHOOSING, MADE)
+REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
+
+
+#: What is shown beside the frozen rule where it is confirmed.
+RIVALS = (THOMPSON, "thompson:0.25", "greedy", "ts-ucb", "ts-ucb:32", "information-directed")
+#: Of Laplace under Thompson sampling, the scale of least regret on the half to choose on.
+LAPLACE_SCALES = {FRESH: "thompson:0.25", FIXED: "thompson:0.5"}
+
+
+def choosing() -> Iterator[Game]:
+    """Every rule on the half to choose on, and Laplace at each scale."""
+    for seed in CHOOSING:
+        for rule in RULES:
+            yield from (Game(world, rule, seed, prior=WIDE) for world in CLICKS)
+            for world in (*REGRETS_CHOOSING, *LOGS_CHOOSING):
+                yield Game(world, rule, seed)
+    for seed in SCALING:
+        for world in CLICKS:
+            yield from (Game(world, rule, seed, LAPLACE, WIDE) for rule in SCALES)
+
+
+def confirming() -> Iterator[Game]:
+    """The frozen rule against its rivals, on seeds, worlds and logs kept apart."""
+    for seed in MANY:
+        for world in CLICKS:
+            for rule in dict.fromkeys((THOMPSON, FROZEN, *RIVALS[-2:])):
+                yield Game(world, rule, seed, prior=WIDE)
+            yield from (Game(world, rule, seed, prior=DEFAULT) for rule in (THOMPSON, FROZEN))
+    for seed in CONFIRMING:
+        for world in (*REGRETS_CONFIRMING, *LOGS_CONFIRMING):
+            yield from (Game(world, rule, seed) for rule in RIVALS)
+    for seed in MANY:
+        for world, scale in LAPLACE_SCALES.items():
+            yield Game(world, scale, seed, LAPLACE, WIDE)
+        if seed in CONFIRMING:
+            for world in LOGS_CONFIRMING:
+                yield from (Game(world, rule, seed, LAPLACE) for rule in (THOMPSON, FROZEN))
