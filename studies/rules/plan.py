@@ -19,7 +19,7 @@ from studies.rules.worlds import (
 
 #: Seeds of either half; those to confirm with were met by no rule before `FROZEN` was written.
 CHOOSING, SCALING = range(40), range(20)
-CONFIRMING, MANY = range(1000, 1040), range(1000, 1200)
+CONFIRMING, MANY, OF_LAPLACE = range(1000, 1030), range(1000, 1200), range(1000, 1100)
 #: Chosen by `report.choice`, then never changed.
 FROZEN = "ts-ucb"
 
@@ -49,15 +49,14 @@ def confirming() -> Iterator[Game]:
     """The frozen rule against its rivals, on seeds, worlds and logs kept apart."""
     for seed in MANY:
         for world in CLICKS:
-            for rule in dict.fromkeys((THOMPSON, FROZEN, *RIVALS[-2:])):
+            for rule in dict.fromkeys((THOMPSON, FROZEN, RIVALS[-1])):
                 yield Game(world, rule, seed, prior=WIDE)
             yield from (Game(world, rule, seed, prior=DEFAULT) for rule in (THOMPSON, FROZEN))
     for seed in CONFIRMING:
         for world in (*REGRETS_CONFIRMING, *LOGS_CONFIRMING):
             yield from (Game(world, rule, seed) for rule in RIVALS)
-    for seed in MANY:
+        for world in LOGS_CONFIRMING:
+            yield from (Game(world, rule, seed, LAPLACE) for rule in (THOMPSON, FROZEN))
+    for seed in OF_LAPLACE:
         for world, scale in LAPLACE_SCALES.items():
             yield Game(world, scale, seed, LAPLACE, WIDE)
-        if seed in CONFIRMING:
-            for world in LOGS_CONFIRMING:
-                yield from (Game(world, rule, seed, LAPLACE) for rule in (THOMPSON, FROZEN))

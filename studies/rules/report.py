@@ -136,7 +136,7 @@ def click_lines(report: Report) -> Lines:
     """The two click worlds on seeds never met before."""
     lines = [["world", "prior variance", "learner, rule", "regret", "clicks after 100", "seeds"]]
     for world in CLICKS:
-        sides = [Side(rule, prior=WIDE) for rule in dict.fromkeys((THOMPSON, FROZEN, *RIVALS[-2:]))]
+        sides = [Side(rule, prior=WIDE) for rule in dict.fromkeys((THOMPSON, FROZEN, RIVALS[-1]))]
         sides += [Side(rule) for rule in (THOMPSON, FROZEN)]
         sides.append(Side(LAPLACE_SCALES[world], LAPLACE, WIDE))
         for side in sides:
