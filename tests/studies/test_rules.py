@@ -21,7 +21,8 @@ from fabcost.bandit.rules import Thompson
 
 def test_what_a_log_has_shown_does_not_come_again() -> None:
     rows = np.arange(60.0)[:, None]
-    visitors, seen = Logged(rows, np.zeros(60)).rounds(np.random.default_rng(0)), []
+    visitors = Logged(rows, np.zeros(60)).rounds(np.random.default_rng(0))
+    seen: list[float] = []
     visitor = visitors.send(None)
     for _ in range(30):
         assert len(set(visitor.rows[:, 0])) == CANDIDATES
