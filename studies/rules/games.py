@@ -26,6 +26,8 @@ RULES = (
     *SCALES,
     "greedy",
     "ts-ucb",
+    "ts-ucb:4",
+    "ts-ucb:8",
     "ts-ucb:32",
     "ts-ucb, log-odds",
     "information-relaxation:5",

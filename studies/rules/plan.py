@@ -18,17 +18,17 @@ from studies.rules.worlds import (
 )
 
 #: Seeds of either half; those to confirm with were met by no rule before `FROZEN` was written.
-CHOOSING, SCALING = range(40), range(20)
-CONFIRMING, MANY, OF_LAPLACE = range(1000, 1030), range(1000, 1200), range(1000, 1100)
+CHOOSING, SCALING = range(40), range(10)
+CONFIRMING, MANY, OF_LAPLACE = range(1000, 1020), range(1000, 1200), range(1000, 1060)
 #: Chosen by `report.choice`, then never changed.
-FROZEN = "ts-ucb"
+FROZEN = "ts-ucb:4"
 
 REGRETS_CHOOSING = (*CHANGING, *TREES_CHOOSING, MADE)
 REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
 
 
 #: What is shown beside the frozen rule where it is confirmed.
-RIVALS = (THOMPSON, "thompson:0.25", "greedy", "ts-ucb", "ts-ucb:32", "information-directed")
+RIVALS = (THOMPSON, "thompson:0.25", "greedy", "ts-ucb", FROZEN, "information-directed")
 #: Of Laplace under Thompson sampling, the scale of least regret on the half to choose on.
 LAPLACE_SCALES = {FRESH: "thompson:0.25", FIXED: "thompson:0.5"}
 
@@ -49,14 +49,13 @@ def confirming() -> Iterator[Game]:
     """The frozen rule against its rivals, on seeds, worlds and logs kept apart."""
     for seed in MANY:
         for world in CLICKS:
-            for rule in dict.fromkeys((THOMPSON, FROZEN, RIVALS[-1])):
-                yield Game(world, rule, seed, prior=WIDE)
-            yield from (Game(world, rule, seed, prior=DEFAULT) for rule in (THOMPSON, FROZEN))
+            for prior in (WIDE, DEFAULT):
+                yield from (Game(world, rule, seed, prior=prior) for rule in (THOMPSON, FROZEN))
+    for seed in OF_LAPLACE:
+        for world, scale in LAPLACE_SCALES.items():
+            yield Game(world, scale, seed, LAPLACE, WIDE)
     for seed in CONFIRMING:
         for world in (*REGRETS_CONFIRMING, *LOGS_CONFIRMING):
             yield from (Game(world, rule, seed) for rule in RIVALS)
         for world in LOGS_CONFIRMING:
             yield from (Game(world, rule, seed, LAPLACE) for rule in (THOMPSON, FROZEN))
-    for seed in OF_LAPLACE:
-        for world, scale in LAPLACE_SCALES.items():
-            yield Game(world, scale, seed, LAPLACE, WIDE)

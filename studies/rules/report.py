@@ -163,8 +163,7 @@ def click_lines(report: Report) -> Lines:
     """The two click worlds on seeds never met before."""
     lines = [["world", "prior variance", "learner, rule", "regret", "clicks after 100", "seeds"]]
     for world in CLICKS:
-        sides = [Side(rule, prior=WIDE) for rule in dict.fromkeys((THOMPSON, FROZEN, RIVALS[-1]))]
-        sides += [Side(rule) for rule in (THOMPSON, FROZEN)]
+        sides = [Side(rule, prior=p) for p in (WIDE, DEFAULT) for rule in (THOMPSON, FROZEN)]
         sides.append(Side(LAPLACE_SCALES[world], LAPLACE, WIDE))
         for side in sides:
             regret, early = (report.values(world, side, at, MANY) for at in (REGRET, EARLY))
@@ -284,7 +283,7 @@ def page(results: Results) -> str:
             as_markdown(table(report, RULES, (*simulated, *LOGS_CHOOSING), CHOOSING)),
             f"Mean regret is the geometric mean over the worlds above; time is that of a decision "
             f"over {CANDIDATES:,} candidates with {WEIGHTS} weights, without propensities, and its "
-            f"ratio to Thompson's without and with those of {DRAWS} draws, medians over turns.",
+            f"ratio to Thompson's without and with those of {DRAWS} draws, the least over turns.",
             as_markdown(rule_lines(means, seconds)),
             f"Of the rules that are nowhere clearly worse than Thompson sampling and can compare "
             f"values, those within {NEAR:g} of the least mean regret are as good; of these "

@@ -94,8 +94,8 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        if self.draws == 1 and isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
-            given = law_and_uniforms(belief, rows, rng)
+        if isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
+            given = law_and_uniforms(belief, rows, rng, self.draws)
             return np.asarray(kernels.drawn_target_scores(self.log_odds, *given))
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)

@@ -177,15 +177,15 @@ def _correct_tails(centres, variances, means, radii):
 
 @njit(cache=True)
 def drawn_marginals(rows, mean, root, uniforms, triangle):
-    """Scores of rows under `drawn_weights`, and mean and variance of each score.
+    """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
     Eight rows are taken at once, and the weights in their order: equal rows have equal bits.  The
     triangle is a root whose columns begin with zeros, which are passed over; it may be the root.
     """
     many, weights = rows.shape
-    found = np.empty((3, many))
-    columns, starts = _columns(drawn_weights(mean, root, uniforms, 1.0), mean, triangle)
-    block = np.zeros((weights + 8, 8))
+    draws = len(uniforms)
+    found, block = np.empty((draws + 2, many)), np.zeros((weights + 8, 8))
+    columns, starts = _columns(mean, root, uniforms, triangle)
     xs, eight, out = pointer(rows), pointer(block), pointer(found)
     for first in range(0, many, 8):
         size = min(8, many - first)
@@ -201,29 +201,39 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
                 x = load(eight, 8 * i)
                 a, b = a + columns[j, i] * x, b + columns[j + 1, i] * x
                 c, d = c + columns[j + 2, i] * x, d + columns[j + 3, i] * x
-            if j == 0:
-                store_some(out, first, size, a)
-                store_some(out, many + first, size, b)
-                a = b = spread(0.0)
+            if j <= draws:
+                store_some(out, j * many + first, size, a)
+                a = spread(0.0)
+            if j + 1 <= draws:
+                store_some(out, (j + 1) * many + first, size, b)
+                b = spread(0.0)
+            if j + 2 <= draws:
+                store_some(out, (j + 2) * many + first, size, c)
+                c = spread(0.0)
+            if j + 3 <= draws:
+                store_some(out, (j + 3) * many + first, size, d)
+                d = spread(0.0)
             variance = variance + ((a * a + b * b) + (c * c + d * d))
-        store_some(out, 2 * many + first, size, variance)
+        store_some(out, (draws + 1) * many + first, size, variance)
     hold(rows)
     hold(block)
     hold(found)
-    return found[0], found[1], found[2]
+    return found[:draws], found[draws], found[draws + 1]
 
 
 @njit(cache=True)
-def _columns(theta, mean, triangle):
+def _columns(mean, root, uniforms, triangle):
     """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
-    weights = mean.size
-    many = -(-(weights + 2) // 4) * 4
+    weights, before = mean.size, len(uniforms) + 1
+    many = -(-(weights + before) // 4) * 4
     columns, starts = np.zeros((many, weights)), np.zeros(many // 4, dtype=np.int64)
-    columns[0], columns[1] = theta, mean
+    for k in range(len(uniforms)):
+        columns[k] = drawn_weights(mean, root, uniforms[k], 1.0)
+    columns[before - 1] = mean
     for j in range(weights):
         for d in range(weights):
-            columns[j + 2, d] = triangle[d, j]
-    for j in range(4, many):
+            columns[before + j, d] = triangle[d, j]
+    for j in range(before - before % 4, many):
         start = 0
         while start < weights and columns[j, start] == 0.0:
             start += 1
@@ -299,11 +309,15 @@ def target_scores(target, means, radii):
 
 @njit(cache=True)
 def drawn_target_scores(log_odds, rows, mean, root, uniforms, triangle):
-    """`target_scores` of rows whose target is the best of one draw."""
+    """`target_scores` of rows whose target is the best of a draw, on average over draws."""
     drawn, centres, variances = drawn_marginals(rows, mean, root, uniforms, triangle)
+    target = 0.0
+    for k in range(len(drawn)):
+        best = largest(drawn[k])
+        target += (best if log_odds else logistic(best)) / len(drawn)
     if log_odds:
-        return target_scores(largest(drawn), centres, np.sqrt(variances))
-    return target_scores(logistic(largest(drawn)), *click_moments(centres, variances))
+        return target_scores(target, centres, np.sqrt(variances))
+    return target_scores(target, *click_moments(centres, variances))
 
 
 @njit(cache=True)
