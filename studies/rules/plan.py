@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabcost.offline.methods import LAPLACE
-from studies.clicks.worlds import FIXED, FRESH
 from studies.rules.arms import DIGITS, MADE
 from studies.rules.games import DEFAULT, RULES, SCALES, THOMPSON, WIDE, Game
 from studies.rules.worlds import (
@@ -18,8 +17,8 @@ from studies.rules.worlds import (
 )
 
 #: Seeds of either half; those to confirm with were met by no rule before `FROZEN` was written.
-CHOOSING, SCALING = range(40), range(10)
-CONFIRMING, MANY, OF_LAPLACE = range(1000, 1020), range(1000, 1200), range(1000, 1060)
+CHOOSING = range(40)
+CONFIRMING, MANY, OF_LAPLACE = range(1000, 1020), range(1000, 1200), range(1000, 1050)
 #: Chosen by `report.choice`, then never changed.
 FROZEN = "ts-ucb:4"
 
@@ -29,20 +28,15 @@ REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
 
 #: What is shown beside the frozen rule where it is confirmed.
 RIVALS = (THOMPSON, "thompson:0.25", "greedy", "ts-ucb", FROZEN, "information-directed")
-#: Of Laplace under Thompson sampling, the scale of least regret on the half to choose on.
-LAPLACE_SCALES = {FRESH: "thompson:0.25", FIXED: "thompson:0.5"}
 
 
 def choosing() -> Iterator[Game]:
-    """Every rule on the half to choose on, and Laplace at each scale."""
+    """Every rule on the half to choose on."""
     for seed in CHOOSING:
         for rule in RULES:
             yield from (Game(world, rule, seed, prior=WIDE) for world in CLICKS)
             for world in (*REGRETS_CHOOSING, *LOGS_CHOOSING):
                 yield Game(world, rule, seed)
-    for seed in SCALING:
-        for world in CLICKS:
-            yield from (Game(world, rule, seed, LAPLACE, WIDE) for rule in SCALES)
 
 
 def confirming() -> Iterator[Game]:
@@ -52,8 +46,8 @@ def confirming() -> Iterator[Game]:
             for prior in (WIDE, DEFAULT):
                 yield from (Game(world, rule, seed, prior=prior) for rule in (THOMPSON, FROZEN))
     for seed in OF_LAPLACE:
-        for world, scale in LAPLACE_SCALES.items():
-            yield Game(world, scale, seed, LAPLACE, WIDE)
+        for world in CLICKS:
+            yield from (Game(world, rule, seed, LAPLACE, WIDE) for rule in SCALES[1:])
     for seed in CONFIRMING:
         for world in (*REGRETS_CONFIRMING, *LOGS_CONFIRMING):
             yield from (Game(world, rule, seed) for rule in RIVALS)
