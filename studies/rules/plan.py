@@ -45,11 +45,12 @@ def confirming() -> Iterator[Game]:
         for world in CLICKS:
             for prior in (WIDE, DEFAULT):
                 yield from (Game(world, rule, seed, prior=prior) for rule in (THOMPSON, FROZEN))
-    for seed in OF_LAPLACE:
-        for world in CLICKS:
-            yield from (Game(world, rule, seed, LAPLACE, WIDE) for rule in SCALES[1:])
     for seed in CONFIRMING:
         for world in (*REGRETS_CONFIRMING, *LOGS_CONFIRMING):
             yield from (Game(world, rule, seed) for rule in RIVALS)
+    for seed in CONFIRMING:
         for world in LOGS_CONFIRMING:
             yield from (Game(world, rule, seed, LAPLACE) for rule in (THOMPSON, FROZEN))
+    for seed in OF_LAPLACE:
+        for world in CLICKS:
+            yield from (Game(world, rule, seed, LAPLACE, WIDE) for rule in SCALES[1:])
