@@ -246,29 +246,16 @@ def _fill_block(x, weights, block):
     """Eight rows of so many weights, behind a pointer, into the columns of a block."""
     for d in range(0, weights, 8):
         left = min(8, weights - d)
-        if left == 8:
-            found = transposed(
-                load(x, d),
-                load(x, d + weights),
-                load(x, d + 2 * weights),
-                load(x, d + 3 * weights),
-                load(x, d + 4 * weights),
-                load(x, d + 5 * weights),
-                load(x, d + 6 * weights),
-                load(x, d + 7 * weights),
-            )
-        else:
-            found = transposed(
-                load_some(x, d, left),
-                load_some(x, d + weights, left),
-                load_some(x, d + 2 * weights, left),
-                load_some(x, d + 3 * weights, left),
-                load_some(x, d + 4 * weights, left),
-                load_some(x, d + 5 * weights, left),
-                load_some(x, d + 6 * weights, left),
-                load_some(x, d + 7 * weights, left),
-            )
-        a, b, c, e, f, g, h, i = found
+        a, b, c, e, f, g, h, i = transposed(
+            load_some(x, d, left),
+            load_some(x, d + weights, left),
+            load_some(x, d + 2 * weights, left),
+            load_some(x, d + 3 * weights, left),
+            load_some(x, d + 4 * weights, left),
+            load_some(x, d + 5 * weights, left),
+            load_some(x, d + 6 * weights, left),
+            load_some(x, d + 7 * weights, left),
+        )
         at = 8 * d
         store(block, at, a)
         store(block, at + 8, b)
