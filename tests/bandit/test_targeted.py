@@ -255,7 +255,13 @@ def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
 
 
 VALUED = [policy for policy in POLICIES if policy != TSUCB(log_odds=True)]
-RANDOM = [Thompson(), TSUCB(), InformationRelaxation(), InformationDirected(draws=16)]
+RANDOM = [
+    Thompson(),
+    TSUCB(),
+    TSUCB(draws=4),
+    InformationRelaxation(),
+    InformationDirected(draws=16),
+]
 
 
 @pytest.mark.parametrize("policy", RANDOM, ids=str)

@@ -256,22 +256,22 @@ def drawn_and_marginal(
         return drawn_and_marginal(belief, rows.rows, rng)
     if isinstance(belief, WideGaussian) or not isinstance(rows, np.ndarray):
         return drawn_log_odds(belief, rows, rng), *marginal(belief, rows)
-    drawn, centre, variance = kernels.drawn_marginals(*law_and_uniforms(belief, rows, rng))
-    return drawn, centre, variance
+    drawn, centre, variance = kernels.drawn_marginals(*law_and_uniforms(belief, rows, rng, 1))
+    return drawn[0], centre, variance
 
 
 def law_and_uniforms(
-    belief: Gaussian, rows: npt.NDArray[Any], rng: np.random.Generator
+    belief: Gaussian, rows: npt.NDArray[Any], rng: np.random.Generator, draws: int
 ) -> tuple[FloatArray, ...]:
     """What `kernels.drawn_marginals` is asked with: a triangle only where it saves time.
 
     Examples
     --------
     >>> belief, rng = Gaussian([1.0], [[9.0]]), np.random.default_rng(0)
-    >>> len(law_and_uniforms(belief, np.array([[2.0]]), rng))
+    >>> len(law_and_uniforms(belief, np.array([[2.0]]), rng, 1))
     5
     """
-    given, uniforms = read_only(np.ascontiguousarray(rows)), rng.random(belief.dimension)
+    given, uniforms = read_only(np.ascontiguousarray(rows)), rng.random((draws, belief.dimension))
     triangle = belief.triangle if len(rows) >= MANY else belief.root
     return given, belief.mean, belief.root, uniforms, triangle
 

@@ -102,10 +102,9 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        plain = self.draws == 1 and self.scatter == 0.0
-        if plain and isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
-            given = law_and_uniforms(belief, rows, rng)
-            return np.asarray(kernels.drawn_target_scores(self.log_odds, *given))
+        if isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
+            given = law_and_uniforms(belief, rows, rng, self.draws + (self.scatter > 0.0))
+            return np.asarray(kernels.drawn_target_scores(self.log_odds, self.scatter, *given))
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)

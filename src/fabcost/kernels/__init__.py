@@ -55,7 +55,6 @@ from fabcost.kernels.choosing import (
     share_among_equals,
     worths_of,
 )
-from fabcost.kernels.clicks import click_moments
 from fabcost.kernels.counts import counts_over_rows
 from fabcost.kernels.functions import (
     asinh,
@@ -93,6 +92,7 @@ from fabcost.kernels.sparse import (
     sparse_sum,
 )
 from fabcost.kernels.targets import (
+    click_moments,
     drawn_marginals,
     drawn_target_scores,
     least_ratio,

@@ -11,35 +11,181 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.choosing import LANES, add_noise, deviate, drawn_weights, largest
-from fabcost.kernels.clicks import click_moments
+from fabcost.kernels.functions import MILLS, exp
 from fabcost.kernels.lanes import (
+    choose_at,
     hold,
     load,
     load_some,
     pointer,
     skip,
     spread,
+    square_root,
     store,
     store_some,
     transposed,
+    within,
 )
-from fabcost.kernels.moments import logistic
+from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
 
+CLOSE = 0.75  # sd up to which the rule of seven nodes is used
+NARROW = 1e-3  # sd below which σ is a line
+BROAD = 4.0  # sd from which on σ is a step that is slightly blurred
+FARTHEST = -300.0  # log-odds; fewer are as hopeless
+TAIL = 4.0  # standardised log-odds up to which the expansion of a step is used
+
+#: Seven equidistant nodes whose first nine moments are those of the normal density.
+CLOSE_STEP = 1.1969797703930742
+CLOSE_MIDDLE = 0.47666988658920744
+CLOSE_WEIGHTS = np.array([0.23391473782682471, 0.026938189344825452, 0.00081212953374611378])
+
+VARIANCE = math.pi * math.pi / 3.0  # of the logistic distribution, and its cumulants:
+FOURTH = 0.5411616168555691  # κ₄/4!
+SIXTH = 0.33911435399481638  # κ₆/6!
+EIGHTH = 0.39744728682835297  # κ₈/8! + (κ₄/4!)²/2
+
+
+@njit(cache=True)
+def click_moments(centres, variances):
+    """Mean and standard deviation of the click probability σ(η) of each marginal, of eight at once.
+
+    Rules compare candidates by them, so three digits would do; they have more, and are the same
+    wherever in a list a candidate stands.
+    """
+    means, radii = np.empty(centres.size), np.empty(centres.size)
+    low, high = math.sqrt(variances.min()), math.sqrt(variances.max())
+    step, middle, weights = _nodes(min(high, BROAD))
+    cs, vs, found, spreads = pointer(centres), pointer(variances), pointer(means), pointer(radii)
+    for i in range(0, centres.size, 8):
+        many = min(8, centres.size - i)
+        c, variance = load_some(cs, i, many), load_some(vs, i, many)
+        sd = square_root(variance)
+        m = choose_at(c, 0.0, c, 0.0 - c)
+        mean, square = spread(0.0), spread(0.0)
+        if low <= BROAD:
+            near, calm = within(m, FARTHEST, 0.0), within(sd, 0.0, BROAD)
+            mean, square = _summed(near, calm, step, middle, weights, high > 1.0)
+        if high > BROAD:
+            blurred, its_square = _blurred_step(m, variance)
+            mean = choose_at(sd, BROAD, mean, blurred)
+            square = choose_at(sd, BROAD, square, its_square)
+        radius = square_root(within(square, 0.0, 1.0))
+        if low < NARROW:
+            odds = exp(m)
+            slope = odds / ((1.0 + odds) * (1.0 + odds))
+            radius = choose_at(sd, NARROW, sd * slope, radius)
+        mean = choose_at(m, -1e-300, mean, 0.5)  # not half a unit in the last place away
+        store_some(found, i, many, choose_at(c, 0.0, mean, 1.0 - mean))
+        store_some(spreads, i, many, radius)
+    hold(centres)
+    hold(variances)
+    if high > BROAD:
+        _correct_tails(centres, variances, means, radii)
+    return means, radii
+
+
+@njit(cache=True)
+def _nodes(sd):
+    """Step in sds, and weights of the middle and of either side, for sds up to this one.
+
+    From `CLOSE` on the trapezoid rule, whose step the poles of σ at ±iπ limit.
+    """
+    if sd <= CLOSE:
+        return CLOSE_STEP, CLOSE_MIDDLE, CLOSE_WEIGHTS
+    step = TWO_PI_SQUARED * sd / (13.5 * sd * sd + 0.25 * TWO_PI_SQUARED)
+    many = int((4.7 + min(sd + sd, sd + 1.0)) / step) + 1
+    weights, mass = np.empty(many), 1.0
+    for k in range(many):
+        u = (k + 1) * step
+        weights[k] = exp(-0.5 * u * u)
+        mass += 2.0 * weights[k]
+    return step, 1.0 / mass, weights / mass
+
+
+@njit(cache=True)
+def _summed(m, sd, step, middle, weights, mirrors):
+    """Mean and variance of σ over the nodes, for m ≤ 0.
+
+    Far below zero wide densities are mirrored as in `moments.exact_site`, E σ² = e^{m + s²/2} E σσ̄:
+    else their nodes would miss where σ is large.
+    """
+    at, factor, mirrored = m, spread(1.0), spread(0.0)
+    if mirrors:
+        half = 0.5 * (sd * sd)
+        mirrored = choose_at(sd, 1.0, 0.0, choose_at(0.0 - m - half, 0.0, 0.0, 1.0))
+        at = m - mirrored * (m + m + half + half)
+        factor = exp(mirrored * (m + half))
+    odds, rise = exp(0.0 - at), exp(step * sd)
+    inverse = 1.0 / ((1.0 + odds) * rise)
+    central, fall = inverse * rise, inverse * (1.0 + odds)
+    up, down = odds * fall, odds * rise
+    first = middle * central
+    second = first * central
+    for k in range(weights.size):
+        above, below = 1.0 + up, 1.0 + down
+        both = 1.0 / (above * below)
+        high, low = both * below, both * above
+        first = first + weights[k] * (high + low)
+        second = second + weights[k] * (high * high + low * low)
+        up, down = up * fall, down * rise
+    if mirrors:
+        second = choose_at(mirrored, 0.5, second, factor * (first - second))
+        first = factor * first
+    return first, second - first * first
+
+
+@njit(cache=True)
+def _blurred_step(m, variance):
+    """E σ = P(η + a logistic variable > 0), by its cumulants, and Var σ = E σ − E σ′ − (E σ)²."""
+    scale = 1.0 / square_root(variance + VARIANCE)
+    a = within((0.0 - m) * scale, 0.0, 5.0)
+    density = 0.3989422804014327 * exp(-0.5 * (a * a))
+    t = 9.6 / (a + 3.0) - 2.2
+    t2 = t * t
+    low = (MILLS[0] + MILLS[1] * t) + t2 * (MILLS[2] + MILLS[3] * t)
+    high = (MILLS[4] + MILLS[5] * t) + t2 * (MILLS[6] + MILLS[7] * t)
+    mills = low + (t2 * t2) * (high + (t2 * t2) * MILLS[8])
+    b, w = a * a, scale * scale
+    third, fifth = a * (b - 3.0), a * (b * (b - 10.0) + 15.0)
+    fourth, sixth = b * (b - 6.0) + 3.0, b * (b * (b - 15.0) + 45.0) - 15.0
+    seventh = a * (b * (b * (b - 21.0) + 105.0) - 105.0)
+    eighth = b * (b * (b * (b - 28.0) + 210.0) - 420.0) + 105.0
+    mean = density * (mills + w * w * (FOURTH * third + w * (SIXTH * fifth + w * EIGHTH * seventh)))
+    slope = w * w * (FOURTH * fourth + w * (SIXTH * sixth + w * EIGHTH * eighth))
+    return mean, mean - density * scale * (1.0 + slope) - mean * mean
+
+
+@njit(cache=True)
+def _correct_tails(centres, variances, means, radii):
+    """Exact moments where the expansion of a step fails."""
+    for i in range(centres.size):
+        m, variance = -abs(centres[i]), variances[i]
+        if variance > BROAD * BROAD and m * m > TAIL * TAIL * (variance + VARIANCE):
+            log_scale, z, slope, _, _ = exact_site(-m - variance, variance)
+            mean = exp(log_scale + m + 0.5 * variance) * z
+            square = mean * (slope - mean)
+            if m >= -0.5 * variance:
+                log_scale, z, slope, _, _ = exact_site(m, variance)
+                mean = exp(log_scale) * z
+                square = mean * (1.0 - mean - slope)
+            means[i] = 1.0 - mean if centres[i] > 0.0 else mean
+            radii[i] = math.sqrt(max(square, 0.0))
+
 
 @njit(cache=True)
 def drawn_marginals(rows, mean, root, uniforms, triangle):
-    """Scores of rows under `drawn_weights`, and mean and variance of each score.
+    """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
     Eight rows are taken at once, and the weights in their order: equal rows have equal bits.  The
     triangle is a root whose columns begin with zeros, which are passed over; it may be the root.
     """
     many, weights = rows.shape
-    found = np.empty((3, many))
-    columns, starts = _columns(drawn_weights(mean, root, uniforms, 1.0), mean, triangle)
-    block = np.zeros((weights + 8, 8))
+    draws = len(uniforms)
+    found, block = np.empty((draws + 2, many)), np.zeros((weights + 8, 8))
+    columns, starts = _columns(mean, root, uniforms, triangle)
     xs, eight, out = pointer(rows), pointer(block), pointer(found)
     for first in range(0, many, 8):
         size = min(8, many - first)
@@ -55,29 +201,39 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
                 x = load(eight, 8 * i)
                 a, b = a + columns[j, i] * x, b + columns[j + 1, i] * x
                 c, d = c + columns[j + 2, i] * x, d + columns[j + 3, i] * x
-            if j == 0:
-                store_some(out, first, size, a)
-                store_some(out, many + first, size, b)
-                a = b = spread(0.0)
+            if j <= draws:
+                store_some(out, j * many + first, size, a)
+                a = spread(0.0)
+            if j + 1 <= draws:
+                store_some(out, (j + 1) * many + first, size, b)
+                b = spread(0.0)
+            if j + 2 <= draws:
+                store_some(out, (j + 2) * many + first, size, c)
+                c = spread(0.0)
+            if j + 3 <= draws:
+                store_some(out, (j + 3) * many + first, size, d)
+                d = spread(0.0)
             variance = variance + ((a * a + b * b) + (c * c + d * d))
-        store_some(out, 2 * many + first, size, variance)
+        store_some(out, (draws + 1) * many + first, size, variance)
     hold(rows)
     hold(block)
     hold(found)
-    return found[0], found[1], found[2]
+    return found[:draws], found[draws], found[draws + 1]
 
 
 @njit(cache=True)
-def _columns(theta, mean, triangle):
+def _columns(mean, root, uniforms, triangle):
     """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
-    weights = mean.size
-    many = -(-(weights + 2) // 4) * 4
+    weights, before = mean.size, len(uniforms) + 1
+    many = -(-(weights + before) // 4) * 4
     columns, starts = np.zeros((many, weights)), np.zeros(many // 4, dtype=np.int64)
-    columns[0], columns[1] = theta, mean
+    for k in range(len(uniforms)):
+        columns[k] = drawn_weights(mean, root, uniforms[k], 1.0)
+    columns[before - 1] = mean
     for j in range(weights):
         for d in range(weights):
-            columns[j + 2, d] = triangle[d, j]
-    for j in range(4, many):
+            columns[before + j, d] = triangle[d, j]
+    for j in range(before - before % 4, many):
         start = 0
         while start < weights and columns[j, start] == 0.0:
             start += 1
@@ -90,29 +246,16 @@ def _fill_block(x, weights, block):
     """Eight rows of so many weights, behind a pointer, into the columns of a block."""
     for d in range(0, weights, 8):
         left = min(8, weights - d)
-        if left == 8:
-            found = transposed(
-                load(x, d),
-                load(x, d + weights),
-                load(x, d + 2 * weights),
-                load(x, d + 3 * weights),
-                load(x, d + 4 * weights),
-                load(x, d + 5 * weights),
-                load(x, d + 6 * weights),
-                load(x, d + 7 * weights),
-            )
-        else:
-            found = transposed(
-                load_some(x, d, left),
-                load_some(x, d + weights, left),
-                load_some(x, d + 2 * weights, left),
-                load_some(x, d + 3 * weights, left),
-                load_some(x, d + 4 * weights, left),
-                load_some(x, d + 5 * weights, left),
-                load_some(x, d + 6 * weights, left),
-                load_some(x, d + 7 * weights, left),
-            )
-        a, b, c, e, f, g, h, i = found
+        a, b, c, e, f, g, h, i = transposed(
+            load_some(x, d, left),
+            load_some(x, d + weights, left),
+            load_some(x, d + 2 * weights, left),
+            load_some(x, d + 3 * weights, left),
+            load_some(x, d + 4 * weights, left),
+            load_some(x, d + 5 * weights, left),
+            load_some(x, d + 6 * weights, left),
+            load_some(x, d + 7 * weights, left),
+        )
         at = 8 * d
         store(block, at, a)
         store(block, at + 8, b)
@@ -152,12 +295,24 @@ def target_scores(target, means, radii):
 
 
 @njit(cache=True)
-def drawn_target_scores(log_odds, rows, mean, root, uniforms, triangle):
-    """`target_scores` of rows whose target is the best of one draw."""
+def drawn_target_scores(log_odds, scatter, rows, mean, root, uniforms, triangle):
+    """`target_scores` of rows whose target is the best of a draw, on average over draws.
+
+    With scatter, the last draw is that of the deviations of `scattered_scores`.
+    """
     drawn, centres, variances = drawn_marginals(rows, mean, root, uniforms, triangle)
-    if log_odds:
-        return target_scores(largest(drawn), centres, np.sqrt(variances))
-    return target_scores(logistic(largest(drawn)), *click_moments(centres, variances))
+    target, draws = 0.0, len(drawn) - (1 if scatter > 0.0 else 0)
+    for k in range(draws):
+        best = largest(drawn[k])
+        target += (best if log_odds else logistic(best)) / draws
+    sds = np.sqrt(variances)
+    means, radii = (centres, sds) if log_odds else click_moments(centres, variances)
+    if scatter <= 0.0:
+        return target_scores(target, means, radii)
+    for k in range(centres.size):
+        apart = drawn[draws, k] - centres[k]
+        sds[k] = scatter * apart / sds[k] if sds[k] > 0.0 else 0.0
+    return scattered_scores(target, means, radii, sds)
 
 
 @njit(cache=True)

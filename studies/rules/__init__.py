@@ -1,0 +1,1 @@
+"""Which rule decides best, chosen on one half and confirmed on another."""

@@ -1,0 +1,44 @@
+"""Which rule decides best: ``python -m studies.rules``.
+
+Every finished game is a line of a file, so that a run can be stopped and taken up.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from studies.documents import write_page
+from studies.rules.games import played, read
+from studies.rules.plan import choosing, confirming
+from studies.rules.report import page
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m studies.rules", description=__doc__)
+    parser.add_argument("--games", type=Path, default=Path("rules.jsonl"), help="finished ones")
+    parser.add_argument("--half", choices=("choosing", "confirming"), help="only this one")
+    parser.add_argument("--docs", action="store_true", help="write measurements/rules.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = _arguments()
+    finished = read(options.games)
+    games = [
+        *(choosing() if options.half != "confirming" else ()),
+        *(confirming() if options.half != "choosing" else ()),
+    ]
+    left = [game for game in games if game not in finished]
+    playing = played(left, options.games)
+    for _ in track(playing, "playing", total=len(left), console=Console(stderr=True)):
+        pass
+    text = page(read(options.games))
+    print(f"wrote {write_page('rules.md', text)}" if options.docs else text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Games that are played once: every finished one is a line of a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fabcost import FabCost, Gaussian, Prior
+from fabcost.bandit.bandit import Bandit, Learner
+from fabcost.bandit.rules import Policy, rule_of
+from fabcost.bandit.targeted import TSUCB
+from fabcost.impressions import FloatArray
+from fabcost.offline.methods import FAB_COST, LEARNERS
+from studies.clicks.worlds import CHECKPOINTS
+from studies.rules.arms import CLASSES, right
+from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
+
+THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
+SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
+RULES = (
+    *SCALES,
+    "greedy",
+    "ts-ucb",
+    "ts-ucb:4",
+    "ts-ucb:8",
+    "ts-ucb:32",
+    "ts-ucb, log-odds",
+    "information-relaxation:5",
+    "information-directed",
+)
+HALF_LIFE = 350.0  # where weights change
+
+Results = dict["Game", list[float]]
+
+
+class Game(NamedTuple):
+    """One learner under one rule and prior meets the visitors of one seed in one world."""
+
+    world: str
+    rule: str
+    seed: int
+    learner: str = FAB_COST
+    prior: str = DEFAULT
+
+
+def policy_of(rule: str) -> Policy:
+    """A rule by its name."""
+    name, _, scale = rule.partition(", ")
+    return TSUCB(log_odds=True) if scale else rule_of(name)
+
+
+def play(game: Game) -> list[float]:
+    """Expected clicks at the checkpoints, then the regret at the end."""
+    with threadpool_limits(1):
+        expected, best = _played(game).cumsum(axis=1)
+    return [*expected[np.array(CHECKPOINTS) - 1].tolist(), float(best[-1] - expected[-1])]
+
+
+def _played(game: Game) -> FloatArray:
+    """Click probability of the choice and of the best row, by visitor."""
+    if game.world in CLASSES:
+        found = right(game.world, policy_of(game.rule), game.seed)
+        return np.array([found, np.ones_like(found)])
+    drawn, visitors, choices = np.random.default_rng(game.seed).spawn(3)
+    rounds = WORLDS[game.world](drawn).rounds(visitors)
+    seen, visitor = np.empty((2, ROUNDS)), rounds.send(None)
+    bandit = Bandit(
+        _learner(game, visitor.rows.shape[1]), policy=policy_of(game.rule), seed=choices
+    )
+    for t in range(ROUNDS):
+        index = bandit.choose(visitor.rows).index
+        bandit.learn(visitor.rows[index], visitor.clicked(index))
+        seen[:, t] = visitor.probability[index], visitor.probability.max()
+        visitor = rounds.send(index)
+    return seen
+
+
+def _learner(game: Game, weights: int) -> Learner:
+    prior = Prior() if game.prior == DEFAULT else Prior.same(float(game.prior))
+    belief: Gaussian = prior.belief(["constant", *["numbers"] * (weights - 1)])  # type: ignore[list-item]
+    if game.world == DRIFT and game.learner == FAB_COST:
+        return FabCost(belief, half_life=HALF_LIFE)
+    return LEARNERS[game.learner](belief)
+
+
+def read(path: Path) -> Results:
+    """Games that were finished before; a line that was cut off is played again."""
+    found: Results = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            *game, result = json.loads(line)
+        except ValueError:
+            continue
+        found[Game(*game)] = result
+    return found
+
+
+def played(games: Sequence[Game], path: Path) -> Iterator[Game]:
+    """Play, and write down each game as it ends."""
+    with path.open("a") as file:
+        for game in games:
+            file.write(json.dumps([*game, play(game)]) + "\n")
+            file.flush()
+            yield game
