@@ -13,14 +13,16 @@ from rich.progress import track
 
 from studies.documents import write_page
 from studies.rules.games import played, read
-from studies.rules.plan import choosing, confirming
+from studies.rules.plan import choosing, confirming, late
 from studies.rules.report import page
+
+HALVES = {"choosing": choosing, "confirming": confirming, "late": late}
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.rules", description=__doc__)
     parser.add_argument("--games", type=Path, default=Path("rules.jsonl"), help="finished ones")
-    parser.add_argument("--half", choices=("choosing", "confirming"), help="only this one")
+    parser.add_argument("--half", choices=(*HALVES,), help="only this part")
     parser.add_argument("--docs", action="store_true", help="write measurements/rules.md")
     return parser.parse_args()
 
@@ -28,10 +30,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     options = _arguments()
     finished = read(options.games)
-    games = [
-        *(choosing() if options.half != "confirming" else ()),
-        *(confirming() if options.half != "choosing" else ()),
-    ]
+    wanted = [options.half] if options.half else list(HALVES)
+    games = [game for half in wanted for game in HALVES[half]()]
     left = [game for game in games if game not in finished]
     playing = played(left, options.games)
     for _ in track(playing, "playing", total=len(left), console=Console(stderr=True)):

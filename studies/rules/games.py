@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -33,6 +34,11 @@ RULES = (
     "information-relaxation:5",
     "information-directed",
 )
+SCATTERED = "ts-ucb, scattered"
+NAMED: dict[str, Policy] = {
+    "ts-ucb, log-odds": TSUCB(log_odds=True),
+    SCATTERED: TSUCB(scatter=1.0 / 16.0),
+}
 HALF_LIFE = 350.0  # where weights change
 
 Results = dict["Game", list[float]]
@@ -46,12 +52,12 @@ class Game(NamedTuple):
     seed: int
     learner: str = FAB_COST
     prior: str = DEFAULT
+    delay: int = 0  # visitors who come before an outcome is known
 
 
 def policy_of(rule: str) -> Policy:
     """A rule by its name."""
-    name, _, scale = rule.partition(", ")
-    return TSUCB(log_odds=True) if scale else rule_of(name)
+    return NAMED.get(rule) or rule_of(rule)
 
 
 def play(game: Game) -> list[float]:
@@ -72,9 +78,12 @@ def _played(game: Game) -> FloatArray:
     bandit = Bandit(
         _learner(game, visitor.rows.shape[1]), policy=policy_of(game.rule), seed=choices
     )
+    open_: deque[tuple[FloatArray, bool]] = deque()
     for t in range(ROUNDS):
         index = bandit.choose(visitor.rows).index
-        bandit.learn(visitor.rows[index], visitor.clicked(index))
+        open_.append((visitor.rows[index].copy(), visitor.clicked(index)))
+        if len(open_) > game.delay:
+            bandit.learn(*open_.popleft())
         seen[:, t] = visitor.probability[index], visitor.probability.max()
         visitor = rounds.send(index)
     return seen

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fabcost.offline.methods import LAPLACE
 from studies.rules.arms import DIGITS, MADE
-from studies.rules.games import DEFAULT, RULES, SCALES, THOMPSON, WIDE, Game
+from studies.rules.games import DEFAULT, RULES, SCALES, SCATTERED, THOMPSON, WIDE, Game
 from studies.rules.worlds import (
     CHANGING,
     CLICKS,
@@ -28,6 +28,19 @@ REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
 
 #: What is shown beside the frozen rule where it is confirmed.
 RIVALS = (THOMPSON, "thompson:0.25", "greedy", "ts-ucb", FROZEN, "information-directed")
+
+
+#: Visitors who come before an outcome is known, and seeds that the scatter did not see.
+DELAYS, SEEDS_LATE = (0, 100, 300), range(2000, 2030)
+DELAYED = (THOMPSON, "thompson:0.5", "ts-ucb", SCATTERED, "information-directed")
+
+
+def late() -> Iterator[Game]:
+    """Rules where outcomes are known late."""
+    for seed in SEEDS_LATE:
+        for world in CLICKS:
+            for delay in DELAYS:
+                yield from (Game(world, rule, seed, delay=delay) for rule in DELAYED)
 
 
 def choosing() -> Iterator[Game]:
