@@ -17,12 +17,12 @@ from fabcost.wire.settings import ModelSettings
 _Given = Mapping[str, float] | None
 
 
-class Amounts(NamedTuple):
+class CandidateAmounts(NamedTuple):
     """One value and one cost for each candidate, in their order.
 
     Examples
     --------
-    >>> Amounts(np.array([2.0, 1.0]), np.array([0.5, 0.0])).at(0)
+    >>> CandidateAmounts(np.array([2.0, 1.0]), np.array([0.5, 0.0])).at(0)
     (2.0, 0.5)
     """
 
@@ -41,7 +41,7 @@ class Amounts(NamedTuple):
 
 def amounts_of(
     request: DecisionRequest, catalogue: Catalogue, settings: ModelSettings
-) -> Amounts | None:
+) -> CandidateAmounts | None:
     """Those of the candidates that a request means; None if they are as without any.
 
     A request's own numbers come before the items' features; an item that has neither has the
@@ -55,7 +55,7 @@ def amounts_of(
     if request.values or request.costs:
         names = {name: place for place, name in enumerate(_names(request, catalogue))}
         values = _replaced(found.values, names, request.values, "values")
-        found = Amounts(values, _replaced(found.costs, names, request.costs, "costs"))
+        found = CandidateAmounts(values, _replaced(found.costs, names, request.costs, "costs"))
     return None if found.plain else found
 
 
@@ -66,7 +66,7 @@ def check_amounts(items: Mapping[str, Record], settings: ModelSettings) -> None:
 
 def _by_features(
     request: DecisionRequest, catalogue: Catalogue, settings: ModelSettings
-) -> Amounts:
+) -> CandidateAmounts:
     if request.candidates is not None:
         return _read(request.candidates.items(), settings)
     known = catalogue.items
@@ -74,7 +74,7 @@ def _by_features(
         return _read(((name, known.get(name, {})) for name in request.items), settings)
     selected, memory = catalogue.selected(request.filter), catalogue.memory
     key = (catalogue.owner, selected.number, settings.value_feature, settings.cost_feature)
-    found: Amounts | None = memory.get(key)
+    found: CandidateAmounts | None = memory.get(key)
     if found is None:
         found = _read(((str(name), known[str(name)]) for name in selected.items.names), settings)
         memory.put(key, found, found.values.nbytes + found.costs.nbytes)
@@ -87,7 +87,7 @@ def _names(request: DecisionRequest, catalogue: Catalogue) -> Iterable[Any]:
     return request.items or catalogue.selected(request.filter).items.names
 
 
-def _read(items: Iterable[tuple[str, Record]], settings: ModelSettings) -> Amounts:
+def _read(items: Iterable[tuple[str, Record]], settings: ModelSettings) -> CandidateAmounts:
     value, cost = settings.value_feature, settings.cost_feature
     rows = [
         (
@@ -97,7 +97,7 @@ def _read(items: Iterable[tuple[str, Record]], settings: ModelSettings) -> Amoun
         for item, features in items
     ]
     values, costs = np.array(rows, dtype=np.float64).reshape(-1, 2).T.copy()
-    return Amounts(values, costs)
+    return CandidateAmounts(values, costs)
 
 
 def _number(

@@ -22,7 +22,7 @@ from fabcost.inference.wide.belief import WideGaussian
 from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import follows_schema
-from fabcost.service.models.amounts import Amounts, amounts_of, check_amounts
+from fabcost.service.models.amounts import CandidateAmounts, amounts_of, check_amounts
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
 from fabcost.service.store.rows import (
     DecisionRow,
@@ -220,7 +220,7 @@ class Model:
         decision: str,
         top_k: int,
         excluded: list[int],
-        amounts: Amounts | None,
+        amounts: CandidateAmounts | None,
     ) -> Chosen:
         """One of the rows; the same decision id gives the same choice.
 
@@ -291,7 +291,7 @@ class Model:
         chosen: Chosen,
         scene: Scene,
         excluded: list[int],
-        amounts: Amounts | None,
+        amounts: CandidateAmounts | None,
         now: float,
     ) -> DecisionRow:
         mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
