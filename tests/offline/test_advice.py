@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from fabcost import Prior
 from fabcost.cli import application
 from fabcost.offline.estimators import Estimate
 from fabcost.offline.evaluate.advice import advised
@@ -31,6 +32,7 @@ def reach(effective: float, used: int, weight: float = 1.0) -> Reach:
         (("ips", "snips", "dm"), reach(500.0, 1000), "snips"),
         (("ips", "dm"), reach(500.0, 1000), "ips"),
         (("dm",), reach(500.0, 1000), None),
+        (ESTIMATORS, Reach(Estimate(1.0, 0.0, 1.0, 1.0, 0.95, 500.0, 500)), "ips"),
         (ESTIMATORS, reach(99.0, 200), "shrunk"),
         (ESTIMATORS, reach(900.0, 10_000), "shrunk"),
         (("ips", "snips", "sndr"), reach(99.0, 200), "sndr"),
@@ -105,9 +107,28 @@ def test_names_are_printed_as_they_are(tmp_path: Path) -> None:
 
 def test_a_policy_that_is_the_logging_one_is_the_same(tmp_path: Path) -> None:
     rows = [{**row, "p": 0.25} for row in simulated(200)]
-    result = judged(tmp_path, rows, "uniform", estimators=("ips",))
+    result = judged(tmp_path, rows, "uniform")
     ((finding, verdict),) = result.read(result.findings)
     assert (finding.difference.value, verdict.word) == (0.0, "the same")
+
+
+def test_no_click_rate_is_shown_below_zero(tmp_path: Path) -> None:
+    """Where an item had no click, and the model expects some, doubly robust goes below."""
+    rng = np.random.default_rng(5)
+    shown = rng.choice(["a", "b"], size=300, p=[0.1, 0.9])
+    rows = [
+        {
+            "item": item,
+            "click": int(item == "b" and rng.random() < 0.4),
+            "p": 0.1 + 0.8 * (item == "b"),
+        }
+        for item in shown
+    ]
+    result = judged(tmp_path, rows, "always:a", prior=Prior.same(0.05))
+    values = {each.estimator: each.estimate.value for each in result.findings}
+    (dr,) = (each for each in result.findings if each.estimator == "dr")
+    assert dr.difference.value + result.click_rate().value < 0.0
+    assert values["dr"] == 0.0
 
 
 def test_differences_are_those_to_the_mean_reward(tmp_path: Path) -> None:

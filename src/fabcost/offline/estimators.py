@@ -179,10 +179,10 @@ def shrunk(
     r"""Doubly robust with shrunken weights: :math:`\hat w_i = w_i\,\lambda / (w_i^2 + \lambda)`.
 
     Heavy weights count less, and the model more: λ, the ``shrinkage``, leads from the direct method
-    (0) to `doubly_robust` (infinity).  If it is not given, it is that of the least estimated
-    squared error, :math:`\hat{\mathrm{se}}^2 + \hat b^2` with the bias
-    :math:`\hat b = \frac1n \sum_i (\hat w_i - w_i)(r_i - q_i)`, of a few.  The interval is wider
-    by :math:`|\hat b|` on either side.
+    (0) to `doubly_robust` (infinity).  If it is not given, it is the one of a few for which
+    :math:`\overline{\hat w^2}\,\overline{(r - q)^2} / n + b^2` is least: the variance, and the
+    square of the bias :math:`b = (1 - \overline{\hat w})\,\overline{|r - q|}`, if the model errs
+    where weights were cut as much as it does in the log.  The interval is wider by b either side.
 
     References
     ----------

@@ -18,6 +18,7 @@ _WHY = {
 _ORDER = ("dr", "snips", "sndr", "shrunk", "ips", "replay")
 _HEAVY_ORDER = ("shrunk", "sndr", "snips", "dr", "ips", "replay")
 _PARTIAL_ORDER = ("snips", "replay")
+_SAME_ORDER = ("ips", "snips", *_ORDER)
 
 
 class Advice(NamedTuple):
@@ -39,6 +40,9 @@ def advised(asked: Sequence[str], reach: Reach | None) -> Advice:
         return Advice("replay", "the only one for a policy that learns")
     if not reach.fits:
         return Advice(None, "its weights do not fit this log")
+    if reach.is_same:
+        why = "the policy chooses as the log did, and has its mean"
+        return _first(_SAME_ORDER, asked, dict.fromkeys(_SAME_ORDER, why))
     if reach.is_partial:
         why = "of the rounds in which the policy has a candidate"
         return _first(_PARTIAL_ORDER, asked, dict.fromkeys(_PARTIAL_ORDER, why))

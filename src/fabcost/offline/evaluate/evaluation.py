@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -81,7 +81,9 @@ class Evaluation:
 
     def verdict(self, finding: Finding) -> Verdict:
         """What the difference of a finding says."""
-        d = finding.difference
+        d, reach = finding.difference, self.reaches.get(finding.policy)
+        if reach is not None and reach.is_same:
+            return Verdict("the same")
         many = self.log.reward.size
         return verdict_of(d.value, d.low, d.high, level=d.level, many=many)
 
@@ -200,7 +202,9 @@ class _Measure:
             value, difference = (each.of_clicks(*self.amounts) for each in pair)
             return value.estimate(self.clicks, level), difference.estimate(self.clicks, level)
         rate, gain = (each.estimate(self.clicks, level) for each in pair)
-        return rate.within(0.0, 1.0), gain.within(-1.0, 1.0)
+        # Its mean over logs is right without this, but no click rate is below 0.
+        shown = replace(rate, value=min(max(rate.value, 0.0), 1.0))
+        return shown.within(0.0, 1.0), gain.within(-1.0, 1.0)
 
     def replayed(self, kept: BoolArray, level: float) -> tuple[Estimate, Estimate]:
         """Likewise by rounds that were kept."""

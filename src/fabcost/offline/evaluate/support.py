@@ -107,6 +107,12 @@ class Reach:
         return 0.0 if self.support is None else 1.0 - float(self.support.decided.mean())
 
     @property
+    def is_same(self) -> bool:
+        """Whether the policy chooses as the log did: all weights are 1."""
+        weight = self.weight
+        return abs(weight.value - 1.0) <= _ROUNDING and weight.standard_error <= _ROUNDING
+
+    @property
     def is_partial(self) -> bool:
         """Whether the policy has no candidate in more than a few rounds."""
         return self.undecided > _UNCOVERED
