@@ -10,7 +10,7 @@ import numpy as np
 from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Pass, Sites
-from fabcost.inference.logistic import product, quadratic_sites
+from fabcost.inference.logistic import quadratic_sites
 from fabcost.inference.own.directory import NOBODY
 from fabcost.inference.passes import Sweeping, Swept, check_stopping
 from fabcost.inference.portion import Portion
@@ -55,8 +55,9 @@ def sweep_sparse(
     many = len(rows) >= belief.mean.size
     at_once = None
     if many and max_sweeps > 1:
-        _begin(belief, rows, y, sites, counts)
         at_once = _AtOnce.of(belief, rows, sites)
+    if at_once is not None:
+        at_once.begin(y, sites, counts)
     for sweeps in range(1, max_sweeps + 1):
         found = None if at_once is None else at_once.sweep(*given)
         if found is None or (sweeps > 2 and found[2] > 0.5 * moves[-2]):
@@ -71,16 +72,6 @@ def sweep_sparse(
             break
     factors = math.nan if left_out else log_factors
     return Swept(sweeps, remaining <= tolerance, skipped, factors)
-
-
-def _begin(belief: Carried, rows: SparseRows, y: FloatArray, sites: Sites, counts: Counts) -> None:
-    """Begin flat sites as Newton's method does: matched to what was believed, they overshoot."""
-    if sites.precision.any() or sites.shift.any():
-        return
-    first = Sites(*quadratic_sites(np.zeros(y.size), y, counts))
-    begun = product(belief.gaussian(), rows, first)
-    belief.mean[:], belief.root[:, : belief.mean.size] = begun.mean, begun.root
-    sites.precision[:], sites.shift[:] = first
 
 
 def keep(learner: FabCost, batch: Portion) -> None:
@@ -141,25 +132,39 @@ class _AtOnce:
             return None
         return cls(belief, rows, sites, low)
 
+    def begin(self, y: FloatArray, sites: Sites, counts: Counts) -> None:
+        """Let flat sites begin as Newton's method does: matched to the prior, they overshoot."""
+        if not (sites.precision.any() or sites.shift.any()):
+            first = Sites(*quadratic_sites(np.zeros(y.size), y, counts))
+            if self._take(first) is not None:
+                sites.precision[:], sites.shift[:] = first
+
     def sweep(self, y: FloatArray, sites: Sites, exact: bool, counts: Counts) -> Found | None:
         """Match all sites, and make the belief of them; None, and nothing changes, if none is."""
-        (mean, root), weights = self._belief, self._belief[0].size
-        tried = (sites[0].copy(), sites[1].copy())
-        given = (mean, self._covariance, *self._rows.arrays, y, *tried, exact, counts)
+        tried = Sites(*(each.copy() for each in sites))
+        given = (self._belief.mean, self._covariance, *self._rows.arrays, y, *tried, exact, counts)
         skipped, log_factors, change = kernels.sparse_match(*given)
-        precision = self._precision + self._gram(tried[0])
+        moved = None if skipped or change < 0.0 else self._take(tried)
+        if moved is None:
+            return None
+        sites.precision[:], sites.shift[:] = tried
+        return 0, float(log_factors), max(moved, 0.5 * change)
+
+    def _take(self, sites: Sites) -> float | None:
+        """The belief that has these sites; how far its mean moved, or None if there is none."""
+        (mean, root), weights = self._belief, self._belief.mean.size
+        precision = self._precision + self._gram(sites.precision)
         low, sound = kernels.cholesky(precision)
-        if skipped or change < 0.0 or not sound:
+        if not sound:
             return None
         solved, self._covariance = kernels.inverse_of(low)
         turned = np.ascontiguousarray(solved[:weights, :weights])
         root[:, :weights] = turned.T
-        shift = self._shift + self._rows.sum(tried[1])
+        shift = self._shift + self._rows.sum(sites.shift)
         centre = kernels.times(np.ascontiguousarray(turned.T), kernels.times(turned, shift))
         away = centre - mean
-        length = kernels.inner(away, kernels.times(precision, away))
-        mean[:], sites[0][:], sites[1][:] = centre, *tried
-        return 0, float(log_factors), max(math.sqrt(max(length, 0.0)), 0.5 * change)
+        mean[:] = centre
+        return math.sqrt(max(kernels.inner(away, kernels.times(precision, away)), 0.0))
 
     def _gram(self, precision: FloatArray) -> FloatArray:
         gram: FloatArray = kernels.sparse_gram(*self._rows.arrays, precision, self._rows.weights)
