@@ -23,6 +23,7 @@ from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
 
 THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
 SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
+SCATTERED = "ts-ucb, scattered"
 RULES = (
     *SCALES,
     "greedy",
@@ -31,13 +32,17 @@ RULES = (
     "ts-ucb:8",
     "ts-ucb:32",
     "ts-ucb, log-odds",
+    SCATTERED,
+    "ts-ucb:4, scattered",
+    "ts-ucb, scattered by 1/4",
     "information-relaxation:5",
     "information-directed",
 )
-SCATTERED = "ts-ucb, scattered"
 NAMED: dict[str, Policy] = {
     "ts-ucb, log-odds": TSUCB(log_odds=True),
     SCATTERED: TSUCB(scatter=1.0 / 16.0),
+    "ts-ucb:4, scattered": TSUCB(4, scatter=1.0 / 16.0),
+    "ts-ucb, scattered by 1/4": TSUCB(scatter=0.25),
 }
 HALF_LIFE = 350.0  # where weights change
 
