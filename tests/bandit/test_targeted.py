@@ -18,9 +18,10 @@ from scipy.special import expit
 
 from fabcost import FabCost, Gaussian, WideFabCost, kernels
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.prospects import Prospects, ValuedRows, drawn_and_marginal, worths
+from fabcost.bandit.prospects import Prospects, drawn_and_marginal
 from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson, rule_of
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
+from fabcost.bandit.values import ValuedRows, worths
 from fabcost.features.folding import FoldedRows
 from fabcost.impressions import FloatArray
 from tests.bandit.policies import EVERY_POLICY, POLICIES, independent

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.prospects import Belief, ValuedRows
+from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.bandit.targeted import ComparingPolicy, check_valuing
+from fabcost.bandit.values import ValuedRows
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key

@@ -12,13 +12,13 @@ from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
     Prospects,
-    ValuedRows,
     drawn_log_odds,
     marginal,
     worth,
 )
 from fabcost.bandit.rows import OwnRows, Rows, law, scored
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
+from fabcost.bandit.values import ValuedRows
 from fabcost.gaussian import Gaussian, standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideGaussian

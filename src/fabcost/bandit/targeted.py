@@ -18,15 +18,14 @@ from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
     Prospects,
-    ValuedRows,
     drawn_and_marginal,
     drawn_log_odds,
     law_and_uniforms,
     moments,
     worth,
-    worths,
 )
 from fabcost.bandit.rows import Rows
+from fabcost.bandit.values import ValuedRows, worths
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 

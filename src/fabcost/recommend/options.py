@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
-from fabcost.bandit.prospects import checked_amounts
 from fabcost.bandit.targeted import check_valuing
+from fabcost.bandit.values import checked_amounts
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fabcost.bandit.prospects import ValuedRows
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.targeted import check_valuing
+from fabcost.bandit.values import ValuedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.own.effects import OwnEffects

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fabcost.bandit.prospects import LARGEST_AMOUNT
+from fabcost.bandit.values import LARGEST_AMOUNT
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.files import Sheet, Wrong, read_file

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fabcost.bandit.prospects import LARGEST_AMOUNT
+from fabcost.bandit.values import LARGEST_AMOUNT
 from fabcost.features.tables.cells import A_FRACTION, fraction
 
 #: The columns by which an export is recognised; all of them are read.

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
-from fabcost.bandit.prospects import ValuedRows, checked_amounts
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
 from fabcost.bandit.targeted import ComparingPolicy, check_valuing
+from fabcost.bandit.values import ValuedRows, checked_amounts
 from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
