@@ -272,7 +272,7 @@ def rule_of(spec: str) -> Rule:
     Examples
     --------
     >>> rule_of("thompson:0.5"), rule_of("ts-ucb")
-    (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False))
+    (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False, scatter=0.0))
     """
     kind, _, argument = spec.partition(":")
     if kind not in RULES:
