@@ -29,11 +29,11 @@ from studies.arrivals import (
     WAITED,
     WEIGHTS,
     Waited,
-    arrivals,
+    markdown,
+    section,
 )
 from studies.claims import Claim
 from studies.documents import origin, write_page
-from studies.own_effects import AFTER, CATALOGUE
 
 ROUNDS, SEEDS = 6_000, 50
 CANDIDATES = 20
@@ -203,12 +203,8 @@ def measure(results: Results, seeds: int) -> Iterator[Claim]:
         yield _beside_peer(results, rule, seeds)
     for rule in COMPARED:
         yield _kept(results, rule, seeds)
-    shown = results.half("newcomer", "Thompson", OF_CATALOGUE, 0, seeds)
-    at = f"a best item that comes half way, Thompson, half-life {OF_CATALOGUE:,}: "
-    never, many = int(np.isinf(shown).sum()), f"{seeds} seeds"
-    yield Claim(f"{at}seeds in which it is not found", never, "at most", 0.0, many, unit="")
-    what = f"{at}own impressions until it is in the top three"
-    yield Claim(what, float(np.median(shown)), "at most", 60.0, f"median of {many}", unit="")
+    for rule in ("Thompson", "TS-UCB, log-odds"):
+        yield from _found(results, rule, seeds)
 
 
 def _followed(results: Results, rule: str, seeds: int) -> Claim:
@@ -256,6 +252,18 @@ def _kept(results: Results, rule: str, seeds: int) -> Claim:
     )
 
 
+def _found(results: Results, rule: str, seeds: int) -> Iterator[Claim]:
+    shown, without = (
+        results.half("newcomer", rule, length, 0, seeds) for length in (OF_CATALOGUE, 0)
+    )
+    at = f"a best item that comes half way, {rule}, half-life {OF_CATALOGUE:,}: "
+    never = [int(np.isinf(each).sum()) for each in (shown, without)]
+    detail = f"{seeds} seeds; {never[1]} where nothing is forgotten"
+    yield Claim(f"{at}seeds in which it is not found", never[0], "at most", 0.0, detail, unit="")
+    what, detail = f"{at}own impressions until it is in the top three", f"median of {seeds} seeds"
+    yield Claim(what, float(np.median(shown)), "at most", 60.0, detail, unit="")
+
+
 def _interval(values: FloatArray) -> str:
     half = 1.96 * values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else np.nan
     return f"{values.mean():+.1f} ± {half:.1f}"
@@ -288,14 +296,8 @@ def _line(results: Results, world: str, player: str, length: int, seeds: int) ->
     return [player, named, *(f"{half:,.0f}" for half in halves), both]
 
 
-def _markdown(rows: list[list[str]]) -> str:
-    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([head, "|" + "---|" * len(rows[0]), *body])
-
-
 def page(results: Results, found: list[Claim], seeds: int) -> str:
     """The page of the documentation."""
-    ahead = np.median(results.half("newcomer", "Thompson", 0, 3, seeds))
     return "\n\n".join(
         [
             "# Forgetting",
@@ -312,20 +314,8 @@ def page(results: Results, found: list[Claim], seeds: int) -> str:
             f"{len(CHOOSING)} seeds, which are not among the {seeds} of this page.",
             claims.as_markdown(found),
             "Expected clicks, means over the seeds:",
-            _markdown(lines(results, seeds)),
-            "## A new item",
-            f"It comes to a catalogue of {CATALOGUE} that was learnt for 3,000 visits, and is 2 "
-            "better in log-odds than its features say, so that it is clicked at every second "
-            f"impression; {AFTER:,} visits follow. Found is an item that is among the three of the "
-            f"largest mean. By half of the seeds it is less than {ahead:.2f} ahead of the best "
-            "other in log-odds.",
-            _markdown(arrivals(partial(results.half, "newcomer", seeds=seeds))),
-            f"A half-life of {RECOMMENDED:,} would be {RECOMMENDED / CATALOGUE:.1f} impressions an "
-            "item here: all are nearly as unknown as one that has just come, and those that were "
-            "lucky are ahead of it. TS-UCB compares probabilities, of which an item with the mean "
-            "of all has a small one and a small standard deviation: it is seldom tried while "
-            "better ones are known, whether anything is forgotten or not. In log-odds the new "
-            "item's standard deviation is the largest of all.",
+            markdown(lines(results, seeds)),
+            *section(partial(results.half, "newcomer", seeds=seeds)),
         ]
     )
 
