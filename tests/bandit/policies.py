@@ -18,6 +18,7 @@ POLICIES: list[Policy] = [
     TSUCB(draws=5),
     TSUCB(log_odds=True),
     TSUCB(scatter=0.25),
+    TSUCB(log_odds=True, scatter=0.1),
     InformationRelaxation(),
     InformationDirected(draws=16),
 ]

@@ -309,10 +309,11 @@ def drawn_target_scores(log_odds, scatter, rows, mean, root, uniforms, triangle)
     means, radii = (centres, sds) if log_odds else click_moments(centres, variances)
     if scatter <= 0.0:
         return target_scores(target, means, radii)
-    for k in range(centres.size):
+    away = np.empty(sds.size)
+    for k in range(sds.size):
         apart = drawn[draws, k] - centres[k]
-        sds[k] = scatter * apart / sds[k] if sds[k] > 0.0 else 0.0
-    return scattered_scores(target, means, radii, sds)
+        away[k] = scatter * apart / sds[k] if sds[k] > 0.0 else 0.0
+    return scattered_scores(target, means, radii, away)
 
 
 @njit(cache=True)

@@ -29,6 +29,23 @@ from fabcost.wire.messages import (
     RunnerUp,
 )
 
+#: Others beyond so many are not looked at, the least likely first.
+_MOST_OTHERS = 1_000
+
+
+class Past(NamedTuple):
+    """A decision as it was written down; reading it may take long."""
+
+    item: str
+    shown: DecisionView
+    made: DecisionRecord
+    row: Impression
+
+    @classmethod
+    def of(cls, stored: StoredDecision, shown: DecisionView) -> Past:
+        """What is read of it."""
+        return cls(stored.item, shown, record(stored.record), impression(stored.features))
+
 
 class Rival(NamedTuple):
     """The best of the others: its row, whether it was likelier, and how likely it is worse."""
@@ -39,21 +56,21 @@ class Rival(NamedTuple):
     chosen_is_better: float
 
 
-def explained(model: Model, stored: StoredDecision, shown: DecisionView) -> ExplanationAnswer:
+def explained(model: Model, past: Past) -> ExplanationAnswer:
     """What each column of the chosen row adds to its log-odds, under the posterior of now."""
-    known, made, row = model.known(), record(stored.record), impression(stored.features)
-    chances = predicted(known.belief, known.own, [Learnt(row, 1, stored.item)])
+    known, shown, row = model.known(), past.shown, past.row
+    chances = predicted(known.belief, known.own, [Learnt(row, 1, past.item)])
     probability = float(np.clip(chances[0], 0.0, 1.0))
     answer = ExplanationAnswer(
         decision=shown,
         posterior_version=known.published.version,
         click_probability=probability,
-        contributions=_contributions(model, stored, row, {stored.item: 1.0}),
+        contributions=_contributions(model, past, row, {past.item: 1.0}),
     )
-    rival = _rival(model, known, made, stored.item)
+    rival = _rival(model, known, past.made, past.item)
     if rival is None:
         return msgspec.structs.replace(answer, **_told(shown, probability, None, None))
-    beside = _runner_up(model, known, stored, row, rival)
+    beside = _runner_up(model, known, past, rival)
     told = _told(shown, probability, beside, rival.was_likelier)
     return msgspec.structs.replace(answer, runner_up=beside, **told)
 
@@ -69,13 +86,13 @@ def effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
 
 
 def _contributions(
-    model: Model, stored: StoredDecision, row: Impression, items: dict[str, float]
+    model: Model, past: Past, row: Impression, items: dict[str, float]
 ) -> list[Contribution]:
     """Of the columns of a row, and of items so many times; the largest first."""
     known, columns = model.known(), row.columns
     weights = known.belief.mean[columns].tolist(), known.belief.sd[columns].tolist()
-    beside = next((item for item in items if item != stored.item), None)
-    named = zip(_names(model, columns, stored, beside), row.numbers, *weights, strict=True)
+    beside = next((item for item in items if item != past.item), None)
+    named = zip(_names(model, columns, past, beside), row.numbers, *weights, strict=True)
     found = [Contribution(*each, each[1] * each[2]) for each in named]
     for item, own in effects(known, list(items)).items():
         times = items[item]
@@ -83,16 +100,14 @@ def _contributions(
     return sorted(found, key=lambda one: -abs(one.contribution))
 
 
-def _names(
-    model: Model, columns: list[int], stored: StoredDecision, beside: str | None
-) -> list[str]:
+def _names(model: Model, columns: list[int], past: Past, beside: str | None) -> list[str]:
     """What columns stand for: those of a decision's item, and of another that is ``beside``."""
     schema = model.schema
     if not isinstance(schema, HashedSchema):
         names = schema.columns
         return [names[column] for column in columns]
-    made = record(stored.record)
-    item = (made.features or {}).get(stored.item, made.item_features or {})
+    made = past.made
+    item = (made.features or {}).get(past.item, made.item_features or {})
     found = schema.names(made.context, item)
     if beside is not None:
         other = (made.features or model.catalogue.items)[beside]
@@ -106,9 +121,14 @@ def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Riv
     None if there was no other, or the chosen one is no longer in the catalogue.
     """
     there = model.catalogue.items if made.features is None else made.features
-    names = [name for name in made.candidates if name in there and name not in made.excluded]
+    shares, gone = made.all_propensities, set(made.excluded)
+    likely = None if shares is None else dict(zip(made.candidates, shares, strict=True))
+    names = [name for name in made.candidates if name in there and name not in gone]
     if chosen not in names or len(names) == 1:
         return None
+    if len(names) > _MOST_OTHERS:
+        others = sorted(set(names) - {chosen}, key=lambda name: -(likely or {}).get(name, 0.0))
+        names = [chosen, *others[:_MOST_OTHERS]]
     inline = None if made.features is None else {name: made.features[name] for name in names}
     listed = names if inline is None else None
     request = DecisionRequest(context=made.context, candidates=inline, items=listed)
@@ -118,8 +138,6 @@ def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Riv
         return None
     rows, own_place = known.rows(scene), scene.names.index(chosen)
     expected = moments(rows, *marginal(known.belief, rows))[0]
-    shares = made.all_propensities
-    likely = None if shares is None else dict(zip(made.candidates, shares, strict=True))
     ranks = [(0.0 if likely is None else likely[name]) for name in scene.names]
     ranks[own_place] = -1.0
     place = int(np.lexsort((expected, np.array(ranks)))[-1])
@@ -144,10 +162,8 @@ def _first_is_better(pair: Prospects) -> float:
     return 0.5 * math.erfc(-ahead / (sd * math.sqrt(2.0)))
 
 
-def _runner_up(
-    model: Model, known: Known, stored: StoredDecision, row: Impression, rival: Rival
-) -> RunnerUp:
-    numbers = dict(zip(row.columns, row.numbers, strict=True))
+def _runner_up(model: Model, known: Known, past: Past, rival: Rival) -> RunnerUp:
+    numbers = dict(zip(past.row.columns, past.row.numbers, strict=True))
     for column, number in zip(rival.row.columns, rival.row.numbers, strict=True):
         numbers[column] = numbers.get(column, 0.0) - number
     apart = sorted(column for column, number in numbers.items() if number != 0.0)
@@ -157,7 +173,7 @@ def _runner_up(
         item=rival.item,
         click_probability=float(np.clip(of_rival[0], 0.0, 1.0)),
         chosen_is_better=rival.chosen_is_better,
-        differences=_contributions(model, stored, difference, {stored.item: 1.0, rival.item: -1.0}),
+        differences=_contributions(model, past, difference, {past.item: 1.0, rival.item: -1.0}),
     )
 
 

@@ -17,7 +17,7 @@ from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.explanation import effects, explained
+from fabcost.service.models.explanation import Past, effects, explained
 from fabcost.service.models.model import Model
 from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
@@ -191,8 +191,8 @@ class Views:
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its log-odds, and what speaks for another."""
         model = self.models.of(name)
-        stored = await self._stored(name, decision_id, lambda found: found)
-        return explained(model, stored, _view(stored))
+        read = partial(self._stored, name, decision_id)
+        return explained(model, await read(lambda stored: Past.of(stored, _view(stored))))
 
     async def _stored(self, name: str, decision_id: str, read: Callable[[StoredDecision], T]) -> T:
         """What ``read``, which may take long, makes of a decision."""
