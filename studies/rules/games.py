@@ -23,7 +23,7 @@ from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
 
 THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
 SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
-SCATTERED = "ts-ucb, scattered"
+PROBABILITIES, SCATTERED = "ts-ucb, scattered", "ts-ucb, log-odds, scattered"
 RULES = (
     *SCALES,
     "greedy",
@@ -32,17 +32,15 @@ RULES = (
     "ts-ucb:8",
     "ts-ucb:32",
     "ts-ucb, log-odds",
+    PROBABILITIES,
     SCATTERED,
-    "ts-ucb:4, scattered",
-    "ts-ucb, scattered by 1/4",
     "information-relaxation:5",
     "information-directed",
 )
 NAMED: dict[str, Policy] = {
     "ts-ucb, log-odds": TSUCB(log_odds=True),
-    SCATTERED: TSUCB(scatter=1.0 / 16.0),
-    "ts-ucb:4, scattered": TSUCB(4, scatter=1.0 / 16.0),
-    "ts-ucb, scattered by 1/4": TSUCB(scatter=0.25),
+    PROBABILITIES: TSUCB(scatter=1.0 / 16.0),
+    SCATTERED: TSUCB(log_odds=True, scatter=1.0 / 16.0),
 }
 HALF_LIFE = 350.0  # where weights change
 

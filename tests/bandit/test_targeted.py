@@ -255,7 +255,7 @@ def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
     return float(away @ np.linalg.pinv(covariance, rcond=1e-9) @ away), int(possible.sum()) - 1
 
 
-VALUED = [policy for policy in POLICIES if policy != TSUCB(log_odds=True)]
+VALUED = [each for each in POLICIES if not getattr(each, "log_odds", False)]
 RANDOM = [
     Thompson(),
     TSUCB(),

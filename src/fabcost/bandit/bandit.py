@@ -156,7 +156,11 @@ class Bandit:
         rows, excluded = _checked(given, exclude, 1, belief)
         rows = _valued(rows, self.policy, values, costs)
         _check_mixing(draws, floor)
-        return _shares(belief, self.policy, rows, excluded, draws, floor, self.rng)
+        allowed = _others(rows, excluded)
+        among = rows[allowed] if excluded else rows
+        shares = np.array(self.policy.shares(belief, among, self.rng, draws), dtype=np.float64)
+        kernels.mix(shares, floor)
+        return _placed(shares, allowed, len(rows), 0.0)
 
     def learn(
         self,
@@ -216,13 +220,13 @@ def choose(
         ranking = _ranked(scores, many, rng)
         return Choice(int(ranking[0]), ranking, scores)
     _check_mixing(draws, floor)
-    among = rows[_others(rows, excluded)] if excluded else rows
+    allowed = _others(rows, excluded) if excluded else None
+    among = rows if allowed is None else rows[allowed]
     # Four draws share their normals: only all of them are as likely to be the one that is shown.
     scores, shares = _compared(belief, policy, among, rng, draws + -draws % 4)
     chosen = _leader(scores, shares, floor, rng)
     kernels.mix(shares, floor)
-    if excluded:
-        allowed = _others(rows, excluded)
+    if allowed is not None:
         chosen = int(allowed[chosen])
         scores = _placed(scores, allowed, len(rows), -np.inf)
         shares = _placed(shares, allowed, len(rows), 0.0)
@@ -290,28 +294,6 @@ def _valued(
 
 def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
-
-
-def _shares(
-    belief: Belief,
-    policy: Policy,
-    rows: Rows,
-    excluded: list[int],
-    draws: int,
-    floor: float,
-    rng: np.random.Generator,
-) -> FloatArray:
-    if not excluded:
-        return _mixed(policy.shares(belief, rows, rng, draws), floor)
-    allowed = _others(rows, excluded)
-    shares = _mixed(policy.shares(belief, rows[allowed], rng, draws), floor)
-    return _placed(shares, allowed, len(rows), 0.0)
-
-
-def _mixed(shares: FloatArray, floor: float) -> FloatArray:
-    mixed = np.array(shares, dtype=np.float64)
-    kernels.mix(mixed, floor)
-    return mixed
 
 
 def _checked(

@@ -336,8 +336,8 @@ class FabCost:
         return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
 
     def _filter(self, over: Pass) -> None:
-        skipped = filter_rows(self._carried, over, self.own, exact=self._exact, lag=self._lag)
-        self.skipped += skipped
+        given = (self._carried, over, self.own)
+        self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
         self.seen += over.stop - over.start
         self._posterior = None
 
