@@ -246,7 +246,7 @@ def test_wide_folded_rows_are_chosen_as_those_written_out(draws: int, scale: flo
         rows = own_rows(candidates, own_of(learner), items, weights)
         assert rows.are_wide == wide
         seeded = np.random.default_rng(5)
-        found.append(Thompson(scale).compared(learner.posterior, rows, seeded, draws))
+        found.append(Thompson(scale).scored_shares(learner.posterior, rows, seeded, draws))
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-12)
     np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-15)
     shares = found[0][1]

@@ -10,7 +10,7 @@ import pytest
 from fabcost import FabCost, Gaussian, WideFabCost
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rules import Policy
-from tests.bandit.policies import EVERY_POLICY, POLICIES
+from tests.bandit.policies import EVERY_POLICY
 
 EVERY_KIND = pytest.mark.parametrize("kind", ["plain", "own", "wide"])
 

@@ -255,7 +255,7 @@ def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
     return float(away @ np.linalg.pinv(covariance, rcond=1e-9) @ away), int(possible.sum()) - 1
 
 
-VALUED = [each for each in POLICIES if not getattr(each, "log_odds", False)]
+VALUED = POLICIES
 RANDOM = [
     Thompson(),
     TSUCB(),
@@ -409,12 +409,7 @@ def test_excluded_candidates_do_not_set_the_target() -> None:
         (lambda: ValuedRows(np.ones((2, 1)), [1.0]), r"values have shape \(1,\)"),
         (lambda: ValuedRows(np.ones((2, 1)), [1.0, -1.0]), r"values\[1\] is -1.0"),
         (lambda: ValuedRows(np.ones((2, 1)), None, [1.0, math.nan]), r"costs\[1\] is nan"),
-        (
-            lambda: Bandit(taught(), policy=TSUCB(log_odds=True)).choose(
-                candidates(), values=VALUES
-            ),
-            "need probabilities",
-        ),
+        (lambda: TSUCB(scatter=-0.1), "scatter is -0.1 but must lie in"),
     ],
 )
 def test_bad_settings_are_named(make: object, complaint: str) -> None:

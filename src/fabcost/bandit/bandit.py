@@ -13,7 +13,7 @@ from fabcost import kernels
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
 from fabcost.bandit.rules import Policy, Thompson
-from fabcost.bandit.targeted import ComparingPolicy, check_valuing
+from fabcost.bandit.targeted import ComparingPolicy
 from fabcost.bandit.values import ValuedRows
 from fabcost.impressions import FloatArray, as_rows
 from fabcost.inference.online import FabCost
@@ -154,7 +154,8 @@ class Bandit:
         belief = self.learner.posterior
         given = candidates if items is None else self._with_effects(candidates, items)
         rows, excluded = _checked(given, exclude, 1, belief)
-        rows = _valued(rows, self.policy, values, costs)
+        if values is not None or costs is not None:
+            rows = ValuedRows(rows, values, costs)
         _check_mixing(draws, floor)
         allowed = _others(rows, excluded)
         among = rows[allowed] if excluded else rows
@@ -213,7 +214,7 @@ def choose(
     """
     rows, excluded = _checked(candidates, exclude, top_k, belief)
     if values is not None or costs is not None:
-        rows = _valued(rows, policy, values, costs)
+        rows = ValuedRows(rows, values, costs)
     many = min(top_k, len(rows) - len(excluded))
     if draws is None:
         scores = _scores(belief, policy, rows, excluded, rng)
@@ -250,7 +251,9 @@ def _compared(
     belief: Belief, policy: Policy, rows: Rows, rng: np.random.Generator, draws: int
 ) -> tuple[FloatArray, FloatArray]:
     """Scores whose largest is to be chosen, and the probability of each row to have it."""
-    if isinstance(policy, Thompson | ComparingPolicy):
+    if isinstance(policy, Thompson):
+        return policy.scored_shares(belief, rows, rng, draws)
+    if isinstance(policy, ComparingPolicy):
         return policy.compared(belief, rows, rng, draws)
     scores = policy.scores(belief, rows, rng)
     return scores, np.array(policy.shares(belief, rows, rng, draws), dtype=np.float64)
@@ -281,15 +284,6 @@ def _placed(
     found = np.full(many, otherwise)
     found[allowed] = numbers
     return found
-
-
-def _valued(
-    rows: Rows, policy: Policy, values: npt.ArrayLike | None, costs: npt.ArrayLike | None
-) -> Rows:
-    if values is None and costs is None:
-        return rows
-    check_valuing(policy)
-    return ValuedRows(rows, values, costs)
 
 
 def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

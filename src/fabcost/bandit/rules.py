@@ -98,9 +98,9 @@ class Thompson:
         With z also −z, and ±z with every second sign changed, are standard normal: each draw has
         the law of the belief, and drawing normals is what takes longest.
         """
-        return self.compared(belief, rows, rng, draws)[1]
+        return self.scored_shares(belief, rows, rng, draws)[1]
 
-    def compared(
+    def scored_shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under one of the draws, any with the same probability."""
@@ -123,7 +123,7 @@ class Thompson:
     def _wide_shares(
         self, belief: Gaussian, rows: OwnRows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """`compared` by draws of the weights themselves."""
+        """`scored_shares` by draws of the weights themselves."""
         normals, own, row = _normals(rows, self.scale, (draws + 3) // 4, belief.dimension, rng)
         normals *= self.scale
         scores, won = rows.drawn_wins(belief.mean, belief.root, normals, draws, *own, row)

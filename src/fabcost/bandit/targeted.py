@@ -71,7 +71,8 @@ class TSUCB:
     draws
         m: more make f, and so the choice, less random.
     log_odds
-        Whether f, mean and radius are those of the log-odds instead.
+        Whether f, mean and radius are those of the log-odds instead, unless there are values or
+        costs.  Of a small probability the sd is small too: by log-odds new items are tried sooner.
     scatter
         Of a candidate's own draw, in its sds, so much is added to its score.  The choice of TS-UCB
         is random through f alone: until outcomes are known it shows the same candidate to all
@@ -157,7 +158,9 @@ class TSUCB:
     def _moments(
         self, rows: Rows, centre: FloatArray, variance: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        return (centre, np.sqrt(variance)) if self.log_odds else moments(rows, centre, variance)
+        if self.log_odds and not isinstance(rows, ValuedRows):
+            return centre, np.sqrt(variance)
+        return moments(rows, centre, variance)
 
 
 @dataclass(frozen=True)
@@ -302,19 +305,6 @@ def _led(
     """Scores of which that of a row is the largest which is drawn from the shares."""
     scores[kernels.place_of(rng.random(), shares)] = max(-least, scores.max())
     return scores
-
-
-def check_valuing(policy: object) -> None:
-    """A ValueError if a rule knows nothing of values and costs.
-
-    Examples
-    --------
-    >>> check_valuing(TSUCB(log_odds=True))
-    Traceback (most recent call last):
-    ValueError: values and costs need probabilities but the policy has log_odds=True
-    """
-    if isinstance(policy, TSUCB) and policy.log_odds:
-        raise ValueError("values and costs need probabilities but the policy has log_odds=True")
 
 
 #: Beyond which Thompson sampling is the same in float64.

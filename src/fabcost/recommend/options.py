@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
-from fabcost.bandit.targeted import check_valuing
 from fabcost.bandit.values import checked_amounts
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
@@ -92,19 +91,17 @@ def amounts(
     names: tuple[Any, ...],
     values: Mapping[Any, float] | None,
     costs: Mapping[Any, float] | None,
-    policy: object,
 ) -> tuple[Amounts, Amounts]:
     """Values and costs of the candidates in their order, checked; ids of others are ignored.
 
     Examples
     --------
-    >>> amounts(("ad-1", "ad-2"), {"ad-1": 2.0}, None, None)
+    >>> amounts(("ad-1", "ad-2"), {"ad-1": 2.0}, None)
     Traceback (most recent call last):
     ValueError: values have no number for 'ad-2', which is a candidate
     """
     found = _in_order(names, values, "values"), _in_order(names, costs, "costs")
     if found != (None, None):
-        check_valuing(policy)
         checked_amounts(len(names), *found)
     return found
 

@@ -189,7 +189,7 @@ class Recommender:
         read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
         excluded = options.positions(names, exclude)
-        worths, expenses = options.amounts(names, values, costs, self.bandit.policy)
+        worths, expenses = options.amounts(names, values, costs)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.

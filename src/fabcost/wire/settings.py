@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.bandit.rules import RULES, Policy
-from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, MOST_SCATTER, check_valuing
+from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, MOST_SCATTER
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
 from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
@@ -228,8 +228,6 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError("most_kept and window are given but must be only one of them")
         if self.half_life is not UNSET and self.moments != "exact":
             raise ValueError(f"moments is {self.moments!r} but a half-life needs 'exact'")
-        if self.valued:
-            check_valuing(self.policy.policy())
         self._check_values()
 
     @property

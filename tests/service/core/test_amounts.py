@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -30,7 +29,6 @@ from fabcost.wire.settings import (
     UCBSettings,
     UniformSettings,
     WideSettings,
-    changed,
 )
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, stats_now, told
 
@@ -185,25 +183,6 @@ def test_what_is_refused_changes_nothing(
         assert (await service.stats("cars")).decisions == 1
 
     run(str(tmp_path / "bandit.db"), scenario, **VALUED)
-
-
-def test_a_rule_of_log_odds_weighs_nothing(tmp_path: Path) -> None:
-    words = "need probabilities but the policy has log_odds=True"
-    rule = TSUCBSettings(log_odds=True)
-    for name in VALUED:
-        with pytest.raises(ValueError, match=words):
-            ModelSettings(policy=rule, **{**VALUED, name: None})
-        with pytest.raises(ValueError, match=words):
-            changed(ModelSettings(policy=rule), {name: "margin"})
-        with pytest.raises(ValueError, match=words):
-            changed(ModelSettings(**{**VALUED, name: None}), {"policy": msgspec.to_builtins(rule)})
-
-    async def scenario(service: Service) -> None:
-        await decide(service, "a")
-        with pytest.raises(InvalidRequestError, match=words):
-            await decide(service, "b", values={"ad-1": 2.0})
-
-    run(str(tmp_path / "bandit.db"), scenario, policy=rule)
 
 
 def test_a_catalogue_has_numbers_where_amounts_are_read(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabcost.bandit.rows import OwnRows, Rows
-from fabcost.bandit.targeted import check_valuing
 from fabcost.bandit.values import ValuedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally
@@ -68,8 +67,6 @@ def outlooks_of(
     """What each target would do on every round, under beliefs that have not seen the round."""
     outlooks = {target.name: Outlook.empty(log) for target in targets}
     streams = {target.name: settings.stream(target.name) for target in targets}
-    for target in targets if log.amounts is not None else ():
-        check_valuing(target.policy)
     for held_out, belief, own in _beliefs(log, targets, settings):
         for situation, here in log.by_situation(held_out):
             scene = _Scene.of(log, situation, here, belief, own)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabcost.bandit.targeted import check_valuing
 from fabcost.impressions import FloatArray
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.wire.errors import InvalidRequestError
@@ -48,7 +47,6 @@ def amounts_of(
     value 1 and the cost 0.
     """
     try:
-        check_valuing(settings.policy.policy())
         found = _by_features(request, catalogue, settings)
     except ValueError as error:
         raise InvalidRequestError(str(error)) from error
