@@ -88,9 +88,7 @@ def test_what_a_floor_shows_is_by_chance(policy: Policy) -> None:
     assert sum(not choice.by_chance for choice in found) < 150
 
 
-@pytest.mark.parametrize(
-    "policy", [each for each in POLICIES if not getattr(each, "log_odds", False)]
-)
+@EVERY_POLICY
 def test_values_have_the_same_story(policy: Policy) -> None:
     values = np.linspace(0.5, 3.0, MANY)
     for choice in choices(policy, "own", 20, top_k=MANY, values=values):
