@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
-from fabcost.bandit.rules import Policy, Thompson
+from fabcost.bandit.rules import DEFAULT, Policy, Thompson
 from fabcost.bandit.targeted import ComparingPolicy
 from fabcost.bandit.values import ValuedRows
 from fabcost.impressions import FloatArray, as_rows
@@ -75,7 +75,7 @@ class Bandit:
     learner
         `fabcost.FabCost`, `fabcost.WideFabCost`, or any `Learner`.
     policy
-        `Thompson` unless given.
+        `fabcost.bandit.rules.DEFAULT`, a `TSUCB`, unless given.
     seed
         Of the random stream: a seed, or a generator to draw from.
 
@@ -99,7 +99,7 @@ class Bandit:
         seed: int | np.random.Generator = 0,
     ) -> None:
         self.learner = learner
-        self.policy: Policy = Thompson() if policy is None else policy
+        self.policy: Policy = DEFAULT if policy is None else policy
         self.rng = np.random.default_rng(seed)
 
     def choose(

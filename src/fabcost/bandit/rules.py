@@ -253,6 +253,9 @@ Rule = (
     | InformationDirected
 )
 
+#: What decides unless another rule is given; chosen in docs/measurements/rules.md.
+DEFAULT = TSUCB(log_odds=True, scatter=1.0 / 16.0)
+
 #: The rules by the names that settings and commands give them.
 RULES: dict[str, type[Rule]] = {
     "thompson": Thompson,

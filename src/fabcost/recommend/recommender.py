@@ -58,7 +58,7 @@ class Recommender:
     learner
         `fabcost.FabCost` unless given; it must have a weight for each column of the schema.
     policy
-        `fabcost.bandit.rules.Thompson` unless given.
+        `fabcost.bandit.rules.DEFAULT` unless given.
     prior_variance
         In place of ``prior``: one variance for all weights, and no effects of items' own.
     most_weights

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from fabcost.bandit.rules import RULES, Policy
+from fabcost.bandit.rules import DEFAULT, RULES, Policy
 from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, MOST_SCATTER
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.inference.ep import Refresh
@@ -167,7 +167,7 @@ class Changeable(Struct, frozen=True, kw_only=True):
     is worth, and what showing it costs; without, and without the feature, that is 1 and 0.
     """
 
-    policy: PolicySettings = ThompsonSettings()
+    policy: PolicySettings = TSUCBSettings(log_odds=DEFAULT.log_odds, scatter=DEFAULT.scatter)
     propensities: Propensities = "fast"
     floor: Share = 0.0
     holdback: Share = 0.0
@@ -194,7 +194,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     Examples
     --------
     >>> ModelSettings(holdback=0.05).policy
-    ThompsonSettings(scale=1.0)
+    TSUCBSettings(draws=1, log_odds=True, scatter=0.0625)
     >>> ModelSettings().prior
     PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=0.3)
     >>> ModelSettings(prior_variance=10.0).prior
