@@ -81,7 +81,7 @@ def test_an_item_starts_at_what_its_features_say() -> None:
 def test_a_recommender_decides_like_a_bandit_with_items() -> None:
     schema = Schema.open(crosses=False, scaled=False)
     schema.encode_items(ADVERTS)
-    rec = Recommender(schema, prior=Prior.same(4.0, items=2.0), seed=5)
+    rec = Recommender(schema, prior=Prior.same(4.0, items=2.0), policy=Thompson(), seed=5)
     prior = Gaussian.isotropic(schema.width, variance=4.0)
     bandit = Bandit(FabCost(prior, own_variance=2.0), policy=Thompson(), seed=5)
     items = rec.catalogue(ADVERTS)
@@ -99,7 +99,7 @@ def test_a_recommender_decides_like_a_bandit_with_items() -> None:
 
 @pytest.mark.parametrize("prior", [None, Prior(items=0.0), Prior.same(3.0, items=0.5)], ids=str)
 def test_going_on_after_loading_gives_the_same_bits(prior: Prior | None, tmp_path: Path) -> None:
-    unbroken = Recommender(Schema.open(), prior=prior, seed=3, wait=6.0)
+    unbroken = Recommender(Schema.open(), prior=prior, policy=Thompson(), seed=3, wait=6.0)
     days(unbroken, range(40))
     unbroken.save(tmp_path / "file")
     assert (tmp_path / "file").read_bytes().startswith(b"fabcost-recommender 2 ")
@@ -128,7 +128,7 @@ def test_late_feedback_reaches_the_item_it_was_about(tmp_path: Path) -> None:
 
 
 def test_one_variance_is_a_recommender_as_it_was() -> None:
-    rec = Recommender(Schema.open(), prior_variance=10.0, seed=3)
+    rec = Recommender(Schema.open(), policy=Thompson(), prior_variance=10.0, seed=3)
     decision = rec.recommend({}, {("any", "id"): {"age": 1}})
     rec.feedback(decision.id, clicked=True)
     assert rec.own is None

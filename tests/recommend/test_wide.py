@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fabcost import FabCost, Gaussian, HalfLife, Prior, Recommender, Schema, Wide, WideFabCost
+from fabcost import (
+    FabCost,
+    Gaussian,
+    HalfLife,
+    Prior,
+    Recommender,
+    Schema,
+    Thompson,
+    Wide,
+    WideFabCost,
+)
 from fabcost.features.hashed import HashedSchema
 from fabcost.recommend.document import FORMAT
 
@@ -137,7 +147,7 @@ def test_a_saved_one_goes_on_with_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_files_without_one_are_of_the_version_that_they_had(tmp_path: Path) -> None:
-    Recommender(Schema.open()).save(tmp_path / "full.fabcost")
+    Recommender(Schema.open(), policy=Thompson()).save(tmp_path / "full.fabcost")
     assert (tmp_path / "full.fabcost").read_bytes().startswith(f"{FORMAT.word} 2 ".encode())
 
 

@@ -38,8 +38,7 @@ class FabCost:
     Parameters
     ----------
     prior
-        The belief before the first impression; or one with what another learner found out, see
-        `fabcost.inference.inheritance.inheritance.Inheritance`.
+        The belief before the first impression, or an `Inheritance` of what another found out.
     refresh
         When EP refines the sites: `Refresh.geometric`, the default, `Refresh.at`,
         `Refresh.never`, `Refresh.always`, or a function of the number of impressions.
@@ -72,9 +71,8 @@ class FabCost:
         Steps and visits left out because they would have left the cone of positive
         definite covariances (only "mackay" has any on ordinary data).
     unconverged : int
-        Refreshes of several sweeps after which the belief still moved.  Where the schedule is
-        not `geometric`, whose sweeps need not converge, each is also a
-        `fabcost.inference.result.ConvergenceWarning`.
+        Refreshes of several sweeps after which the belief still moved; each is a `ConvergenceWarning`
+        unless the schedule is `geometric`, whose sweeps need not converge.
     last_refresh : Swept | None
         How the last refresh went, if there was one since the learner was made or loaded.
     own : OwnEffects | None
@@ -306,10 +304,7 @@ class FabCost:
         return True
 
     def forget(self, items: Iterable[Key]) -> None:
-        """Integrate items out that will not be shown again: their rows and effects are dropped.
-
-        What they taught about the weights stays.  An item that comes back begins anew.
-        """
+        """Integrate items out: their effects are dropped, what they taught about weights stays."""
         gone = list(items)
         if self.own is not None:
             self._history.drop(self.own.forget(gone))

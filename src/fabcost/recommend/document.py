@@ -35,9 +35,10 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     1
     """
     said = settings.get("learner", {}).keys()
-    of_rule = settings.get("policy", {}).get("kind")
-    if "own" in settings.get("learner", {}).get("inheritance", {}):
+    rule = settings.get("policy", {})
+    if "own" in settings.get("learner", {}).get("inheritance", {}) or "scatter" in rule:
         return FORMAT
+    of_rule = rule.get("kind")
     if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
         return _WITHOUT_INHERITED_EFFECTS
     if {"half_life", "most_kept", "inheritance"} & said:
