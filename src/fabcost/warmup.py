@@ -10,7 +10,7 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.bandit.rows import WIDE
-from fabcost.bandit.rules import BayesianUCB, Greedy, Policy
+from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.features.folding import FoldedRows
 from fabcost.features.schema import Schema
@@ -34,6 +34,7 @@ _ITEMS = ("a", "b", None, "a")
 _LABELS = np.array([1.0, -1.0, 1.0, -1.0])
 _RULES: tuple[Policy | None, ...] = (
     None,
+    Thompson(),
     Greedy(),
     BayesianUCB(),
     TSUCB(2),
@@ -131,7 +132,8 @@ def _choose_wide() -> None:
     parts.setflags(write=False)
     rows = FoldedRows(parts, np.zeros(WIDE, dtype=np.intp), np.ones(WIDE))
     learner = FabCost(Gaussian.isotropic(WIDE), own_variance=1.0)
-    Bandit(learner, seed=0).choose(rows, items=range(WIDE), draws=8)
+    for policy in _RULES[:2]:
+        Bandit(learner, policy=policy, seed=0).choose(rows, items=range(WIDE), draws=8)
 
 
 def _learn_wide() -> None:
@@ -159,8 +161,9 @@ def _choose(rows: FloatArray) -> None:
 
 
 def _recommend() -> None:
-    for prior in (Prior(), Prior.same(10.0)):
-        recommender = Recommender(Schema.open(), prior=prior, seed=0)
+    priors = (Prior(), Prior.same(10.0))
+    for prior, policy in ((prior, policy) for prior in priors for policy in _RULES[:2]):
+        recommender = Recommender(Schema.open(), prior=prior, policy=policy, seed=0)
         items = recommender.catalogue({"a": {"x": 1.0, "y": "one"}, "b": {"x": 2.0, "y": "two"}})
         for draws in (None, 8):
             decision = recommender.recommend({"z": 1.0}, items, draws=draws)

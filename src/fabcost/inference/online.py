@@ -71,7 +71,7 @@ class FabCost:
         Steps and visits left out because they would have left the cone of positive
         definite covariances (only "mackay" has any on ordinary data).
     unconverged : int
-        Refreshes of several sweeps after which the belief still moved; each is a `ConvergenceWarning`
+        Refreshes of several sweeps after which the belief still moved; a `ConvergenceWarning` each
         unless the schedule is `geometric`, whose sweeps need not converge.
     last_refresh : Swept | None
         How the last refresh went, if there was one since the learner was made or loaded.

@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from fabcost.service.service import Service
 from fabcost.wire.messages import DecisionRequest, ExplanationAnswer
-from fabcost.wire.settings import GreedySettings, ModelSettings, WideSettings
+from fabcost.wire.settings import GreedySettings, ModelSettings, ThompsonSettings, WideSettings
 from tests.service.core.running import ITEMS, serving, told
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -32,7 +32,8 @@ async def visits(service: Service, many: int) -> None:
 def explanations(tmp_path: Path, ids: list[str], **settings: Any) -> list[ExplanationAnswer]:
     async def main() -> list[ExplanationAnswer]:
         async with serving(str(tmp_path / "bandit.db")) as service:
-            await service.create_model("cars", ModelSettings(**settings))
+            rule = {"policy": ThompsonSettings(), **settings}  # which chance is a part of
+            await service.create_model("cars", ModelSettings(**rule))
             await service.put_items("cars", ITEMS)
             await visits(service, 60)
             return [await service.explain("cars", each) for each in ids]

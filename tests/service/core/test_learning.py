@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import GivenRows
 from fabcost.inference import file as learner_file
-from fabcost.inference.passes import Swept
+from fabcost.inference import online, refreshing
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving
@@ -107,14 +107,14 @@ class Hands:
 
 @pytest.mark.parametrize("inline", [0, 10**9])
 def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands, seconds, refresh = Hands(), list[float](), FabCost.refresh
+    hands, seconds, refresh = Hands(), list[float](), refreshing.ask_schedule
 
-    def refreshed(learner: FabCost) -> Swept:
+    def asked(learner: FabCost) -> None:
         hands.now += 10.0
-        return refresh(learner)
+        refresh(learner)
 
     monkeypatch.setattr(learning_module, "time", hands)
-    monkeypatch.setattr(FabCost, "refresh", refreshed)
+    monkeypatch.setattr(online, "ask_schedule", asked)
     learning = Learning(first(), 0, inline=inline, refreshed=seconds.append)
     impressions = stream(60, growing=False, seed=0)
     for start in (0, 1, 7, 40):
