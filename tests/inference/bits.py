@@ -11,7 +11,8 @@ import numpy as np
 
 from fabcost import FabCost, Gaussian, Prior, Recommender, Refresh, Schema
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.rules import BayesianUCB, Policy, Thompson
+from fabcost.bandit.rules import DEFAULT, BayesianUCB, Policy, Thompson
+from fabcost.bandit.targeted import TSUCB
 from fabcost.features.folding import FoldedRows
 from fabcost.inference import adf, ep
 from fabcost.inference import file as learner_file
@@ -74,7 +75,7 @@ def _correlated(weights: int) -> Gaussian:
 
 
 def _choices(belief: Gaussian, candidates: Any) -> Iterator[Any]:
-    policies: tuple[Policy, ...] = (Thompson(), Thompson(0.5), BayesianUCB(0.9))
+    policies: tuple[Policy, ...] = (Thompson(), Thompson(0.5), BayesianUCB(0.9), DEFAULT, TSUCB(2))
     for policy in policies:
         bandit = Bandit(_Known(belief), policy=policy, seed=3)
         for _ in range(5):
@@ -140,7 +141,13 @@ def own_parts(batch: int, snapshot: bool) -> Iterator[Any]:
         yield learner_file.to_bytes(whole)
         rows, _ = data(30, weights + 2)
         named = tuple(f"ad-{k % 20}" for k in range(30))
-        policies: tuple[Policy, ...] = (Thompson(), Thompson(0.5), BayesianUCB(0.9))
+        policies: tuple[Policy, ...] = (
+            Thompson(),
+            Thompson(0.5),
+            BayesianUCB(0.9),
+            DEFAULT,
+            TSUCB(2),
+        )
         for policy in policies:
             bandit = Bandit(learner, policy=policy, seed=3)
             for draws in (None, 64):
@@ -159,8 +166,9 @@ def _wide() -> Iterator[Any]:
     learner.observe_many(X, y, items[:60])
     parts, factors = data(140, 6)[0], data(1, 130)[0][0]
     rows = FoldedRows(parts, np.arange(130) % 6, factors)
-    choice = Bandit(learner, seed=3).choose(rows, draws=100, items=items)
-    yield from (choice.scores, choice.propensities)
+    for policy in (Thompson(), DEFAULT):
+        choice = Bandit(learner, policy=policy, seed=3).choose(rows, draws=100, items=items)
+        yield from (choice.scores, choice.propensities)
 
 
 def digest(batch: int, *, snapshot: bool, own: bool) -> str:

@@ -72,8 +72,8 @@ def test_any_truncation_is_noticed(length: int) -> None:
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "learner"
-    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 5 ", 1))
-    with pytest.raises(ValueError, match=r"version 5 but this fabcost reads up to 4: upgrade"):
+    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 6 ", 1))
+    with pytest.raises(ValueError, match=r"version 6 but this fabcost reads up to 5: upgrade"):
         fabcost.load(path)
 
 

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from fabcost import FabCost
+from fabcost.inference import refreshing
 from fabcost.inference.passes import Swept
 from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
@@ -33,14 +34,13 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._permits = threading.Semaphore(0)
-        self._refresh = FabCost.refresh
-        gate = self
+        refine, gate = refreshing._refined, self
 
-        def refresh(learner: FabCost, *, max_sweeps: int | None = None) -> Swept:
+        def waiting(learner: FabCost, max_sweeps: int | None) -> Swept:
             gate._permits.acquire()
-            return gate._refresh(learner, max_sweeps=max_sweeps)
+            return refine(learner, max_sweeps)
 
-        monkeypatch.setattr(FabCost, "refresh", refresh)
+        monkeypatch.setattr(refreshing, "_refined", waiting)
         defaults = Learning.__init__.__kwdefaults__
         assert defaults is not None
         monkeypatch.setitem(defaults, "inline", 0)
