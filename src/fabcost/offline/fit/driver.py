@@ -20,7 +20,7 @@ from fabcost.offline.fit.rounds import Answer, Curve, Look, Natural, Visit, look
 TOLERANCE = 1e-8
 MOST_ROUNDS = 200
 _CHECKPOINT = "checkpoint"
-_LEAST_DAMPING = 1.0 / 64.0
+_LEAST_DAMPING, _RECOVERY = 1.0 / 64.0, 1.1
 #: Squared sds from the mode within which EP begins.
 _NEAR = 1e-2
 _ARMIJO, _ROUNDING = 1e-4, 1e-14
@@ -161,11 +161,13 @@ def advanced(first: Natural, state: State, answers: Iterable[Answer]) -> State:
         moved = _moved(state.belief.gaussian(), belief.gaussian()) / state.damping
     log_factors = sum(each.log_factors for each in told)
     number = state.number + 1
-    if any(each.begun for each in told):
-        return State(number, belief, damping=state.damping, log_factors=log_factors)
-    wider = moved > state.moved
-    damping = max(0.5 * state.damping, _LEAST_DAMPING) if wider else state.damping
-    return State(number, belief, moved, state.moved, damping, log_factors)
+    damping = state.damping
+    if moved > state.moved:
+        damping = max(0.5 * damping, _LEAST_DAMPING)
+    elif not any(each.begun for each in told):
+        return State(number, belief, moved, state.moved, min(1.0, _RECOVERY * damping), log_factors)
+    # What comes next is not to be compared with this.
+    return State(number, belief, damping=damping, log_factors=log_factors)
 
 
 def _moved(before: Gaussian, after: Gaussian) -> float:

@@ -214,8 +214,8 @@ def _read_files(
     say: Callable[[str], None],
 ) -> _Read:
     """All headings first, then all rows: whatever is wrong is told before a fit begins."""
-    named = [*settings.columns.named, *settings.context]
-    sounded = sampling.sounded(find(source), named, settings.drop)
+    named = settings.columns, settings.context, settings.drop
+    sounded = sampling.sounded(find(source), *named)
     _complain(sounded.faults, settings, sounded.partitions)
     plan = _plan(sampling.sample(sounded.partitions, settings.drop), settings, say)
     parts = [part for whole in sounded.partitions for part in split(whole)]

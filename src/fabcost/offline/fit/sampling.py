@@ -31,41 +31,44 @@ class Sounded(NamedTuple):
     faults: list[str]
 
 
-def sounded(partitions: Sequence[Partition], named: Iterable[str], drop: Iterable[str]) -> Sounded:
-    """Files whose headings have the named columns, and those of the first of them, in its kinds."""
-    asked, dropped = list(named), frozenset(drop)
+def sounded(
+    partitions: Sequence[Partition], columns: Columns, context: Sequence[str], drop: Sequence[str]
+) -> Sounded:
+    """Files whose headings have the named columns, and those of the first of them, in its kinds.
+
+    Outcomes may be numbers in one file and booleans in another.
+    """
     fits: list[Partition] = []
     faults: list[str] = []
     first: tuple[str, dict[str, str]] | None = None
-    for each in partitions:
-        if not each.size:
-            continue
+    for each in (part for part in partitions if part.size):
         try:
             kinds = each.kinds()
         except ValueError as error:
             faults.append(str(error))
             continue
-        missing = [name for name in asked if name not in kinds]
-        if missing:
-            shown = ", ".join(islice(kinds, 10)) or "none"
-            faults.append(f"{each.place} has no column {missing[0]!r}; it has {shown}")
-            continue
-        if first is None:
-            first = each.place, kinds
-        wrong = [
-            told
-            for name, kind in first[1].items()
-            if name not in dropped and (told := _difference(each, name, kinds, kind, first[0]))
-        ]
-        if wrong and each.kind != "json":
-            faults.append(wrong[0])
-        else:
+        wrong = [_lack(each, name, kinds) for name in (*columns.named, *context)]
+        if first is not None and each.kind != "json":
+            compared = {k: v for k, v in first[1].items() if k not in (*columns.named, *drop)}
+            wrong += [_difference(each, *named, kinds, first[0]) for named in compared.items()]
+        told = next((words for words in wrong if words is not None), None)
+        if told is None:
             fits.append(each)
+            first = first or (each.place, kinds)
+        else:
+            faults.append(told)
     return Sounded(fits, faults)
 
 
+def _lack(part: Partition, name: str, kinds: dict[str, str]) -> str | None:
+    if name in kinds:
+        return None
+    shown = ", ".join(islice(kinds, 10)) or "none"
+    return f"{part.place} has no column {name!r}; it has {shown}"
+
+
 def _difference(
-    part: Partition, name: str, kinds: dict[str, str], expected: str, first: str
+    part: Partition, name: str, expected: str, kinds: dict[str, str], first: str
 ) -> str | None:
     if name not in kinds:
         return f"{part.place} has no column {name!r}, which {first} has"
