@@ -14,6 +14,7 @@ from rich.console import Console
 
 import fabcost
 from fabcost.client import commands as transfer
+from fabcost.offline.fit import commands as fitting
 from fabcost.service import commands as service
 from fabcost.wire.errors import explained
 
@@ -23,8 +24,6 @@ application = typer.Typer(
 
 
 _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each kind."
-
-
 _OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
 _IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
 _CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS."
@@ -40,6 +39,7 @@ def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
 
 
 application.command()(service.serve)
+application.command()(fitting.fit)
 application.add_typer(service.keys, name="keys")
 transfer.mount(application)
 

@@ -1,0 +1,161 @@
+"""Blocks: the encoded rows of a log in files of bounded size, made once, read in each round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fabcost.features.tables.files import Sheet
+from fabcost.impressions import Outcomes
+from fabcost.offline.fit.encoding import Plan, Rows
+from fabcost.offline.fit.folders import Folder
+from fabcost.offline.fit.partitions import Partition
+
+#: Rows that are read at once, where equal ones are made one and where not.
+AT_ONCE = {True: 2**18, False: 2**16}
+#: Of the features of a block.
+BYTES = 2**25
+
+
+class Block(NamedTuple):
+    """A file of encoded rows."""
+
+    name: str
+    rows: int
+
+
+class Stage(NamedTuple):
+    """What became of a partition: its blocks, impressions and clicks, and bad rows by complaint.
+
+    If ``fault`` says why it cannot be used, there are none.
+    """
+
+    place: str
+    blocks: tuple[Block, ...] = ()
+    rows: int = 0
+    clicks: float = 0.0
+    skipped: tuple[tuple[str, int], ...] = ()
+    fault: str | None = None
+
+
+class Asked(NamedTuple):
+    """A partition to be made into blocks, as a task for any process."""
+
+    number: int
+    partition: Partition
+    plan: Plan
+    folder: Folder
+
+
+def staged(asked: Asked, told: Callable[[int], None] | None = None) -> Stage:
+    """The blocks of a partition, unless they are there already.
+
+    What is wrong with it is said, not raised: all partitions are looked at before work is lost.
+    """
+    number, partition, plan, folder = asked
+    mark = f"part-{number}"
+    done = folder.read(mark)
+    if done is not None:
+        return restored(done[0])
+    sheets = partition.sheets(plan.used, AT_ONCE[plan.together])
+    try:
+        stage = written(partition.place, sheets, plan, folder, mark, told)
+    except ValueError as error:
+        return Stage(partition.place, fault=str(error))
+    folder.write(mark, stage._asdict(), {})
+    return stage
+
+
+def restored(given: dict[str, Any]) -> Stage:
+    """The stage that a file tells of."""
+    blocks = tuple(Block(*each) for each in given["blocks"])
+    skipped = tuple((kind, many) for kind, many in given["skipped"])
+    return Stage(**{**given, "blocks": blocks, "skipped": skipped})
+
+
+def written(
+    place: str,
+    sheets: Iterable[Sheet],
+    plan: Plan,
+    folder: Folder,
+    mark: str,
+    told: Callable[[int], None] | None = None,
+) -> Stage:
+    """Encode batches and write them as blocks of at most `BYTES`."""
+    blocks: list[Block] = []
+    skipped: Counter[str] = Counter()
+    rows, clicks = 0, 0.0
+
+    def encoded() -> Iterator[Rows]:
+        nonlocal rows, clicks
+        for sheet in sheets:
+            found, left_out = plan.encoded(sheet)
+            skipped.update(left_out)
+            rows += len(sheet) + len(sheet.faults) - left_out.total()
+            clicks += found.clicks
+            if told is not None:
+                told(len(sheet))
+            yield found
+
+    for some in gathered(encoded(), plan):
+        name = f"{mark}-rows-{len(blocks)}"
+        counts = some.outcomes.counts
+        arrays = {"X": some.X, "labels": some.outcomes.labels}
+        folder.write(name, {}, arrays if counts is None else arrays | {"counts": counts})
+        blocks.append(Block(name, len(some.X)))
+    return Stage(place, tuple(blocks), rows, clicks, tuple(skipped.items()))
+
+
+def gathered(pieces: Iterable[Rows], plan: Plan) -> Iterator[Rows]:
+    """Pieces as large as a block may be, and equal rows made one where the plan says so."""
+    most = most_rows(plan.schema.width)
+    kept: list[Rows] = []
+    for piece in pieces:
+        kept.append(piece)
+        if sum(len(each.X) for each in kept) < most:
+            continue
+        joined = Rows.joined(kept)
+        whole = joined.distinct() if plan.together else joined
+        while len(whole.X) >= most:
+            yield part_of(whole, 0, most)
+            whole = part_of(whole, most, len(whole.X))
+        kept = [whole]
+    rest = Rows.joined(kept) if kept else None
+    if rest is not None and len(rest.X):
+        yield rest.distinct() if plan.together else rest
+
+
+def most_rows(width: int) -> int:
+    """Of a block."""
+    return max(1024, BYTES // (8 * width))
+
+
+def part_of(rows: Rows, start: int, stop: int) -> Rows:
+    """Some of the rows, as arrays of their own."""
+    labels, counts = rows.outcomes
+    some = slice(start, stop)
+    kept = None if counts is None else counts[some].copy()
+    return Rows(rows.X[some].copy(), Outcomes(labels[some].copy(), kept))
+
+
+def read(folder: Folder, name: str) -> Rows:
+    """The rows of a block; a ValueError if it is gone."""
+    found = folder.read(name)
+    if found is None:
+        raise ValueError(
+            f"{folder.place}/{name} is gone or damaged: delete {folder.place} and fit again"
+        )
+    arrays = found[1]
+    return Rows(arrays["X"], Outcomes(arrays["labels"], arrays.get("counts")))
+
+
+def merged(folder: Folder, blocks: Iterable[Block], most: int) -> Rows | None:
+    """The distinct rows of all blocks; None if there are more than ``most``."""
+    all_rows: Rows | None = None
+    for block in blocks:
+        rows = read(folder, block.name)
+        all_rows = rows if all_rows is None else Rows.joined([all_rows, rows]).distinct()
+        if len(all_rows.X) > most:
+            return None
+    return all_rows
