@@ -15,6 +15,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.auth import ANYONE, Keys, Principal, Role
+from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     RETRY_SOON,
@@ -73,13 +74,13 @@ def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
         raise RefusedError(403, "forbidden", "this key opens one model, which is another")
 
 
-def check_origin(headers: Mapping[bytes, bytes]) -> None:
-    """An error if a page of another site asks.
+def check_origin(headers: Mapping[bytes, bytes], cors: Cors | None) -> None:
+    """An error if a page of another site asks, unless that is among those that may.
 
     The contract takes JSON under any content type, so browsers send it without asking first.
     """
     origin = headers.get(b"origin")
-    if origin is None:
+    if origin is None or (cors is not None and cors.allows(origin)):
         return
     site = origin.partition(b"://")[2]
     if not site or site.lower() != headers.get(b"host", b"").lower():
@@ -164,6 +165,7 @@ class Site:
         self.settings = settings
         self.access = Access(service.keys, log, asks_for_keys=asks_for_keys)
         self.document = document
+        self.cors = Cors(settings.cors_origins) if settings.cors_origins else None
         self.in_flight = 0
         self._log = log
         self._logs_requests = log.is_enabled_for(logging.INFO)
