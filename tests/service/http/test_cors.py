@@ -103,7 +103,7 @@ def test_without_origins_nothing_is_said(tmp_path: Path) -> None:
 
 def test_a_server_that_loads_says_so_to_pages_too() -> None:
     app = Startup(lambda: "loading", Cors([SHOP]))
-    transport = httpx.ASGITransport(app)  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(app)
 
     async def asked() -> list[httpx.Response]:
         headers = {"origin": SHOP}

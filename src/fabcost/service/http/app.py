@@ -175,7 +175,8 @@ class Application:
             check_origin(request.headers, self.site.cors)
         check_allowed(principal, place.role(method), place.model)
         body = await request.body(self.site.settings.body_bytes)
-        may_make = "admin" in principal.roles or principal.model == place.model
+        own = principal.model == place.model and principal.allowance is None
+        may_make = own or "admin" in principal.roles
         asked = personalizer.ContractRequest(method, place, request.headers, body, may_make)
         told = await self._contract.answer(asked)
         return HttpAnswer(told.status, told.body, headers=told.headers)

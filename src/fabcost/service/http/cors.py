@@ -48,7 +48,7 @@ class Cors:
         return self._known.get(asked.get(b"origin", b""), self._others)
 
     def preflight(self, method: str, asked: Mapping[bytes, bytes]) -> HttpAnswer | None:
-        """The answer to a browser that asks whether it may ask; None if that is not the question."""
+        """What a browser is told that asks whether it may ask; None if that is not asked."""
         origin = asked.get(b"origin")
         if method != "OPTIONS" or origin is None or b"access-control-request-method" not in asked:
             return None
