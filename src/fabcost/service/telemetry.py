@@ -150,6 +150,12 @@ class Metrics:
             ["model", "status"],
             registry=self.registry,
         )
+        self._limited = Counter(
+            "fabcost_rate_limited",
+            "Requests refused because a publishable key had used up its rate.",
+            ["key"],
+            registry=self.registry,
+        )
         self._rows = Counter(
             "fabcost_rows_committed", "Rows written to the database.", registry=self.registry
         )
@@ -163,12 +169,12 @@ class Metrics:
             "posterior_published_seconds", "When it was published, seconds since 1970.", "model"
         )
         self._lag = gauge("learner_lag", "Impressions resolved but not in the posterior.", "model")
-        self._away = gauge("store_away", "1 while the database cannot be written.")
-        self._backlog = gauge("backlog", "Decisions in memory that wait for the database.")
-        self._clock_ahead = gauge(
+        self.store_away = gauge("store_away", "1 while the database cannot be written.").set
+        self.backlog = gauge("backlog", "Decisions in memory that wait for the database.").set
+        self.clock_ahead = gauge(
             "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
-        )
-        self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
+        ).set
+        self.in_flight = gauge("requests_in_flight", "Requests that are being answered.").set
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
         self._income = gauge("income", "Rewards times values, less costs.", "model", "arm")
@@ -199,6 +205,10 @@ class Metrics:
         """Count feedback."""
         self._feedback.labels(model, status).inc()
 
+    def rate_limited(self, key_id: str) -> None:
+        """Count a request beyond the rate of a key."""
+        self._limited.labels(key_id).inc()
+
     def applied(self, model: str, lsn: int) -> None:
         """Say that a posterior with impressions up to ``lsn`` serves."""
         self._version.labels(model).set(lsn)
@@ -216,22 +226,6 @@ class Metrics:
         """Count a transaction."""
         self._rows.inc(rows)
         self._commits.observe(seconds)
-
-    def store_away(self, away: bool) -> None:
-        """Say whether the database is away."""
-        self._away.set(1 if away else 0)
-
-    def backlog(self, count: int) -> None:
-        """Say how many decisions wait in memory for the database."""
-        self._backlog.set(count)
-
-    def clock_ahead(self, seconds: float) -> None:
-        """Say by how much time is ahead of the system's clock."""
-        self._clock_ahead.set(seconds)
-
-    def in_flight(self, requests: int) -> None:
-        """Say how many requests are being answered."""
-        self._in_flight.set(requests)
 
     def degraded(self, models: Iterable[str]) -> None:
         """Say which models are not served in full."""
