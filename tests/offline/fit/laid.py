@@ -39,7 +39,7 @@ def laid(folder: Path, data: Data, cuts: Sequence[int]) -> Laid:
     ):
         if len(X):
             name = f"part-{number}"
-            place.write(name, {}, {"X": X.copy(), "labels": np.where(y > 0.0, 1.0, -1.0)})
+            place.write_rows(name, {"X": X.copy(), "labels": np.where(y > 0.0, 1.0, -1.0)})
             found.append(Block(name, len(X)))
     return Laid(place, tuple(found), Alone())
 

@@ -131,7 +131,7 @@ def test_a_driver_that_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, at
     assert found.iterations == expected.iterations
 
 
-@pytest.mark.parametrize("how", ["gone", "damaged"])
+@pytest.mark.parametrize("how", ["gone", "not whole"])
 def test_lost_sites_of_a_block_cost_rounds_and_nothing_else(
     tmp_path: Path, alone: ep.EPResult, how: str
 ) -> None:
@@ -141,9 +141,7 @@ def test_lost_sites_of_a_block_cost_rounds_and_nothing_else(
     if how == "gone":
         sites.unlink()
     else:
-        content = bytearray(sites.read_bytes())
-        content[-200] ^= 1
-        sites.write_bytes(content)
+        sites.write_bytes(sites.read_bytes()[:-100])
     check_same(driver.ep(PRIOR, given), alone)
 
 

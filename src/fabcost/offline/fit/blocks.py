@@ -102,7 +102,7 @@ def written(
         name = f"{mark}-rows-{len(blocks)}"
         counts = some.outcomes.counts
         arrays = {"X": some.X, "labels": some.outcomes.labels}
-        folder.write(name, {}, arrays if counts is None else arrays | {"counts": counts})
+        folder.write_rows(name, arrays if counts is None else arrays | {"counts": counts})
         blocks.append(Block(name, len(some.X)))
     return Stage(place, tuple(blocks), rows, clicks, tuple(skipped.items()))
 
@@ -141,13 +141,14 @@ def part_of(rows: Rows, start: int, stop: int) -> Rows:
 
 def read(folder: Folder, name: str) -> Rows:
     """The rows of a block; a ValueError if it is gone."""
-    found = folder.read(name)
-    if found is None:
+    arrays = folder.read_rows(name)
+    if arrays is None:
         raise ValueError(
             f"{folder.place}/{name} is gone or damaged: delete {folder.place} and fit again"
         )
-    arrays = found[1]
-    return Rows(arrays["X"], Outcomes(arrays["labels"], arrays.get("counts")))
+    counts = arrays.get("counts")
+    kept = None if counts is None else counts.copy()
+    return Rows(arrays["X"], Outcomes(arrays["labels"], kept))
 
 
 def merged(folder: Folder, blocks: Iterable[Block], most: int) -> Rows | None:

@@ -175,10 +175,10 @@ def visit(task: Visit) -> Answer:
     """
     folder, block, number, belief, damping = task
     rows = blocks.read(folder, block.name)
-    found = folder.read(_sites_of(block, number - 1))
-    sites = None if found is None else Sites(found[1]["precision"], found[1]["shift"])
+    found = folder.read_rows(_sites_of(block, number - 1))
+    sites = None if found is None else Sites(**found)
     new, answer = refined(rows, belief, sites, damping)
-    folder.write(_sites_of(block, number), {}, new._asdict())
+    folder.write_rows(_sites_of(block, number), new._asdict())
     folder.remove(_sites_of(block, number - 2))
     return answer
 
