@@ -78,11 +78,21 @@ def test_a_cluster_has_the_bits_of_one_process_though_a_worker_is_killed(
     assert mark.exists()
 
 
-def test_a_scheduler_that_does_not_answer_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabcost.offline.fit.cluster._SECONDS", 0.2)
+def test_a_scheduler_that_goes_away_or_does_not_answer_is_told_of(tmp_path: Path) -> None:
+    asked = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
+    file = tmp_path / "scheduler.json"
+    given = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+    with subprocess.Popen([*asked, *given], stderr=subprocess.PIPE, text=True) as scheduler:
+        assert scheduler.stderr is not None
+        told = next(line for line in scheduler.stderr if "Scheduler at:" in line)
+        address = told.rpartition(" ")[2].strip()
+        with connected(address, workers=1, patience=2.0) as engine:
+            scheduler.kill()
+            with pytest.raises(ClusterLostError, match="the scheduler went away during round 2"):
+                engine.each("round 2", str, [1, 2])
     with (
-        pytest.raises(ClusterLostError, match="no scheduler answers at tcp://127.0.0.1:9"),
-        connected("tcp://127.0.0.1:9", workers=1),
+        pytest.raises(ClusterLostError, match=f"no scheduler answers at {address}"),
+        connected(address, workers=1, patience=0.2),
     ):
         pass
 

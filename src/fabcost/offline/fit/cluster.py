@@ -15,7 +15,6 @@ from fabcost.offline.fit.driver import Result, Task
 from fabcost.offline.fit.engines import Shown
 
 _LOST = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError)
-_SECONDS = 30  # until a scheduler that does not answer is called away
 _MOST_DEATHS = 10  # of workers at one task, before that is called deadly
 
 
@@ -42,6 +41,8 @@ class Cluster:
             done = as_completed(futures, loop=self._client.loop, with_results=True)
             with self._shown.bar(what, len(tasks)) as advance:
                 for future, result in done:
+                    if future.cancelled():
+                        raise CancelledError("its tasks were cancelled")
                     results[places[future.key]] = result
                     advance()
         except KilledWorker as error:
@@ -62,10 +63,14 @@ def connected(
     *,
     workers: int,
     memory_limit: str = "auto",
+    patience: float = 30.0,
     console: Console | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cluster]:
-    """A cluster by the address of its scheduler, or a local one with so many workers."""
+    """A cluster by the address of its scheduler, or a local one with so many workers.
+
+    A scheduler that does not answer for ``patience`` seconds is called away.
+    """
     try:
         import dask  # noqa: PLC0415 - an extra
         from distributed import Client, LocalCluster  # noqa: PLC0415
@@ -73,13 +78,13 @@ def connected(
         raise ImportError(f"--dask needs Dask: pip install 'fabcost[scale]' ({error})") from error
     limits = {
         "distributed.scheduler.allowed-failures": _MOST_DEATHS,
-        "distributed.comm.timeouts.connect": _SECONDS,
+        "distributed.comm.timeouts.connect": patience,
         "distributed.comm.retry.count": 0,
     }
     with dask.config.set(limits):
         if scheduler is not None:
             try:
-                client = Client(scheduler, timeout=_SECONDS, set_as_default=False)
+                client = Client(scheduler, timeout=patience, set_as_default=False)
             except _LOST as error:
                 raise ClusterLostError(f"no scheduler answers at {scheduler}: {error}") from error
             with client:
