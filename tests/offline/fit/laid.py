@@ -1,4 +1,4 @@
-"""Rows laid out as blocks, and logs as files, for the tests of fits."""
+"""CountedRows laid out as blocks, and logs as files, for the tests of fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from fabcost.impressions import FloatArray
-from fabcost.offline.fit.blocks import Block
+from fabcost.offline.fit.blocks import RowBlock
 from fabcost.offline.fit.driver import Laid
 from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
@@ -40,7 +40,7 @@ def laid(folder: Path, data: Data, cuts: Sequence[int]) -> Laid:
         if len(X):
             name = f"part-{number}"
             place.write_rows(name, {"X": X.copy(), "labels": np.where(y > 0.0, 1.0, -1.0)})
-            found.append(Block(name, len(X)))
+            found.append(RowBlock(name, len(X)))
     return Laid(place, tuple(found), Alone())
 
 

@@ -14,8 +14,8 @@ from fabcost.inference import ep, laplace
 from fabcost.inference.result import Fit
 from fabcost.offline.fit import driver
 from fabcost.offline.fit.driver import Laid, Result, Task
-from fabcost.offline.fit.encoding import Rows
-from fabcost.offline.fit.rounds import Natural, Visit, refined
+from fabcost.offline.fit.encoding import CountedRows
+from fabcost.offline.fit.rounds import Factor, Visit, refined
 from tests.offline.fit.laid import Backwards, Data, laid, made
 
 ROWS, WEIGHTS = 400, 5
@@ -155,9 +155,9 @@ def test_sites_of_older_rounds_are_deleted(tmp_path: Path) -> None:
 def test_a_block_answers_the_same_for_single_rows_and_for_counts_of_one() -> None:
     labels = np.where(DATA.y > 0.0, 1.0, -1.0)
     counts = np.asarray(labels[:, None] == (1.0, -1.0), dtype=float)
-    prior, answers = Natural.of(PRIOR), []
+    prior, answers = Factor.of(PRIOR), []
     for outcomes in (Outcomes(labels), Outcomes(labels, counts)):
-        rows = Rows(DATA.X, outcomes)
+        rows = CountedRows(DATA.X, outcomes)
         sites, first = refined(rows, prior, None, 1.0)
         answers.append(refined(rows, prior.plus(first.contribution), sites, 0.5)[1])
     for one, other in zip(*(answer.contribution for answer in answers), strict=True):

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 from fabcost.features.tables.files import Sheet
 from fabcost.impressions import Outcomes
-from fabcost.offline.fit.encoding import Plan, Rows
+from fabcost.offline.fit.encoding import CountedRows, Plan
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import Partition
 
-#: Rows that are read at once, where equal ones are made one and where not.
+#: CountedRows that are read at once, where equal ones are made one and where not.
 AT_ONCE = {True: 2**18, False: 2**16}
 #: Of the features of a block.
 BYTES = 2**25
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """A file of encoded rows."""
 
     name: str
@@ -32,14 +32,14 @@ class Stage(NamedTuple):
     """
 
     place: str
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[RowBlock, ...] = ()
     rows: int = 0
     clicks: float = 0.0
     skipped: tuple[tuple[str, int], ...] = ()
     fault: str | None = None
 
 
-class Asked(NamedTuple):
+class PartitionTask(NamedTuple):
     """A partition to be made into blocks, as a task for any process."""
 
     number: int
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     folder: Folder
 
 
-def staged(asked: Asked, told: Callable[[int], None] | None = None) -> Stage:
+def staged(asked: PartitionTask, told: Callable[[int], None] | None = None) -> Stage:
     """The blocks of a partition, unless they are there already.
 
     What is wrong with it is said, not raised: all partitions are looked at before work is lost.
@@ -69,7 +69,7 @@ def staged(asked: Asked, told: Callable[[int], None] | None = None) -> Stage:
 
 def restored(given: dict[str, Any]) -> Stage:
     """The stage that a file tells of."""
-    blocks = tuple(Block(*each) for each in given["blocks"])
+    blocks = tuple(RowBlock(*each) for each in given["blocks"])
     skipped = tuple((kind, many) for kind, many in given["skipped"])
     return Stage(**{**given, "blocks": blocks, "skipped": skipped})
 
@@ -83,11 +83,11 @@ def written(
     told: Callable[[int], None] | None = None,
 ) -> Stage:
     """Encode batches and write them as blocks of at most `BYTES`."""
-    blocks: list[Block] = []
+    blocks: list[RowBlock] = []
     skipped: Counter[str] = Counter()
     rows, clicks = 0, 0.0
 
-    def encoded() -> Iterator[Rows]:
+    def encoded() -> Iterator[CountedRows]:
         nonlocal rows, clicks
         for sheet in sheets:
             found, left_out = plan.encoded(sheet)
@@ -103,25 +103,25 @@ def written(
         counts = some.outcomes.counts
         arrays = {"X": some.X, "labels": some.outcomes.labels}
         folder.write_rows(name, arrays if counts is None else arrays | {"counts": counts})
-        blocks.append(Block(name, len(some.X)))
+        blocks.append(RowBlock(name, len(some.X)))
     return Stage(place, tuple(blocks), rows, clicks, tuple(skipped.items()))
 
 
-def gathered(pieces: Iterable[Rows], plan: Plan) -> Iterator[Rows]:
+def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]:
     """Pieces as large as a block may be, and equal rows made one where the plan says so."""
     most = most_rows(plan.schema.width)
-    kept: list[Rows] = []
+    kept: list[CountedRows] = []
     for piece in pieces:
         kept.append(piece)
         if sum(len(each.X) for each in kept) < most:
             continue
-        joined = Rows.joined(kept)
+        joined = CountedRows.joined(kept)
         whole = joined.distinct() if plan.together else joined
         while len(whole.X) >= most:
             yield part_of(whole, 0, most)
             whole = part_of(whole, most, len(whole.X))
         kept = [whole]
-    rest = Rows.joined(kept) if kept else None
+    rest = CountedRows.joined(kept) if kept else None
     if rest is not None and len(rest.X):
         yield rest.distinct() if plan.together else rest
 
@@ -131,15 +131,15 @@ def most_rows(width: int) -> int:
     return max(1024, BYTES // (8 * width))
 
 
-def part_of(rows: Rows, start: int, stop: int) -> Rows:
+def part_of(rows: CountedRows, start: int, stop: int) -> CountedRows:
     """Some of the rows, as arrays of their own."""
     labels, counts = rows.outcomes
     some = slice(start, stop)
     kept = None if counts is None else counts[some].copy()
-    return Rows(rows.X[some].copy(), Outcomes(labels[some].copy(), kept))
+    return CountedRows(rows.X[some].copy(), Outcomes(labels[some].copy(), kept))
 
 
-def read(folder: Folder, name: str) -> Rows:
+def read(folder: Folder, name: str) -> CountedRows:
     """The rows of a block; a ValueError if it is gone."""
     arrays = folder.read_rows(name)
     if arrays is None:
@@ -148,15 +148,15 @@ def read(folder: Folder, name: str) -> Rows:
         )
     counts = arrays.get("counts")
     kept = None if counts is None else counts.copy()
-    return Rows(arrays["X"], Outcomes(arrays["labels"], kept))
+    return CountedRows(arrays["X"], Outcomes(arrays["labels"], kept))
 
 
-def merged(folder: Folder, blocks: Iterable[Block], most: int) -> Rows | None:
+def merged(folder: Folder, blocks: Iterable[RowBlock], most: int) -> CountedRows | None:
     """The distinct rows of all blocks; None if there are more than ``most``."""
-    all_rows: Rows | None = None
+    all_rows: CountedRows | None = None
     for block in blocks:
         rows = read(folder, block.name)
-        all_rows = rows if all_rows is None else Rows.joined([all_rows, rows]).distinct()
+        all_rows = rows if all_rows is None else CountedRows.joined([all_rows, rows]).distinct()
         if len(all_rows.X) > most:
             return None
     return all_rows

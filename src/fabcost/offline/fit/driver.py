@@ -12,9 +12,18 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.result import Fit
-from fabcost.offline.fit.blocks import Block
+from fabcost.offline.fit.blocks import RowBlock
 from fabcost.offline.fit.folders import Folder
-from fabcost.offline.fit.rounds import Answer, Curve, Look, Natural, Visit, look, one_thread, visit
+from fabcost.offline.fit.rounds import (
+    BlockAnswer,
+    Curve,
+    Factor,
+    Look,
+    Visit,
+    look,
+    one_thread,
+    visit,
+)
 
 #: Rounds end when what is still to come is below this many posterior sds.
 TOLERANCE = 1e-8
@@ -43,15 +52,15 @@ class Laid(NamedTuple):
     """Blocks in a folder, and who works on them."""
 
     folder: Folder
-    blocks: tuple[Block, ...]
+    blocks: tuple[RowBlock, ...]
     engine: Engine
 
 
-class State(NamedTuple):
+class RoundState(NamedTuple):
     """After a round: the belief, how far it moved in sds, and the damping of the next round."""
 
     number: int
-    belief: Natural
+    belief: Factor
     moved: float = math.inf
     before: float = math.inf
     damping: float = 1.0
@@ -100,7 +109,7 @@ def _newton(prior: Gaussian, here: Curve, at: FloatArray) -> tuple[Gaussian, Flo
     """The belief by the quadratic at a point, the step to its mean, and what that gains."""
     with one_thread():
         shift = here.gradient + here.curvature @ at
-        belief = Natural.of(prior).plus(Natural(here.curvature, shift)).gaussian()
+        belief = Factor.of(prior).plus(Factor(here.curvature, shift)).gaussian()
         step = belief.mean - at
         slope = here.gradient - prior.precision @ (at - prior.mean)
         return belief, step, float(slope @ step)
@@ -122,10 +131,10 @@ def ep(
     The fixed point is that of EP in one process: in it every site agrees with its cavity, however
     the rows are cut into blocks.
     """
-    first = Natural.of(prior)
+    first = Factor.of(prior)
     state = _resumed(laid.folder)
     if state is None:
-        state = State(-1, Natural.of(laplace(prior, laid, near=_NEAR).posterior))
+        state = RoundState(-1, Factor.of(laplace(prior, laid, near=_NEAR).posterior))
         _keep(laid.folder, state)
     while not (state.number > 0 and state.remaining <= tolerance) and state.number < max_rounds:
         state = _next(first, state, laid)
@@ -136,7 +145,7 @@ def ep(
     return Fit(posterior, state.remaining <= tolerance, state.number, evidence)
 
 
-def _next(first: Natural, state: State, laid: Laid) -> State:
+def _next(first: Factor, state: RoundState, laid: Laid) -> RoundState:
     number = state.number + 1
     tasks = [
         Visit(laid.folder, block, number, state.belief, state.damping) for block in laid.blocks
@@ -144,20 +153,20 @@ def _next(first: Natural, state: State, laid: Laid) -> State:
     return advanced(first, state, laid.engine.each(f"round {number}", visit, tasks))
 
 
-def advanced(first: Natural, state: State, answers: Iterable[Answer]) -> State:
+def advanced(first: Factor, state: RoundState, answers: Iterable[BlockAnswer]) -> RoundState:
     """The state after a round, from what the blocks answered in their order.
 
     If the belief moved further than in the round before, steps of the next are half as long.
 
     Examples
     --------
-    >>> one = Natural(np.eye(1), np.zeros(1))
-    >>> advanced(one, State(0, one), [Answer(one, 0.0, begun=False)]).belief.precision
+    >>> one = Factor(np.eye(1), np.zeros(1))
+    >>> advanced(one, RoundState(0, one), [BlockAnswer(one, 0.0, begun=False)]).belief.precision
     array([[2.]])
     """
     told = list(answers)
     with one_thread():
-        belief = reduce(Natural.plus, (each.contribution for each in told), first)
+        belief = reduce(Factor.plus, (each.contribution for each in told), first)
         moved = _moved(state.belief.gaussian(), belief.gaussian()) / state.damping
     log_factors = sum(each.log_factors for each in told)
     number = state.number + 1
@@ -165,9 +174,11 @@ def advanced(first: Natural, state: State, answers: Iterable[Answer]) -> State:
     if moved > state.moved:
         damping = max(0.5 * damping, _LEAST_DAMPING)
     elif not any(each.begun for each in told):
-        return State(number, belief, moved, state.moved, min(1.0, _RECOVERY * damping), log_factors)
+        return RoundState(
+            number, belief, moved, state.moved, min(1.0, _RECOVERY * damping), log_factors
+        )
     # What comes next is not to be compared with this.
-    return State(number, belief, damping=damping, log_factors=log_factors)
+    return RoundState(number, belief, damping=damping, log_factors=log_factors)
 
 
 def _moved(before: Gaussian, after: Gaussian) -> float:
@@ -177,7 +188,7 @@ def _moved(before: Gaussian, after: Gaussian) -> float:
     return max(float(np.sqrt(away @ away)), 0.5 * float(np.abs(spread).max()))
 
 
-def _log_mass(prior: Gaussian, posterior: Gaussian, first: Natural, belief: Natural) -> float:
+def _log_mass(prior: Gaussian, posterior: Gaussian, first: Factor, belief: Factor) -> float:
     """log ∫ prior × sites, read at the posterior mean, where the sites are known by their sums."""
     mean = posterior.mean
     shift, precision = belief.shift - first.shift, belief.precision - first.precision
@@ -186,16 +197,16 @@ def _log_mass(prior: Gaussian, posterior: Gaussian, first: Natural, belief: Natu
     return float(shift @ mean - 0.5 * mean @ precision @ mean - 0.5 * away @ away) + volume
 
 
-def _keep(folder: Folder, state: State) -> None:
+def _keep(folder: Folder, state: RoundState) -> None:
     numbers = {name: value for name, value in state._asdict().items() if name != "belief"}
     told = {name: repr(value) for name, value in numbers.items()}
     folder.write(_CHECKPOINT, told, state.belief._asdict())
 
 
-def _resumed(folder: Folder) -> State | None:
+def _resumed(folder: Folder) -> RoundState | None:
     found = folder.read(_CHECKPOINT)
     if found is None:
         return None
     told: dict[str, Any] = {name: float(value) for name, value in found[0].items()}
     number = int(told.pop("number"))
-    return State(number, Natural(found[1]["precision"], found[1]["shift"]), **told)
+    return RoundState(number, Factor(found[1]["precision"], found[1]["shift"]), **told)

@@ -26,7 +26,7 @@ from fabcost.offline.logs.counted import weights_of
 _MANY = "fabcost: how many"
 
 
-class Columns(NamedTuple):
+class OutcomeColumns(NamedTuple):
     """The columns of a log that are no features: the outcome, and what a row stands for."""
 
     reward: str  # the outcome, or the clicks of so many impressions
@@ -39,12 +39,12 @@ class Columns(NamedTuple):
         return [name for name in self if name is not None]
 
 
-class Rows(NamedTuple):
-    """Rows of features, and the clicks and misses of each.
+class CountedRows(NamedTuple):
+    """CountedRows of features, and the clicks and misses of each.
 
     Examples
     --------
-    >>> Rows(np.eye(2), Outcomes(np.array([1.0, -1.0]))).clicks
+    >>> CountedRows(np.eye(2), Outcomes(np.array([1.0, -1.0]))).clicks
     1.0
     """
 
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
         return float(np.sum(labels > 0.0) if counts is None else counts[:, 0].sum())
 
     @classmethod
-    def joined(cls, parts: list[Rows]) -> Rows:
+    def joined(cls, parts: list[CountedRows]) -> CountedRows:
         """One after another."""
         labels = np.concatenate([each.outcomes.labels for each in parts])
         counts = None
@@ -73,10 +73,10 @@ class Rows(NamedTuple):
         single = np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
         return single if counts is None else counts
 
-    def distinct(self) -> Rows:
+    def distinct(self) -> CountedRows:
         """Equal rows made one."""
         X, outcomes, _ = grouped(self.X, self.outcomes)
-        return Rows(np.asarray(X), outcomes)
+        return CountedRows(np.asarray(X), outcomes)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Plan:
     Examples
     --------
     >>> schema = Schema([Numeric("age")])
-    >>> plan = Plan(schema.to_dict(), Columns("click"), together=False, skip=False)
+    >>> plan = Plan(schema.to_dict(), OutcomeColumns("click"), together=False, skip=False)
     >>> sheet = Sheet.of(pa.table({"age": [3, 5], "click": [True, False]}))
     >>> plan.encoded(sheet)[0].X
     array([[1., 3.],
@@ -94,7 +94,7 @@ class Plan:
     """
 
     document: dict[str, Any]
-    columns: Columns
+    columns: OutcomeColumns
     together: bool  # whether equal rows are made one
     skip: bool  # whether bad rows are left out and counted
 
@@ -120,7 +120,7 @@ class Plan:
         given = [self.document, self.columns, self.together, told]
         return hashlib.sha256(json.dumps(given).encode()).hexdigest()[:24]
 
-    def encoded(self, sheet: Sheet) -> tuple[Rows, Counter[str]]:
+    def encoded(self, sheet: Sheet) -> tuple[CountedRows, Counter[str]]:
         """The rows of a batch, and how many were left out for each complaint.
 
         Equal ones are encoded once if they are to be made one.  A bad row is a `BadRowsError` with
@@ -142,7 +142,7 @@ class Plan:
         counts = table.group_by(self.used, use_threads=False).aggregate([([], "count_all")])
         return Sheet.of(counts.rename_columns([*self.used, _MANY]), sheet.name)
 
-    def _encoded(self, sheet: Sheet, *, skip: bool) -> tuple[Rows, Counter[str]]:
+    def _encoded(self, sheet: Sheet, *, skip: bool) -> tuple[CountedRows, Counter[str]]:
         schema, features = self.schema, self.schema.features
         found = {name: told_by(features[name], sheet.table[name]) for name in self.sources}
         wrong = [Wrong(name, each.wrong, _expected(features[name])) for name, each in found.items()]
@@ -159,7 +159,7 @@ class Plan:
         else:
             y = y[sound]
         outcomes = as_outcomes(y, None if weight is None else weight[sound], len(X))
-        return Rows(X, outcomes), Counter(fault.kind for fault in bad)
+        return CountedRows(X, outcomes), Counter(fault.kind for fault in bad)
 
     def _outcomes(self, sheet: Sheet) -> tuple[Any, FloatArray | None, list[Wrong]]:
         """Labels or tallies, weights, and what is wrong with them."""

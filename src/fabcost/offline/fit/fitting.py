@@ -24,9 +24,9 @@ from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
 from fabcost.offline.fit import blocks, driver, sampling
-from fabcost.offline.fit.blocks import Asked, Stage
+from fabcost.offline.fit.blocks import PartitionTask, Stage
 from fabcost.offline.fit.driver import Engine, Laid
-from fabcost.offline.fit.encoding import Columns, Plan, Rows
+from fabcost.offline.fit.encoding import CountedRows, OutcomeColumns, Plan
 from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import find, numbered, split
@@ -52,11 +52,11 @@ class LogSettings:
     method
         "ep", "laplace", or in the order of the rows "adf" or "fab-cost".
     impressions, weight
-        Columns of how many impressions a row stands for, and of how much it counts.
+        OutcomeColumns of how many impressions a row stands for, and of how much it counts.
     context
-        Columns that describe who looks; all others describe what is shown.
+        OutcomeColumns that describe who looks; all others describe what is shown.
     drop
-        Columns that are left out.
+        OutcomeColumns that are left out.
     schema
         How columns become numbers; inferred from the first rows unless given.
     prior
@@ -90,9 +90,9 @@ class LogSettings:
             raise ValueError(f"method is {self.method!r} but must be one of {options}")
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> OutcomeColumns:
         """Those that are no features."""
-        return Columns(self.reward, self.impressions, self.weight)
+        return OutcomeColumns(self.reward, self.impressions, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +106,9 @@ class FittedLog:
     fit
         The posterior, and how it was found.
     rows, sites
-        Rows that were read, and those that were left when equal ones had been made one.
+        CountedRows that were read, and those that were left when equal ones had been made one.
     skipped, bad_files
-        Rows left out by complaint, and files with what is wrong with them.
+        CountedRows left out by complaint, and files with what is wrong with them.
     folder
         Where blocks and checkpoints are, if it was given.
     """
@@ -221,7 +221,7 @@ def _read_files(
     parts = [part for whole in sounded.partitions for part in split(whole)]
     told = [[part[:6] for part in parts], dataclasses.asdict(settings.prior), settings.method]
     within = folder.within(plan.mark(told))
-    asked = [Asked(number, part, plan, within) for number, part in enumerate(parts)]
+    asked = [PartitionTask(number, part, plan, within) for number, part in enumerate(parts)]
     say(f"{len(parts):,} partitions of {len(sounded.partitions):,} files")
     stages = engine.each("reading", blocks.staged, asked)
     faults = [stage.fault for stage in stages if stage.fault is not None]
@@ -294,7 +294,7 @@ def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple
     return found, _after(prior, own, found.posterior) if method == "adf" else learner
 
 
-def _tally(rows: Rows) -> Any:
+def _tally(rows: CountedRows) -> Any:
     labels, counts = rows.outcomes
     return labels if counts is None else Tally(counts[:, 0], counts.sum(axis=1))
 

@@ -22,19 +22,19 @@ from fabcost.inference.ep import sweep
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.logistic import log_likelihood, quadratic_sites
 from fabcost.offline.fit import blocks
-from fabcost.offline.fit.blocks import Block
-from fabcost.offline.fit.encoding import Rows
+from fabcost.offline.fit.blocks import RowBlock
+from fabcost.offline.fit.encoding import CountedRows
 from fabcost.offline.fit.folders import Folder
 
 _ROWS_AT_ONCE = 8192
 
 
-class Natural(NamedTuple):
+class Factor(NamedTuple):
     """A Gaussian, or a factor of one, by its natural parameters Λ and Λμ.
 
     Examples
     --------
-    >>> Natural(np.array([[4.0]]), np.array([8.0])).gaussian()
+    >>> Factor(np.array([[4.0]]), np.array([8.0])).gaussian()
     Gaussian(mean=array([2.]), sd=array([0.5]))
     """
 
@@ -42,13 +42,13 @@ class Natural(NamedTuple):
     shift: FloatArray
 
     @classmethod
-    def of(cls, belief: Gaussian) -> Natural:
+    def of(cls, belief: Gaussian) -> Factor:
         """Those of a belief."""
         return cls(belief.precision, belief.precision @ belief.mean)
 
-    def plus(self, other: Natural) -> Natural:
+    def plus(self, other: Factor) -> Factor:
         """The product of both factors."""
-        return Natural(self.precision + other.precision, self.shift + other.shift)
+        return Factor(self.precision + other.precision, self.shift + other.shift)
 
     def gaussian(self) -> Gaussian:
         """The belief, through a Cholesky factor of the precision with a unit diagonal."""
@@ -71,10 +71,10 @@ class Curve(NamedTuple):
         return Curve(value, gradient, self.curvature + other.curvature)
 
 
-class Answer(NamedTuple):
+class BlockAnswer(NamedTuple):
     """Of a block in a round of EP: its contribution, Σ log Cᵢ, and whether sites had been lost."""
 
-    contribution: Natural
+    contribution: Factor
     log_factors: float
     begun: bool
 
@@ -83,9 +83,9 @@ class Visit(NamedTuple):
     """A block in a round of EP, as a task for any process."""
 
     folder: Folder
-    block: Block
+    block: RowBlock
     round: int
-    belief: Natural
+    belief: Factor
     damping: float
 
 
@@ -93,17 +93,17 @@ class Look(NamedTuple):
     """A block and a point, as a task for any process."""
 
     folder: Folder
-    block: Block
+    block: RowBlock
     at: FloatArray
 
 
-def curve(rows: Rows, at: FloatArray) -> Curve:
+def curve(rows: CountedRows, at: FloatArray) -> Curve:
     """The log-likelihood of rows about a point.
 
     Examples
     --------
     >>> from fabcost.impressions import Outcomes
-    >>> curve(Rows(np.ones((1, 1)), Outcomes(np.ones(1))), np.zeros(1)).gradient
+    >>> curve(CountedRows(np.ones((1, 1)), Outcomes(np.ones(1))), np.zeros(1)).gradient
     array([0.5])
     """
     with one_thread():
@@ -115,8 +115,8 @@ def curve(rows: Rows, at: FloatArray) -> Curve:
 
 
 def refined(
-    rows: Rows, belief: Natural, sites: Sites | None, damping: float
-) -> tuple[Sites, Answer]:
+    rows: CountedRows, belief: Factor, sites: Sites | None, damping: float
+) -> tuple[Sites, BlockAnswer]:
     """One visit of EP to each site of a block, against the belief of all.
 
     Where there are no sites yet, or they were lost, they begin as the quadratic expansion of the
@@ -125,7 +125,7 @@ def refined(
     Examples
     --------
     >>> from fabcost.impressions import Outcomes
-    >>> rows, prior = Rows(np.ones((1, 1)), Outcomes(np.ones(1))), Natural(np.eye(1), np.zeros(1))
+    >>> rows, prior = CountedRows(np.ones((1, 1)), Outcomes(np.ones(1))), Factor(np.eye(1), np.zeros(1))
     >>> sites, answer = refined(rows, prior, None, 1.0)
     >>> sites, answer = refined(rows, prior.plus(answer.contribution), sites, 1.0)
     >>> prior.plus(answer.contribution).gaussian().mean.round(2)
@@ -136,7 +136,7 @@ def refined(
         if sites is None:
             eta = rows.X @ belief.gaussian().mean
             begun = Sites(*quadratic_sites(eta, labels, counts))
-            return begun, Answer(_contribution(rows.X, begun), math.nan, begun=True)
+            return begun, BlockAnswer(_contribution(rows.X, begun), math.nan, begun=True)
         new = Sites(sites.precision.copy(), sites.shift.copy())
         swept = sweep(
             Carried.of(belief.gaussian()),
@@ -150,17 +150,17 @@ def refined(
         )
         if damping < 1.0:
             new = Sites(*(old + damping * (to - old) for old, to in zip(sites, new, strict=True)))
-        return new, Answer(_contribution(rows.X, new), swept.log_factors, begun=False)
+        return new, BlockAnswer(_contribution(rows.X, new), swept.log_factors, begun=False)
 
 
-def _contribution(X: FloatArray, sites: Sites) -> Natural:
+def _contribution(X: FloatArray, sites: Sites) -> Factor:
     """Σ τᵢ xᵢxᵢᵀ and Σ νᵢ xᵢ."""
     precision, shift = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
     for start in range(0, len(X), _ROWS_AT_ONCE):
         some = slice(start, start + _ROWS_AT_ONCE)
         precision += (X[some] * sites.precision[some, None]).T @ X[some]
         shift += X[some].T @ sites.shift[some]
-    return Natural(0.5 * (precision + precision.T), shift)
+    return Factor(0.5 * (precision + precision.T), shift)
 
 
 def look(task: Look) -> Curve:
@@ -168,7 +168,7 @@ def look(task: Look) -> Curve:
     return curve(blocks.read(task.folder, task.block.name), task.at)
 
 
-def visit(task: Visit) -> Answer:
+def visit(task: Visit) -> BlockAnswer:
     """`refined` with the sites of the round before, which stay until the round after is done.
 
     A process that dies before the end has changed nothing: the next one does the same again.
@@ -183,7 +183,7 @@ def visit(task: Visit) -> Answer:
     return answer
 
 
-def _sites_of(block: Block, number: int) -> str:
+def _sites_of(block: RowBlock, number: int) -> str:
     return f"{block.name}-sites-{number}"
 
 

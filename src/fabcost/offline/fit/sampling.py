@@ -13,11 +13,11 @@ from fabcost.features.schema import Schema
 from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.files import Sheet
 from fabcost.features.tables.table import Table
-from fabcost.offline.fit.encoding import Columns, Plan
+from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.partitions import Partition
 from fabcost.offline.logs.rounds import schema_of
 
-#: Rows from which the schema is inferred, and the files that they are taken from at most.
+#: CountedRows from which the schema is inferred, and the files that they are taken from at most.
 ROWS, FILES = 2**16, 16
 #: Of the rows that were looked at: if fewer are distinct, equal ones are made one.
 _SHARE_OF_DISTINCT = 0.5
@@ -32,7 +32,10 @@ class Sounded(NamedTuple):
 
 
 def sounded(
-    partitions: Sequence[Partition], columns: Columns, context: Sequence[str], drop: Sequence[str]
+    partitions: Sequence[Partition],
+    columns: OutcomeColumns,
+    context: Sequence[str],
+    drop: Sequence[str],
 ) -> Sounded:
     """Files whose headings have the named columns, and those of the first of them, in its kinds.
 
@@ -108,7 +111,7 @@ def first_rows(tables: Sequence[pa.Table], name: str) -> Sheet:
 
 
 def schema_for(
-    sheet: Sheet, columns: Columns, context: Sequence[str], drop: Sequence[str]
+    sheet: Sheet, columns: OutcomeColumns, context: Sequence[str], drop: Sequence[str]
 ) -> Schema:
     """A schema for all columns but those that are no features; new texts share a weight."""
     sheet.check_has([*columns.named, *context])
