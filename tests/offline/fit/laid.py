@@ -1,4 +1,4 @@
-"""CountedRows laid out as blocks, and logs as files, for the tests of fits."""
+"""Rows laid out as blocks, and logs as files, for the tests of fits."""
 
 from __future__ import annotations
 

@@ -83,12 +83,8 @@ def laplace(prior: Gaussian, laid: Laid, *, near: float = 0.0) -> Fit:
     while steps < MOST_ROUNDS:
         belief, step, gain = _newton(prior, here, at)
         if gain <= max(near, _ROUNDING * (1.0 + abs(objective))):
-            return Fit(
-                belief,
-                converged=True,
-                iterations=steps,
-                log_evidence=_evidence(prior, belief, objective),
-            )
+            evidence = objective + 0.5 * (belief.log_determinant - prior.log_determinant)
+            return Fit(belief, converged=True, iterations=steps, log_evidence=evidence)
         steps += 1
         there, reached = _looked(prior, laid, at + size * step)
         if reached >= objective + _ARMIJO * size * gain:
@@ -113,10 +109,6 @@ def _newton(prior: Gaussian, here: Curve, at: FloatArray) -> tuple[Gaussian, Flo
         step = belief.mean - at
         slope = here.gradient - prior.precision @ (at - prior.mean)
         return belief, step, float(slope @ step)
-
-
-def _evidence(prior: Gaussian, belief: Gaussian, objective: float) -> float:
-    return objective + 0.5 * (belief.log_determinant - prior.log_determinant)
 
 
 def ep(

@@ -40,7 +40,7 @@ class OutcomeColumns(NamedTuple):
 
 
 class CountedRows(NamedTuple):
-    """CountedRows of features, and the clicks and misses of each.
+    """Rows of features, and the clicks and misses of each.
 
     Examples
     --------

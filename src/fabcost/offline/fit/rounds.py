@@ -125,7 +125,8 @@ def refined(
     Examples
     --------
     >>> from fabcost.impressions import Outcomes
-    >>> rows, prior = CountedRows(np.ones((1, 1)), Outcomes(np.ones(1))), Factor(np.eye(1), np.zeros(1))
+    >>> rows = CountedRows(np.ones((1, 1)), Outcomes(np.ones(1)))
+    >>> prior = Factor(np.eye(1), np.zeros(1))
     >>> sites, answer = refined(rows, prior, None, 1.0)
     >>> sites, answer = refined(rows, prior.plus(answer.contribution), sites, 1.0)
     >>> prior.plus(answer.contribution).gaussian().mean.round(2)
