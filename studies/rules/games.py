@@ -50,6 +50,7 @@ NAMED: dict[str, Policy] = {
     QUARTER: TSUCB(log_odds=True, scatter=0.25),
 }
 HALF_LIFE = 350.0  # where weights change
+OWN = f"{FAB_COST}, own effects"  # of the items of a catalogue, as recommenders have them
 
 Results = dict["Game", list[float]]
 
@@ -88,10 +89,12 @@ def _played(game: Game) -> FloatArray:
     bandit = Bandit(
         _learner(game, visitor.rows.shape[1]), policy=policy_of(game.rule), seed=choices
     )
-    open_: deque[tuple[FloatArray, bool]] = deque()
+    items = [str(place) for place in range(len(visitor.rows))] if game.learner == OWN else None
+    open_: deque[tuple[FloatArray, bool, str | None]] = deque()
     for t in range(ROUNDS):
-        index = bandit.choose(visitor.rows).index
-        open_.append((visitor.rows[index].copy(), visitor.clicked(index)))
+        index = bandit.choose(visitor.rows, items=items).index
+        item = items[index] if items else None
+        open_.append((visitor.rows[index].copy(), visitor.clicked(index), item))
         if len(open_) > game.delay:
             bandit.learn(*open_.popleft())
         seen[:, t] = visitor.probability[index], visitor.probability.max()
@@ -104,6 +107,8 @@ def _learner(game: Game, weights: int) -> Learner:
     belief: Gaussian = prior.belief(["constant", *["numbers"] * (weights - 1)])  # type: ignore[list-item]
     if game.world == DRIFT and game.learner == FAB_COST:
         return FabCost(belief, half_life=HALF_LIFE)
+    if game.learner == OWN:
+        return FabCost(belief, own_variance=prior.items)
     return LEARNERS[game.learner](belief)
 
 

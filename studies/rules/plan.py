@@ -9,6 +9,7 @@ from fabcost.offline.methods import FAB_COST, LAPLACE
 from studies.rules.arms import DIGITS, MADE
 from studies.rules.games import (
     DEFAULT,
+    OWN,
     PROBABILITIES,
     QUARTER,
     QUARTER_PROBABILITIES,
@@ -40,6 +41,8 @@ FIRST, SECOND, FROZEN = "ts-ucb:4", SCATTERED, QUARTER
 SEEN = range(1000, 1200)
 MENDING = (THOMPSON, "thompson:0.5", SECOND, FROZEN, PROBABILITIES, QUARTER_PROBABILITIES)
 
+#: Where items stay; a recommender gives such effects of their own.
+FIXED_TREES = tuple(world for world in TREES_CONFIRMING if "fixed" in world)
 REGRETS_CHOOSING = (*CHANGING, *TREES_CHOOSING, MADE)
 REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
 
@@ -93,6 +96,7 @@ def confirming() -> Iterator[Game]:
     yield from _games(MANY, CLICKS, ours)
     yield from _games(CONFIRMING, (*REGRETS_CONFIRMING, *LOGS_CONFIRMING), RIVALS)
     yield from _games(MANY, TREES_CONFIRMING, ours)
+    yield from _games(MANY, FIXED_TREES, ours, OWN)
     yield from _games(OF_LAPLACE, LOGS_CONFIRMING, ours)
     yield from _games(OF_LAPLACE, LOGS_CONFIRMING, ours, LAPLACE)
     yield from _games(OF_LAPLACE, CLICKS, SCALES[1:], LAPLACE, WIDE)
