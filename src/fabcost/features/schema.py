@@ -221,6 +221,10 @@ class Schema:
         for step in steps:
             self._growth.replay(step, most_columns)
 
+    def become(self, other: Schema) -> None:
+        """Be another schema, which is used no longer; what was encoded before is void."""
+        self.__dict__.update(other.__dict__)
+
     def limit_columns(self, most: int | None) -> None:
         """From now on, give no columns to what is new and would need more than ``most`` in all.
 

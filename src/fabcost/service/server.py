@@ -25,7 +25,7 @@ from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
-from fabcost.service.store.threads import is_open_to_others, run_apart, store_at
+from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
 from fabcost.service.telemetry import forward
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
@@ -197,6 +197,7 @@ async def start_service(
         # Well before whoever asks is told that it took too long.
         durable_within=min(2.0, settings.request_seconds / 4),
         progress=progress,
+        share=file_at(settings.database) is None,
     )
 
 

@@ -10,13 +10,13 @@ from functools import partial
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Decider, Models
-from fabcost.service.models.load import load_all
+from fabcost.service.models.load import LoadedModel, LoadedModels, load_all, load_or_tell
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
-from fabcost.service.store.rows import KeyRow
+from fabcost.service.store.rows import KeyRow, ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread, run_apart
 from fabcost.service.telemetry import Metrics
@@ -119,8 +119,9 @@ class Service:
         durable_within: float = 2.0,
         progress: Progress | None = None,
         cache_bytes: int = CACHE_BYTES,
+        share: bool = False,
     ) -> Service:
-        """Take over a database and go on where its last server stopped.
+        """Take over a database, or ``share`` it, and go on where its last server stopped.
 
         ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
         for a decision that is not there yet; one that the database does not keep in the seconds
@@ -129,12 +130,14 @@ class Service:
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
-            loaded = await run_apart(load_all, open_store(), tell, metrics, progress)
+            opened = partial(load_all, share=share)
+            loaded = await run_apart(opened, open_store(), tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
             raise
         clock.not_before(loaded.latest_time)
-        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable)
+        load = partial(_load, loaded, tell, metrics)
+        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load)
         writer = Writer(journal, metrics=metrics, tell=tell, backlog=backlog)
         reader = await StoreThread.start(open_store(), "reader")
         exporter = await StoreThread.start(open_store(), "exporter")
@@ -198,6 +201,13 @@ class Service:
     def degraded(self) -> dict[str, str]:
         """Models that are not served in full, and why."""
         return self._registry.degraded
+
+
+def _load(
+    loaded: LoadedModels, tell: Callable[[str], object], metrics: Metrics, row: ModelRow
+) -> LoadedModel | None:
+    """A model that another server made."""
+    return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
 
 
 def _tell_quietly(tell: Callable[[str], object], message: str) -> None:

@@ -72,7 +72,8 @@ class Upkeep:
             self._measure_stalls()
             if self._may_write and not self._expiring:
                 self.expire()
-            if self._may_write and not self._deleting and self._writer.journal.deletions:
+            journal = self._writer.journal
+            if self._may_write and not self._deleting and journal.leads and journal.deletions:
                 self._delete_more()
             self._mind_the_clock()
 

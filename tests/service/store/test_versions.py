@@ -135,7 +135,7 @@ def test_opening_again_changes_nothing(store: Store, store_address: str) -> None
 
 def test_newer_version_is_refused(store: Store, store_address: str) -> None:
     run(store_address, "UPDATE schema_version SET version = 99")
-    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 8"):
+    with pytest.raises(DatabaseUnusableError, match="version 99 but .* up to 9"):
         store_at(store_address).open(take_over=True)
 
 
@@ -176,6 +176,6 @@ def test_servers_may_start_at_once(store_address: str) -> None:
         for opening in [pool.submit(each.open, take_over=True) for each in stores]:
             opening.result()
     assert all(each.models() == [] for each in stores)
-    assert {each._session._epoch for each in stores} == {1, 2, 3, 4}
+    assert {each.session._epoch for each in stores} == {1, 2, 3, 4}
     for each in stores:
         each.close()

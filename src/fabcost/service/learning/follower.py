@@ -276,6 +276,10 @@ class Publisher:
             self.latest = published
         return published
 
+    def start_over(self) -> None:
+        """Tell everything the next time."""
+        self._of = None
+
     def collect(self) -> Collected:
         """Take what is new; for the one thread that decides."""
         with self._lock:

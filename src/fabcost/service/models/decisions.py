@@ -143,7 +143,8 @@ class Decider:
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
         self._waiting.append(pending)
-        write = Write(made.row, model.new_steps(), made.entropy, pending)
+        steps, lineage = model.new_steps(), model.lineage
+        write = Write(made.row, steps, made.entropy, pending, model.schema.steps, lineage)
         if self.stalled:
             self.writer.put_aside(write)
         else:

@@ -22,6 +22,7 @@ from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
 _STAMP_BYTES = 16
 _PROGRAM = "fabcost"
+_APPENDED = (*DecisionRow._fields, "stamp", "writer")
 #: The table of API keys is as it is since this version.
 _KEYS_SINCE = 2
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
@@ -38,6 +39,13 @@ class Session:
         self.connection = connection
         self._statements = statements(connection.dialect)
         self._epoch: int | None = None
+        #: By which the database knows this server among those that share it.
+        self.number = 0
+        #: Whether other servers may write, too.
+        self.shared = False
+        self._leads = False
+        # That of whoever wrote last, and the last whose changes we know.
+        self._current = self._followed = ""
         self._stamp = ""
         # Differs from the other after a commit whose end was not heard.
         self._next_stamp = ""
@@ -46,18 +54,22 @@ class Session:
         self._latest = 0.0
         self._appended = 0.0
 
-    def open(self, *, take_over: bool) -> None:
+    def open(self, *, take_over: bool, share: bool = False) -> None:
         """Connect and migrate.
 
         With ``take_over`` begin a new epoch: any other server finds `TakenOverError` at its next
-        transaction.  Without it the connection may only read, and may write API keys.
+        transaction; but with ``share`` join those that are there, unless they are of an earlier
+        version.  Without it the connection may only read, and may write API keys.
         """
         with self._connecting():
-            migrate(self.connection)
+            is_new = migrate(self.connection)
             if take_over:
                 with self.begun():
                     self._stamp = self._next_stamp = secrets.token_hex(_STAMP_BYTES)
-                    ((self._epoch,),) = self.run("take_over", stamp=self._stamp)
+                    entering = "join" if share and not is_new else "take_over"
+                    ((self._epoch, self.number),) = self.run(entering, stamp=self._stamp)
+                self.shared = share
+                self._be_alive()
                 self.connection.hurry()
 
     def open_for_keys(self, *, write: bool, make: bool = False) -> None:
@@ -83,6 +95,7 @@ class Session:
         self.connection.connect()
         if self._epoch is not None:
             self._check_epoch("epoch")
+            self._be_alive()
             if self.latest_time() < self._appended:
                 raise TakenOverError(_REPLACED)
 
@@ -96,7 +109,9 @@ class Session:
             yield
             if self._writing and (self._changed or self._latest > 0.0):
                 self._next_stamp = secrets.token_hex(_STAMP_BYTES)
-                self.run("leave_stamp", stamp=self._next_stamp, time=self._latest)
+                given = {"stamp": self._next_stamp, "time": self._latest}
+                self.run("leave_stamp", **given, own=self.number, shared=self.shared)
+                self._current = self._next_stamp
         self._stamp = self._next_stamp
         self._appended = 0.0
 
@@ -110,10 +125,10 @@ class Session:
             return True
         self._own_epoch()
         self._must_not_nest()
-        own = [(*row, self._stamp) for row in rows]
+        own = [(*row, self._stamp, self.number) for row in rows]
         _refuse_nul(chain.from_iterable(own))
         text = self._statements["append_decisions"]
-        inserted = self.connection.insert_batch(text, (*DecisionRow._fields, "stamp"), own)
+        inserted = self.connection.insert_batch(text, _APPENDED, own)
         if inserted < len(rows):
             return False
         self._appended = max(self._appended, *(row.made for row in rows))
@@ -156,15 +171,43 @@ class Session:
 
     def _check_epoch(self, name: str) -> None:
         own = self._own_epoch()
-        for epoch, stamp in self.run(name):
+        for epoch, current, stamp in self.run(name, own=self.number):
             if epoch > own:
                 raise TakenOverError(
                     f"epoch {epoch} of the database has begun but this server is of epoch {own}"
                 )
             if stamp in (self._stamp, self._next_stamp):
                 self._stamp = self._next_stamp = stamp
+                self._current = current
                 return
         raise TakenOverError(_REPLACED)
+
+    @property
+    def moved(self) -> bool:
+        """Whether others have written what is not `followed` yet; for within a transaction."""
+        return self.shared and self._current not in (self._stamp, self._followed)
+
+    def followed(self) -> None:
+        """All that others have written is known."""
+        self._followed = self._current
+
+    def leads(self) -> bool:
+        """Whether this server does what only one of them is to do; asks for it if nobody does."""
+        if self.shared and not self._leads:
+            ((self._leads,),) = self.run("lead")
+        return self._leads or not self.shared
+
+    def dead(self) -> list[int]:
+        """The numbers of servers that are gone, none of which comes back in this transaction."""
+        name = "dead_replicas" if self.shared else "replicas"
+        rows = [] if self.connection.dialect == "sqlite" else self.run(name, own=self.number)
+        return [number for (number,) in rows if number != self.number]
+
+    def _be_alive(self) -> None:
+        """Hold what a server loses with its connection, by which others see that it is gone."""
+        self._leads = False
+        if self.shared:
+            self.run("be_alive", own=self.number)
 
     def note(self, *times: float) -> None:
         """Times that the transaction writes."""
@@ -240,9 +283,9 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     )
 
 
-def migrate(connection: Connection) -> None:
-    """Run the migrations that are missing, each in a transaction."""
-    known = migrations(connection.dialect)
+def migrate(connection: Connection) -> bool:
+    """Run the migrations that are missing, each in a transaction; whether there were any."""
+    known, before = migrations(connection.dialect), _version(connection)
     while _version(connection) != len(known):
         _run(connection, "begin")
         try:
@@ -251,6 +294,7 @@ def migrate(connection: Connection) -> None:
             connection.roll_back()
             raise
         connection.run("COMMIT", {})
+    return before != len(known)
 
 
 def _step(connection: Connection, known: tuple[Migration, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fabcost.service.store.connection import Connection, Found
 from fabcost.service.store.rows import (
@@ -50,7 +50,7 @@ class Store:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._session = session = Session(connection)
+        self.session = session = Session(connection)
         self.open = session.open
         self.open_for_keys = session.open_for_keys
         self.reopen = session.reopen
@@ -76,7 +76,7 @@ class Store:
 
     def insert_model(self, row: ModelRow, base: bytes | None) -> None:
         """A new model, and the learner it starts from if it was imported."""
-        self._session.note(row.created, row.edited)
+        self.session.note(row.created, row.edited)
         if not self._write("insert_model", **row._asdict(), base=base):
             raise AlreadyThereError(row.model)
 
@@ -87,7 +87,7 @@ class Store:
 
     def update_model(self, model: str, settings: str, edited: float) -> None:
         """Replace the settings; `UnknownModelError` if there is no such model."""
-        self._session.note(edited)
+        self.session.note(edited)
         if not self._write("update_model", model=model, settings=settings, edited=edited):
             raise UnknownModelError(model)
 
@@ -133,7 +133,19 @@ class Store:
         """All steps by which a schema grew, in order."""
         return [step for (step,) in self._run("steps", model=model)]
 
+    def steps_since(self, known: Mapping[str, int]) -> dict[str, list[str]]:
+        """Steps of schemas after those that are known of each, where there are any."""
+        found: dict[str, list[str]] = {}
+        for model, step in self._run_batch("steps_since", ("model", "seq"), list(known.items())):
+            found.setdefault(model, []).append(step)
+        return found
+
     # Catalogues
+
+    def catalogue_version(self, model: str) -> int:
+        """The latest."""
+        ((version,),) = self._run("catalogue_version", model=model)
+        return int(version)
 
     def put_items(self, model: str, version: int, items: Sequence[ItemRow]) -> None:
         """Add or replace items (a replaced item keeps its place) and set the version."""
@@ -165,21 +177,25 @@ class Store:
 
     def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
         """Insert those that are not there yet; the keys of those."""
-        self._session.must_write()
-        self._session.note(*(row.made for row in rows))
+        self.session.must_write()
+        self.session.note(*(row.made for row in rows))
         keys = [(row.model, row.decision) for row in rows]
         # RETURNING would hand over row by row, each time waiting for the interpreter's lock.
         existing = self._run_batch("existing_decisions", _KEY, keys)
-        self._write_batch("insert_decisions", DecisionRow._fields, rows)
+        own = [(*row, self.session.number) for row in rows]
+        self._write_batch("insert_decisions", (*DecisionRow._fields, "writer"), own)
         return set(keys).difference(existing)
 
-    def uncounted(self) -> list[StoredDecision]:
-        """Decisions that were written since the last `mark_counted`, in order."""
-        return _stored(self._run("uncounted"))
+    def uncounted(self, dead: Sequence[int] = ()) -> list[StoredDecision]:
+        """Decisions since the last `mark_counted`, in order: own ones, and those of the dead."""
+        return _stored(self._run("uncounted", numbers=json.dumps([self.session.number, *dead])))
 
-    def mark_counted(self) -> None:
-        """Note that all decisions so far are in the counts."""
-        self._write("mark_counted")
+    def mark_counted(self, dead: Sequence[int] = ()) -> None:
+        """Note that all decisions so far are in the counts: own ones, and those of the dead."""
+        numbers = json.dumps([self.session.number, *dead])
+        self._write("mark_counted", numbers=numbers)
+        if dead:
+            self._write("forget_replicas", numbers=numbers)
 
     def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
         """Those of the keys that are there."""
@@ -192,7 +208,7 @@ class Store:
 
     def resolve(self, rows: Sequence[Resolution]) -> int:
         """Set what became of decisions that are unresolved; how many were."""
-        self._session.note(*(row.resolved for row in rows))
+        self.session.note(*(row.resolved for row in rows))
         return len(self._write_batch("resolve", Resolution._fields, rows))
 
     def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
@@ -245,7 +261,7 @@ class Store:
 
     def insert_feedback(self, rows: Sequence[FeedbackRow]) -> None:
         """Insert those whose (model, decision, key) is not there yet."""
-        self._session.note(*(row.received for row in rows))
+        self.session.note(*(row.received for row in rows))
         self._write_batch("insert_feedback", FeedbackRow._fields, rows)
 
     def find_feedback(self, keys: Collection[Key]) -> list[FeedbackRow]:
