@@ -131,8 +131,10 @@ class Metrics:
     True
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(
+        self, clock: Callable[[], float] = time.time, registry: CollectorRegistry | None = None
+    ) -> None:
+        self.registry = registry or CollectorRegistry()
         self._clock = clock
         self._make_counters()
         self._make_gauges()
@@ -169,6 +171,9 @@ class Metrics:
             "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
         )
         self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
+        self._stale = gauge(
+            "stale_seconds", "Since when others may have written what is not known."
+        )
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
         self._income = gauge("income", "Rewards times values, less costs.", "model", "arm")
@@ -228,6 +233,10 @@ class Metrics:
     def clock_ahead(self, seconds: float) -> None:
         """Say by how much time is ahead of the system's clock."""
         self._clock_ahead.set(seconds)
+
+    def stale(self, seconds: float) -> None:
+        """Say for how long it is not known what other servers wrote."""
+        self._stale.set(seconds)
 
     def in_flight(self, requests: int) -> None:
         """Say how many requests are being answered."""

@@ -23,7 +23,7 @@ class Scattered(Visitors):
         self._turn = 0
         super().__init__(told, seed=seed, count=count, name=name)
 
-    @property  # type: ignore[override]
+    @property
     def address(self) -> str | None:
         self._turn += 1
         return self.addresses[self._turn % len(self.addresses)] if self.addresses else None

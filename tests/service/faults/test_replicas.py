@@ -38,4 +38,3 @@ def test_killed_replicas(nursery: Nursery, postgres_address: str) -> None:
     assert {"applied", "duplicate"} <= told.statuses().keys()
     for server in replicas.servers:
         server.end()
-

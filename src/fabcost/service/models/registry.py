@@ -86,6 +86,7 @@ class Registry:
     def measure(self) -> None:
         """Bring the gauges up to date that change without a request."""
         self._metrics.degraded(self.degraded)
+        self._metrics.stale(self._writer.stale if self._journal.store.session.shared else 0.0)
         for name, each in self._models.items():
             self._metrics.lagged(name, each.learning.lag)
 

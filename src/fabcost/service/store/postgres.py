@@ -120,6 +120,13 @@ class Postgres:
                 self._connection.close()
             self._connection = None
 
+    def listened(self) -> psycopg.pq.abc.PGconn:
+        """The connection itself, which is told by `leave_stamp` of every transaction."""
+        if self._connection is None:
+            raise StoreAwayError("the database is not open")
+        self._execute("LISTEN fabcost", None)
+        return self._connection.pgconn
+
     def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""
         return _rows(self._execute(_translated(statement), parameters or None))

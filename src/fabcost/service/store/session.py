@@ -43,6 +43,8 @@ class Session:
         self.number = 0
         #: Whether other servers may write, too.
         self.shared = False
+        #: Whether this server may be the one of them that leads.
+        self.may_lead = True
         self._leads = False
         # That of whoever wrote last, and the last whose changes we know.
         self._current = self._followed = ""
@@ -193,7 +195,7 @@ class Session:
 
     def leads(self) -> bool:
         """Whether this server does what only one of them is to do; asks for it if nobody does."""
-        if self.shared and not self._leads:
+        if self.shared and self.may_lead and not self._leads:
             ((self._leads,),) = self.run("lead")
         return self._leads or not self.shared
 

@@ -77,6 +77,8 @@ class Journal:
         # None if they must be read from the database.
         self._uncounted: Uncounted | None = None
         self._bury_at = 0.0
+        #: By the monotonic clock, when everything that the database had was known.
+        self.known_at = time.monotonic()
 
     @property
     def has_uncounted(self) -> bool:
@@ -150,6 +152,7 @@ class Journal:
         """One in which everything is known that others wrote, which is learnt after it."""
         try:
             with self.store.transaction():
+                began = time.monotonic()
                 if self.following.is_behind:
                     self._follow()
                 yield
@@ -157,6 +160,7 @@ class Journal:
             self.following.end(failed=True)
             raise
         self.following.end(failed=False)
+        self.known_at = began
 
     def _follow(self) -> None:
         for model in self.following.follow():

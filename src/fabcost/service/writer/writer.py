@@ -81,6 +81,11 @@ class Writer:
         return self._thread.away
 
     @property
+    def stale(self) -> float:
+        """Seconds since everything in the database was known."""
+        return time.monotonic() - self.journal.known_at
+
+    @property
     def unwritten(self) -> int:
         """Decisions that were answered but not written yet."""
         return len(self._backlog)
