@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import os
 import signal
 import socket
@@ -20,6 +19,14 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
+from fabcost.service.address import (
+    FOR_ONE,
+    CannotStartError,
+    address_of,
+    bind,
+    held,
+    is_loopback,
+)
 from fabcost.service.http.app import Application, Startup
 from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.learning.recovery import Progress
@@ -35,58 +42,7 @@ from fabcost.wire.settings import ModelSettings
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005
 _ALLOCATIONS_BEFORE_COLLECTING = 50_000
-_WAITING_CONNECTIONS = 2048
 _LOOK_SECONDS = 0.02
-_FOR_ONE = "a file of SQLite is for one server; several share a PostgreSQL"
-
-
-class CannotStartError(ValueError):
-    """A server that must not start as it is set, and what to do about it."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    Examples
-    --------
-    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    if host == "localhost":
-        return True
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return False
-
-
-def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
-    """A socket that listens at an address; port 0 is any that is free.
-
-    One that is ``shared`` does not listen yet, and others may be bound to the same address.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with contextlib.ExitStack() as unless_bound:
-            bound = unless_bound.enter_context(socket.socket(family, kind, protocol))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if shared:
-                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            bound.bind(address)
-            if not shared:
-                # Until one of them listens, two sockets can be bound to the same address.
-                bound.listen(_WAITING_CONNECTIONS)
-            unless_bound.pop_all()
-    except OSError as error:
-        raise CannotStartError(f"{host}, port {port}: {error.strerror or error}") from error
-    return bound
-
-
-def address_of(bound: socket.socket) -> str:
-    """Where to point a browser."""
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def asks_for_keys(settings: Settings, keys: int | None) -> bool:
@@ -100,7 +56,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     (False, True, True)
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
-    fabcost.service.server.CannotStartError: there are no API keys: make one with \
+    fabcost.service.address.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin`
     """
     _check_auth(settings)
@@ -129,7 +85,7 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
     _check_auth(settings)
     alone = file_at(settings.database) is not None
     if alone and (settings.workers > 1 or settings.follow):
-        raise CannotStartError(_FOR_ONE)
+        raise CannotStartError(FOR_ONE)
     if settings.workers > 1:
         sys.exit(_serve_by_workers(settings, log, announce))
     with bind(settings.host, settings.port) as bound, held(settings.database):
@@ -165,38 +121,6 @@ def _serve_by_workers(
         return Workers(settings.workers, serve_one, log, lambda: announce(address)).run()
 
 
-@contextlib.contextmanager
-def held(database: str) -> Iterator[None]:
-    """An error if another process serves the same file; it is free again when this one ends.
-
-    On Windows nobody is refused; there, too, only the latest server writes.
-    """
-    path = file_at(database)
-    file = None if path is None or os.name != "posix" else _locked(path)
-    try:
-        yield
-    finally:
-        # Not before SQLite has closed the file: it would lose its own locks.
-        if file is not None:
-            os.close(file)
-
-
-def _locked(path: str) -> int | None:
-    """The file, made if it is not there; None if SQLite will say what is wrong with it."""
-    import fcntl  # noqa: PLC0415  # not on Windows
-
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        raise CannotStartError(f"another process serves {path}: {_FOR_ONE}") from None
-    return file
-
-
 def keys_in_force(database: str) -> int | None:
     """How many API keys a database has that are not revoked; None if it never had any."""
     store = store_at(database)
@@ -223,12 +147,18 @@ async def _serve(
             app = await _loaded(settings, log, progress, at_the_end, worker)
             _collect_less_garbage()
             startup.end(app)
-            told = {"asks_for_keys": app.site.access.asks_for_keys, "address": address}
-            log.info("listening", **told, database=without_password(settings.database))
+            if worker is None:
+                tell()
+
+        def tell() -> None:
+            log.info("listening", address=address, database=without_password(settings.database))
             announce(address)
 
         def say() -> None:
-            log.info("loading", address=address)
+            if worker is None:
+                log.info("loading", address=address)
+            else:
+                tell()
 
         forward("uvicorn", log)
         await run(startup, settings, bound, load, say, load_first=worker is not None)

@@ -166,14 +166,20 @@ class Metrics:
         )
         self._lag = gauge("learner_lag", "Impressions resolved but not in the posterior.", "model")
         self._away = gauge("store_away", "1 while the database cannot be written.")
-        self._backlog = gauge("backlog", "Decisions in memory that wait for the database.")
-        self._clock_ahead = gauge(
+        #: Say how many decisions wait in memory for the database.
+        self.backlog = gauge("backlog", "Decisions in memory that wait for the database.").set
+        #: Say by how much time is ahead of the system's clock.
+        self.clock_ahead = gauge(
             "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
-        )
-        self._in_flight = gauge("requests_in_flight", "Requests that are being answered.")
-        self._stale = gauge(
+        ).set
+        #: Say how many requests are being answered.
+        self.in_flight = gauge("requests_in_flight", "Requests that are being answered.").set
+        #: Say whether this server expires, deletes and saves, of those that share a database.
+        self.leads = gauge("leads", "1 for the server that expires, deletes and saves.").set
+        #: Say for how long it is not known what other servers wrote.
+        self.stale = gauge(
             "stale_seconds", "Since when others may have written what is not known."
-        )
+        ).set
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
         self._income = gauge("income", "Rewards times values, less costs.", "model", "arm")
@@ -225,22 +231,6 @@ class Metrics:
     def store_away(self, away: bool) -> None:
         """Say whether the database is away."""
         self._away.set(1 if away else 0)
-
-    def backlog(self, count: int) -> None:
-        """Say how many decisions wait in memory for the database."""
-        self._backlog.set(count)
-
-    def clock_ahead(self, seconds: float) -> None:
-        """Say by how much time is ahead of the system's clock."""
-        self._clock_ahead.set(seconds)
-
-    def stale(self, seconds: float) -> None:
-        """Say for how long it is not known what other servers wrote."""
-        self._stale.set(seconds)
-
-    def in_flight(self, requests: int) -> None:
-        """Say how many requests are being answered."""
-        self._in_flight.set(requests)
 
     def degraded(self, models: Iterable[str]) -> None:
         """Say which models are not served in full."""

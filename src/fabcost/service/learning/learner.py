@@ -191,7 +191,7 @@ class Learning:
     def tell_all(self) -> None:
         """Publish everything again, for someone who knows nothing of it."""
         with self._lock:
-            self._publisher.start_over()
+            self._publisher.of = None  # whose versions it knows
             self._publish()
 
     def wait(self, seconds: float | None = None) -> None:

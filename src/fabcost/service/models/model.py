@@ -21,7 +21,7 @@ from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
-from fabcost.service.learning.recovery import follows_schema, schema_of
+from fabcost.service.learning.recovery import follows_schema
 from fabcost.service.models.amounts import CandidateAmounts, amounts_of, check_amounts
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
 from fabcost.service.store.rows import (
@@ -30,8 +30,6 @@ from fabcost.service.store.rows import (
     Shares,
     at_step,
     encoded,
-    impression,
-    record,
 )
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
@@ -118,13 +116,15 @@ class Model:
         self.scenes = Scenes(self.schema, self.catalogue)
         #: How often it was heard that the schema grew on another server.
         self.lineage = 0
-        self._steps_told = self.schema.steps
+        #: Steps of the schema that the database has, or is about to have.
+        self.steps_told = self.schema.steps
         self._variances = self.settings.variances()
         self._tells_steps = follows_schema(self.settings, self.schema)
-        self._begin_to_follow()
+        self.begin_to_follow()
         self.change(self.settings, self.edited)
 
-    def _begin_to_follow(self) -> None:
+    def begin_to_follow(self) -> None:
+        """Decide by what is published, all of which is new."""
         published = self.learning.published
         own = effects_of(published.belief.dimension, self._variances.items)
         # A wide belief goes on changing elsewhere: here is one that follows it.
@@ -183,38 +183,11 @@ class Model:
 
     def new_steps(self) -> Steps | None:
         """How the schema grew since the last time."""
-        first = self._steps_told
+        first = self.steps_told
         if self.schema.steps == first:
             return None
-        self._steps_told = self.schema.steps
+        self.steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
-
-    def regrow(self, steps: list[str]) -> None:
-        """Have the columns that the database has; further ones stay if they come after those."""
-        self.lineage += 1
-        known = [json.dumps(step) for step in self.schema.steps_since(0)]
-        common = min(len(known), len(steps))
-        if known[:common] == steps[:common]:
-            self.schema.regrow(map(json.loads, steps[common:]))
-        else:
-            fresh = schema_of(self.settings)
-            fresh.regrow(map(json.loads, steps))
-            fresh.limit_columns(self.settings.most_weights)
-            self.schema.become(fresh)
-            self.catalogue.replace(self.catalogue.version, self.catalogue.items)
-            if not self.settings.belief:
-                self.learning.tell_all()
-                self._begin_to_follow()
-        self._steps_told = len(steps)
-
-    def rewritten(self, row: DecisionRow) -> DecisionRow:
-        """A decision of this model, in the columns of now."""
-        made = record(row.record)
-        features = made.item_features if made.features is None else made.features[row.item]
-        request = DecisionRequest(context=made.context, candidates={row.item: features or {}})
-        scene, _ = self.scenes.of(request)
-        alike = impression(row.features).alike
-        return row._replace(features=self.written(scene.at(0).row, alike=alike))
 
     def written(self, row: str, *, alike: bool = False) -> str:
         """An impression, with what the learner must know of the schema of now."""
@@ -335,7 +308,7 @@ class Model:
         few = None if shares is None else Shares.of(shares)
         would = None if chosen.choice is None else scene.names[chosen.choice.index]
         click_value, cost = (1.0, 0.0) if amounts is None else amounts.at(chosen.place)
-        kept = NewRecord(
+        record = NewRecord(
             context=scene.context,
             candidates=scene.candidates,
             answer=answer,
@@ -362,7 +335,7 @@ class Model:
             active=not request.deferred,
             learns=mode in ("online", "apprentice"),
             features=self.written(served.row, alike=self._known.own is None and scene.rows.alike),
-            record=encoded(kept),
+            record=encoded(record),
             click_value=click_value,
             cost=cost,
         )

@@ -11,6 +11,7 @@ import msgspec
 
 from fabcost.service.models.amounts import check_amounts
 from fabcost.service.models.catalogue import Memory
+from fabcost.service.models.columns import regrow, rewritten
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make
 from fabcost.service.models.model import Model
@@ -87,6 +88,7 @@ class Registry:
         """Bring the gauges up to date that change without a request."""
         self._metrics.degraded(self.degraded)
         self._metrics.stale(self._writer.stale if self._journal.store.session.shared else 0.0)
+        self._metrics.leads(self._journal.leads)
         for name, each in self._models.items():
             self._metrics.lagged(name, each.learning.lag)
 
@@ -275,13 +277,13 @@ class Registry:
             if isinstance(news, Resettled):
                 model.change(news.settings, news.edited)
             elif isinstance(news, Regrown):
-                model.regrow(news.steps)
+                regrow(model, news.steps)
 
     def _write_again(self, write: Write) -> None:
         """Write a decision in the columns that the database has."""
         model = self._models.get(write.row.model)
         if model is not None:
-            row, steps = model.rewritten(write.row), model.new_steps()
+            row, steps = rewritten(model, write.row), model.new_steps()
             again = (write.entropy, write.done, model.schema.steps, model.lineage)
             self._writer.put_again(Write(row, steps, *again))
         elif not write.done.done():

@@ -23,8 +23,6 @@ from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 _STAMP_BYTES = 16
 _PROGRAM = "fabcost"
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
-#: The table of API keys is as it is since this version.
-_KEYS_SINCE = 2
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -63,7 +61,7 @@ class Session:
         transaction; but with ``share`` join those that are there, unless they are of an earlier
         version.  Without it the connection may only read, and may write API keys.
         """
-        with self._connecting():
+        with self.connecting():
             is_new = migrate(self.connection)
             if take_over:
                 with self.begun():
@@ -74,17 +72,9 @@ class Session:
                 self._be_alive()
                 self.connection.hurry()
 
-    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
-        """Connect for API keys alone, next to a server of this version or an earlier one.
-
-        No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
-        the newest version.
-        """
-        with self._connecting():
-            prepare_for_keys(self.connection, write=write, make=make)
-
     @contextmanager
-    def _connecting(self) -> Iterator[None]:
+    def connecting(self) -> Iterator[None]:
+        """Connected, unless something fails meanwhile."""
         self.connection.connect()
         try:
             yield
@@ -287,8 +277,8 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
 
 def migrate(connection: Connection) -> bool:
     """Run the migrations that are missing, each in a transaction; whether there were any."""
-    known, before = migrations(connection.dialect), _version(connection)
-    while _version(connection) != len(known):
+    known, before = migrations(connection.dialect), version_of(connection)
+    while version_of(connection) != len(known):
         _run(connection, "begin")
         try:
             _step(connection, known)
@@ -301,7 +291,7 @@ def migrate(connection: Connection) -> bool:
 
 def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
     _run(connection, "lock_migrations")
-    version = _version(connection)
+    version = version_of(connection)
     if version == len(known):
         return
     if version == 0:
@@ -313,28 +303,8 @@ def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
     _run(connection, "set_version", version=migration.version)
 
 
-def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None:
-    """An error if API keys cannot be read, or written, in a database as it is.
-
-    With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
-    version or an earlier one, which a migration would stop.
-    """
-    version, newest = _version(connection), len(migrations(connection.dialect))
-    if version == 0 and make:
-        migrate(connection)
-    elif version == 0:
-        raise DatabaseUnusableError(
-            "the database is empty: make a first key with `fabcost keys add`"
-        )
-    elif version < (newest if write else _KEYS_SINCE):
-        raise DatabaseUnusableError(
-            f"the database has version {version} but this program writes version {newest}: use the "
-            "fabcost that serves it now; or stop that, make a backup and start `fabcost serve` of "
-            "this program, which brings it up to date"
-        )
-
-
-def _version(connection: Connection) -> int:
+def version_of(connection: Connection) -> int:
+    """Of the tables; 0 if there are none."""
     tables = [name for (name,) in _run(connection, "tables")]
     if not tables:
         return 0

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from fabcost.service.store.connection import Connection, Found
+from fabcost.service.store.keys import KeyTable, open_for_keys
 from fabcost.service.store.rows import (
     AppliedRow,
     CalibrationRow,
@@ -17,7 +19,6 @@ from fabcost.service.store.rows import (
     FeedbackRow,
     ItemRow,
     Key,
-    KeyRow,
     ModelRow,
     Resolution,
     StoredDecision,
@@ -52,7 +53,6 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self.session = session = Session(connection)
         self.open = session.open
-        self.open_for_keys = session.open_for_keys
         self.reopen = session.reopen
         self.close = connection.disconnect
         self.transaction = session.transaction
@@ -62,7 +62,15 @@ class Store:
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
         self.counts = CountTables(session)
-        self.keys = KeyTable(session)
+
+    @cached_property
+    def keys(self) -> KeyTable:
+        """API keys."""
+        return KeyTable(self.session)
+
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone; see there."""
+        open_for_keys(self.session, write=write, make=make)
 
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
@@ -327,32 +335,6 @@ class CountTables:
     def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
         """The items chosen most often."""
         return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]
-
-
-class KeyTable:
-    """API keys, written while a server runs in transactions of their own, but for `revoke_of`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def all(self) -> list[KeyRow]:
-        """All API keys, revoked ones too."""
-        return [KeyRow(*row) for row in self._session.run("keys")]
-
-    def insert(self, row: KeyRow) -> None:
-        """A new API key; the same key again changes nothing."""
-        with self._session.begun():
-            if not self._session.write("insert_key", **row._asdict()):
-                raise ValueError(f"the database refused a row: there is another key {row.key_id!r}")
-
-    def revoke(self, key_id: str, now: float) -> bool:
-        """Revoke a key; whether one was in force until ``now``."""
-        with self._session.begun():
-            return bool(self._session.write("revoke_key", key_id=key_id, now=now))
-
-    def revoke_of(self, model: str, now: float) -> None:
-        """Revoke all keys of a model, within a transaction."""
-        self._session.write("revoke_keys_of", model=model, now=now)
 
 
 def _stored(rows: Found) -> list[StoredDecision]:

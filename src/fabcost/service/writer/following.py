@@ -80,6 +80,8 @@ class Following:
     unloaded: dict[str, ModelRow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        #: Models whose making or change may be in the database, but whoever asked was told not.
+        self.unheard: set[str] = set()
         self._behind: set[str] = set()
         # Whose schema grew in the transaction, and in one that failed.
         self._grown: set[str] = set()
@@ -97,6 +99,8 @@ class Following:
         for name in gone:
             self.keepers.pop(name, None)
             self.unreadable.pop(name, None)
+            if name not in self.unheard:
+                self.tell(Disappeared(name))
         self.unloaded = {
             name: row
             for name, row in rows.items()
@@ -107,6 +111,19 @@ class Following:
         self._regrow()
         self.store.session.followed()
         return gone
+
+    def take_back(self) -> None:
+        """Undo what whoever asked for it was told is not done."""
+        shared = self.store.session.shared
+        for row in self.store.models():
+            if shared and row.model not in self.unheard:
+                continue
+            if row.model in self.keepers:
+                settings = msgspec.json.encode(self.keepers[row.model].settings).decode()
+                if settings != row.settings:
+                    self.store.update_model(row.model, settings, row.edited)
+            elif row.model not in self.unreadable:
+                self.store.delete_model(row.model)
 
     def _has(self, name: str, rows: dict[str, ModelRow]) -> bool:
         """Whether a model is there, and not another of the same name."""
@@ -188,6 +205,8 @@ class Following:
         """A transaction has ended: learn what was missed, outside it, where nobody waits."""
         if failed:
             self._doubtful |= self._grown
+        else:
+            self.unheard.clear()
         self._grown.clear()
         self._learn()
         while self.unloaded and not failed:

@@ -6,9 +6,9 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from fabcost import kernels
@@ -27,7 +27,7 @@ from fabcost.service.store.rows import (
     record,
 )
 from fabcost.service.store.store import Store
-from fabcost.service.writer.following import Disappeared, Following, Outgrown
+from fabcost.service.writer.following import Following, News, Outgrown
 from fabcost.service.writer.requests import Activate, Expire, Feed, Request, Write
 from fabcost.service.writer.transaction import Result, Transaction
 from fabcost.wire.errors import TakenOverError, UnknownModelError
@@ -52,8 +52,8 @@ class Deleted(NamedTuple):
 class Journal:
     """Writes requests and learns from them; for one thread.
 
-    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are.
-    ``load`` recovers a model that another server made.
+    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are;
+    ``load`` recovers one that another server made.
     """
 
     def __init__(
@@ -66,19 +66,24 @@ class Journal:
         self.store = store
         self.keepers = keepers
         self.unreadable = unreadable
-        self.following = Following(store, keepers, unreadable, load)
+        self._load = load
+        #: Told of what is not as the loop was told before.
+        self.tell: Callable[[News], object] = id
         self._parked: set[Key] = store.parked()
         #: Models that callers have no longer, and of which something is left in the database.
         self.deletions = {model: Deletion(model) for model in store.deleted_models()}
         #: Whether this server expires, deletes and saves: one of those that share a database does.
         self.leads = not store.session.shared
-        #: Models whose making or change may be in the database, but whoever asked was told not.
-        self.unheard: set[str] = set()
         # None if they must be read from the database.
         self._uncounted: Uncounted | None = None
         self._bury_at = 0.0
         #: By the monotonic clock, when everything that the database had was known.
         self.known_at = time.monotonic()
+
+    @cached_property
+    def following(self) -> Following:
+        """What others wrote, and what this server wrote before it lost a connection."""
+        return Following(self.store, self.keepers, self.unreadable, self._load, self.tell)
 
     @property
     def has_uncounted(self) -> bool:
@@ -132,24 +137,26 @@ class Journal:
     def _append(self, rows: list[DecisionRow]) -> bool:
         try:
             return self.store.append_decisions(rows)
-        except ValueError:
-            # Another server may have deleted their model.
+        except ValueError:  # another server may have deleted their model
             if not self.store.session.shared:
                 raise
-            return False
+        return False
 
     def _is_plain(self, write: Write) -> bool:
         row = write.row
         if self._parked and (row.model, row.decision) in self._parked:
             return False
-        keeper = self.keepers.get(row.model)
-        if keeper is None or write.steps is not None:
+        if (keeper := self.keepers.get(row.model)) is None or write.steps is not None:
             return False
         return write.lineage == len(keeper.forks) and write.reaches <= keeper.recovery.schema.steps
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """One in which everything is known that others wrote, which is learnt after it."""
+        if not self.store.session.shared:
+            with self.store.transaction():
+                yield
+            return
         try:
             with self.store.transaction():
                 began = time.monotonic()
@@ -165,28 +172,22 @@ class Journal:
     def _follow(self) -> None:
         for model in self.following.follow():
             self.forget(model)
-            if model not in self.unheard:
-                self.following.tell(Disappeared(model))
-        self._parked = self.store.parked()
-        known = self.deletions
-        self.deletions = {
-            model: known.get(model, Deletion(model)) for model in self.store.deleted_models()
-        }
+        self._parked, known = self.store.parked(), self.deletions
+        deleted = self.store.deleted_models()
+        self.deletions = {model: known.get(model, Deletion(model)) for model in deleted}
 
     def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
         with self.transaction():
             gone = {each.done: model for each in group if (model := self._gone(each)) is not None}
             asked = [each for each in group if each.done not in gone]
-            idle = self._take_the_lead(asked)
-            stale = self.following.outgrown(each for each in asked if isinstance(each, Write))
+            idle, stale = self._left_to_others(asked) if self.store.session.shared else ([], [])
             left = {each.done for each in idle} | {each.done for each in stale}
             counts = Additions(*self._not_counted())
             transaction = Transaction(self.store, self.keepers, self._parked, counts)
-            result = transaction.run(
-                [each for each in asked if each.done not in left],
-                without={*self.unreadable, *self.following.unloaded},
-            )
+            asked = [each for each in asked if each.done not in left]
+            unloaded = self.following.unloaded if self.store.session.shared else ()
+            result = transaction.run(asked, without={*self.unreadable, *unloaded})
         self._uncounted = []
         self._parked |= result.parked
         self._parked -= result.unparked
@@ -197,26 +198,25 @@ class Journal:
             keeper.head += len(learnt)
             keeper.learning.apply(learnt)
         if stale:
-            self.following.tell(Outgrown(stale))
+            self.tell(Outgrown(stale))
         return result
 
-    def _take_the_lead(self, group: Sequence[Request]) -> list[Expire]:
-        """What is left to another server: deadlines, and with them whatever one of them does."""
+    def _left_to_others(self, group: Sequence[Request]) -> tuple[list[Expire], list[Write]]:
+        """Deadlines, unless this is the server that leads; and what must be written otherwise."""
         expiries = [each for each in group if isinstance(each, Expire)]
-        if not expiries or not self.store.session.shared:
-            return []
-        self.leads = self.store.session.leads()
-        for keeper in self.keepers.values():
-            keeper.learning.saves(self.leads)
-        return [] if self.leads else expiries
+        if expiries:
+            self.leads = self.store.session.leads()
+            for keeper in self.keepers.values():
+                keeper.learning.saves(self.leads)
+        writes = [each for each in group if isinstance(each, Write)]
+        return [] if self.leads else expiries, self.following.outgrown(writes)
 
     def _not_counted(self) -> tuple[Uncounted, list[int]]:
         """Decisions that the counts do not have, also those of servers that are gone."""
         bury = self.leads and time.monotonic() > self._bury_at
         if self._uncounted is not None and not (bury and self.store.session.shared):
             return self._uncounted, []
-        if bury:
-            self._bury_at = time.monotonic() + _BURY_SECONDS
+        self._bury_at = time.monotonic() + _BURY_SECONDS
         dead = self.store.session.dead() if self.leads else []
         return [(each, _recorded_entropy(each)) for each in self.store.uncounted(dead)], dead
 
@@ -257,24 +257,11 @@ class Journal:
         self.store.reopen()
         self._uncounted = None
         with self.store.transaction():
-            self._take_back()
+            self.following.take_back()
             self._follow()
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
-        self.unheard.clear()
         self.following.end(failed=False)
-
-    def _take_back(self) -> None:
-        """Undo what whoever asked for it was told is not done."""
-        for row in self.store.models():
-            if self.store.session.shared and row.model not in self.unheard:
-                continue
-            if row.model in self.keepers:
-                settings = msgspec.json.encode(self.keepers[row.model].settings).decode()
-                if settings != row.settings:
-                    self.store.update_model(row.model, settings, row.edited)
-            elif row.model not in self.unreadable:
-                self.store.delete_model(row.model)
 
 
 class Additions:

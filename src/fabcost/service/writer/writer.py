@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from typing import Any, TypeVar
 
 from fabcost.service.store.connection import UNUSABLE_NOW
@@ -27,6 +26,7 @@ from fabcost.service.writer.requests import (
     Job,
     Request,
     Write,
+    groups,
 )
 from fabcost.service.writer.transaction import Result
 from fabcost.wire.errors import (
@@ -72,7 +72,7 @@ class Writer:
             tell=tell,
             answer=lambda answers: self._loop.call_soon_threadsafe(self._settle, answers),
         )
-        journal.following.tell = lambda news: self._loop.call_soon_threadsafe(self._hear, news)
+        journal.tell = lambda news: self._loop.call_soon_threadsafe(self._hear, news)
         self.start = self._thread.start
 
     @property
@@ -221,7 +221,7 @@ class WriterThread:
 
     def _run(self) -> None:
         while not self._stopping:
-            for group in _groups(self._take()):
+            for group in groups(self._take()):
                 self._write(group)
             if self.away is not None and not self._stopping:
                 self._reconnect()
@@ -274,7 +274,7 @@ class WriterThread:
             job.then(result)
         except _AWAY:
             if job.settles is not None:
-                self.journal.unheard.add(job.settles)
+                self.journal.following.unheard.add(job.settles)
             raise
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             result = error
@@ -346,12 +346,3 @@ class WriterThread:
 def _reason(error: ServiceError) -> str:
     """With what the database itself said, for the log."""
     return getattr(error, "detail", "") or str(error)
-
-
-def _groups(batch: list[Request]) -> list[list[Request]]:
-    """What can share a transaction: a job by itself, everything between two of them together."""
-    groups: list[list[Request]] = []
-    for is_job, some in groupby(batch, lambda each: isinstance(each, Job)):
-        together = list(some)
-        groups += [[each] for each in together] if is_job else [together]
-    return groups
