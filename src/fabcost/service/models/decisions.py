@@ -152,8 +152,8 @@ class Decider:
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
         self._waiting.append(pending)
-        steps, lineage = model.new_steps(), model.lineage
-        write = Write(made.row, steps, made.entropy, pending, model.schema.steps, lineage)
+        steps = model.new_steps()
+        write = Write(made.row, steps, made.entropy, pending, model.steps_told, model.lineage)
         if self.stalled or self.most_stale is not None:
             self.writer.put_aside(write)
         else:

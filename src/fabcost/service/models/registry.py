@@ -284,7 +284,7 @@ class Registry:
         model = self._models.get(write.row.model)
         if model is not None:
             row, steps = rewritten(model, write.row), model.new_steps()
-            again = (write.entropy, write.done, model.schema.steps, model.lineage)
+            again = (write.entropy, write.done, model.steps_told, model.lineage)
             self._writer.put_again(Write(row, steps, *again))
         elif not write.done.done():
             write.done.set_exception(UnknownModelError(write.row.model))

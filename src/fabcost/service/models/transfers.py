@@ -107,8 +107,8 @@ class Transfers:
         feeds: dict[int, asyncio.Future[FeedbackStatus]] = {}
         for place, (row, each) in enumerate(zip(rows, impressions, strict=True)):
             writes.append(self._loop.create_future())
-            steps, reaches = model.new_steps(), model.schema.steps
-            self.writer.submit(Write(row, steps, None, writes[-1], reaches, model.lineage))
+            steps = model.new_steps()
+            self.writer.submit(Write(row, steps, None, writes[-1], model.steps_told, model.lineage))
             if each.value is not None:
                 done = feeds[place] = self._loop.create_future()
                 self.writer.submit(Feed((name, row.decision), each.value, "imported", now, done))

@@ -192,6 +192,11 @@ class Following:
                 stale.append(write)
         return stale
 
+    def is_known(self, write: Write) -> bool:
+        """Whether the columns of a decision are those of the database, as far as that is known."""
+        keeper = self.keepers[write.row.model]
+        return write.lineage == len(keeper.forks) and write.reaches <= keeper.recovery.schema.steps
+
     def _fits(self, write: Write, keeper: Keeper) -> bool:
         schema = keeper.recovery.schema
         if write.lineage < len(keeper.forks) and write.reaches > keeper.forks[write.lineage]:

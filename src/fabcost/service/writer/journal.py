@@ -146,9 +146,9 @@ class Journal:
         row = write.row
         if self._parked and (row.model, row.decision) in self._parked:
             return False
-        if (keeper := self.keepers.get(row.model)) is None or write.steps is not None:
+        if write.steps is not None or row.model not in self.keepers:
             return False
-        return write.lineage == len(keeper.forks) and write.reaches <= keeper.recovery.schema.steps
+        return not self.store.session.shared or self.following.is_known(write)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

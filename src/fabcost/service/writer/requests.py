@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.store.rows import DecisionRow, Key
@@ -152,12 +152,3 @@ class Backlog:
                 self._tell(f"a decision could not be written: {error}")
             for _ in group:
                 self._kept.popleft()
-
-
-def groups(batch: list[Request]) -> list[list[Request]]:
-    """What can share a transaction: a job by itself, everything between two of them together."""
-    groups: list[list[Request]] = []
-    for is_job, some in groupby(batch, lambda each: isinstance(each, Job)):
-        together = list(some)
-        groups += [[each] for each in together] if is_job else [together]
-    return groups

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any, TypeVar
 
 from fabcost.service.store.connection import UNUSABLE_NOW
@@ -26,7 +27,6 @@ from fabcost.service.writer.requests import (
     Job,
     Request,
     Write,
-    groups,
 )
 from fabcost.service.writer.transaction import Result
 from fabcost.wire.errors import (
@@ -57,10 +57,8 @@ class Writer:
         self.journal = journal
         #: Told of what is not as the loop was told before.
         self.hear: Callable[[News], object] = id
-        #: Grows whenever the database has answered.
-        self.settled = 0
-        #: Requests so far.
-        self.submitted = 0
+        #: Answers of the database, and requests, so far.
+        self.settled, self.submitted = 0, 0
         self._loop = asyncio.get_running_loop()
         self._metrics = metrics
         self._gathered: list[Request] = []
@@ -194,10 +192,7 @@ def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
 
 @dataclass(eq=False)
 class WriterThread:
-    """One connection, one transaction for all that waits; connects again if the database was away.
-
-    ``answer`` tells the loop what became of requests.
-    """
+    """One connection, one transaction for all that waits; ``answer`` tells what became of it."""
 
     journal: Journal
     backlog: Backlog
@@ -221,7 +216,7 @@ class WriterThread:
 
     def _run(self) -> None:
         while not self._stopping:
-            for group in groups(self._take()):
+            for group in _groups(self._take()):
                 self._write(group)
             if self.away is not None and not self._stopping:
                 self._reconnect()
@@ -309,13 +304,10 @@ class WriterThread:
 
     def _keep(self, group: list[Request], error: ServiceError) -> None:
         """Decisions wait for the database; everything else may be repeated by whoever asked."""
-        answers: Answers = []
         for each in group:
             if isinstance(each, Write):
                 self.backlog.keep(each)
-                answers.append((each.done, False))
-            else:
-                answers.append((each.done, error))
+        answers: Answers = [(each.done, not isinstance(each, Write) and error) for each in group]
         self.metrics.backlog(len(self.backlog))
         if answers:
             self.answer(answers)
@@ -346,3 +338,12 @@ class WriterThread:
 def _reason(error: ServiceError) -> str:
     """With what the database itself said, for the log."""
     return getattr(error, "detail", "") or str(error)
+
+
+def _groups(batch: list[Request]) -> list[list[Request]]:
+    """What can share a transaction: a job by itself, everything between two of them together."""
+    groups: list[list[Request]] = []
+    for is_job, some in groupby(batch, lambda each: isinstance(each, Job)):
+        together = list(some)
+        groups += [[each] for each in together] if is_job else [together]
+    return groups
