@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -59,12 +60,26 @@ class Replicas:
         for address in addresses:
             await asyncio.to_thread(wait_for, partial(has_catalogue, address), 20.0)
 
-    async def replace(self, place: int, number: int = signal.SIGKILL) -> None:
-        """End a server while visitors still go there, and start another."""
+    async def end(self, place: int, number: int = signal.SIGKILL) -> None:
+        """End a server while visitors still go there."""
         status = await asyncio.to_thread(self.servers[place].end, number)
         assert status == (0 if number == signal.SIGTERM else -number)
+
+    async def start_again(self, place: int) -> None:
+        """Start another in the place of one that has ended."""
         self.servers[place] = self._starter.start(self._database)
         await self.settle()
+
+    async def replace(self, place: int) -> None:
+        """Kill a server, and start another."""
+        await self.end(place)
+        await self.start_again(place)
+
+    async def replace_all(self) -> None:
+        """Kill all of them, and start others."""
+        for place in range(len(self.servers)):
+            await self.end(place)
+        await self.start(len(self.servers))
 
 
 def has_catalogue(address: str) -> bool:
@@ -82,10 +97,19 @@ async def kill_often(
         await replicas.replace(int(rng.integers(len(replicas.servers))))
 
 
-def check_same(replicas: Replicas, database: str) -> tuple[int, str]:
-    """All of them have the posterior of the log, bit for bit; what that is."""
-    expected = rebuilt_digest(database)
+def served_by_all(replicas: Replicas, expected: tuple[int, str]) -> list[tuple[int, str]]:
+    """What each of them has learnt, when it is what is expected or some seconds have passed."""
+    found = []
     for server in replicas.servers:
         address = server.address()
-        wait_for(lambda address=address: served_digest(address) == expected, 20.0)  # type: ignore[misc]
-    return expected
+        is_there = partial(lambda address: served_digest(address) == expected, address)
+        with suppress(AssertionError):
+            wait_for(is_there, 20.0)
+        found.append(served_digest(address))
+    return found
+
+
+def check_same(replicas: Replicas, database: str) -> None:
+    """All of them have the posterior of the log, bit for bit."""
+    expected = rebuilt_digest(database)
+    assert served_by_all(replicas, expected) == [expected] * len(replicas.servers)

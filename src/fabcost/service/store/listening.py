@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 import psycopg
@@ -46,8 +47,11 @@ async def _hear(connection: psycopg.pq.abc.PGconn, own: str, heard: Callable[[],
         if any(each != own for each in told):
             heard()
 
-    loop.add_reader(connection.socket, read)
+    # The driver closes its own when the connection breaks, and the loop must not look at that.
+    socket = os.dup(connection.socket)
+    loop.add_reader(socket, read)
     try:
         await broken
     finally:
-        loop.remove_reader(connection.socket)
+        loop.remove_reader(socket)
+        os.close(socket)
