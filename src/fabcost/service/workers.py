@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
@@ -100,8 +101,11 @@ class Workers:
             threading.Thread(target=self._end_with_parent, daemon=True).start()
             self.serve(number, lambda: os.write(pipe, _READY))
             status = 0
-        except SystemExit as end:
-            status = int(end.code or 0)
+        except Exception as end:  # noqa: BLE001 - it ends in any case
+            # That of a command which has said why.
+            status = getattr(end, "exit_code", 1)
+            if status == 1:
+                traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -65,11 +65,11 @@ class Nursery:
     def wait_until_warm(self) -> None:
         assert self._answer() == nursery.READY
 
-    def start(self, database: str, *, user: int | None = None, port: int = 0) -> Child:
-        """A server that has begun to start, as another user if one is given."""
+    def start(self, database: str, *more: str, user: int | None = None, port: int = 0) -> Child:
+        """A server that has begun to start, as another user if one is given, with more flags."""
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
-        flags = serving_flags(database, port=port)
+        flags = [*serving_flags(database, port=port), *more]
         pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
         return Child(self, pid, log)
 
