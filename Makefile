@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := bench nuts reports service
+EXTRAS := bench nuts reports scale service
 LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
   --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
 FABCOST_DATA ?= $(wildcard ../shared/data)

@@ -14,6 +14,8 @@ from rich.console import Console
 
 import fabcost
 from fabcost.client import commands as transfer
+from fabcost.offline.fit import commands as fitting
+from fabcost.paper import commands as paper
 from fabcost.service import commands as service
 from fabcost.wire.errors import explained
 
@@ -23,8 +25,6 @@ application = typer.Typer(
 
 
 _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each kind."
-
-
 _OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
 _IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
 _CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS."
@@ -40,6 +40,7 @@ def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
 
 
 application.command()(service.serve)
+application.command()(fitting.fit)
 application.add_typer(service.keys, name="keys")
 transfer.mount(application)
 
@@ -282,39 +283,7 @@ def replay(
         raise typer.Exit(2) from error
 
 
-@application.command()
-def simulate(
-    out: Annotated[Path, typer.Option(dir_okay=False, help="The Parquet file to write.")],
-    rows: Annotated[int, typer.Option(help="Impressions.")] = 678_446,
-    seed: Annotated[int, typer.Option(min=0, help="Of the adverts, visitors and clicks.")] = 0,
-    design: Annotated[
-        str, typer.Option(help="day: car adverts, 15 covariates; authors: the paper's, six.")
-    ] = "day",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-) -> None:
-    """Impressions and clicks of a made-up day, as a log for `fabcost replay`."""
-    from rich.progress import Progress
-
-    from fabcost.paper import designs, parquet
-
-    try:
-        parquet.check_new(out, force=force)
-        impressions = designs.simulate(design, rows, seed)
-        with Progress(console=Console()) as bar:
-            task = bar.add_task("rows", total=rows)
-            parquet.write(
-                impressions,
-                out,
-                design=design,
-                seed=seed,
-                force=force,
-                advance=lambda many: bar.advance(task, many),
-            )
-    except (ValueError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
-    clicks = int(impressions.y.sum())
-    typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
+application.command()(paper.simulate)
 
 
 @application.command()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
+from fabcost.impressions import FloatArray
 
 POLICIES: list[Policy] = [
     Thompson(),
@@ -28,3 +30,12 @@ EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
 def independent(policy: Policy, draws: int) -> float:
     """So many of the draws behind shares are independent: a choice may take several."""
     return draws / getattr(policy, "draws", 1)
+
+
+def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
+    """Σ (1{chosen} − p) over choices, each from its own p, in units of its covariance."""
+    away = counts - shares.sum(axis=0)
+    covariance = np.diag(shares.sum(axis=0)) - shares.T @ shares
+    possible = shares.sum(axis=0) > 0
+    assert counts[~possible].sum() == 0
+    return float(away @ np.linalg.pinv(covariance, rcond=1e-9) @ away), int(possible.sum()) - 1

@@ -19,12 +19,12 @@ from scipy.special import expit
 from fabcost import FabCost, Gaussian, WideFabCost, kernels
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.prospects import Prospects, drawn_and_marginal
-from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson, rule_of
+from fabcost.bandit.rules import DEFAULT, BayesianUCB, Greedy, Policy, Thompson, rule_of
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.bandit.values import ValuedRows, worths
 from fabcost.features.folding import FoldedRows
 from fabcost.impressions import FloatArray
-from tests.bandit.policies import EVERY_POLICY, POLICIES, independent
+from tests.bandit.policies import EVERY_POLICY, POLICIES, chi_square, independent
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = tuple(f"ad-{k % 5}" for k in range(6))
@@ -246,21 +246,13 @@ class Known:
         raise NotImplementedError
 
 
-def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
-    """Σ (1{chosen} − p) over choices, each from its own p, in units of its covariance."""
-    away = counts - shares.sum(axis=0)
-    covariance = np.diag(shares.sum(axis=0)) - shares.T @ shares
-    possible = shares.sum(axis=0) > 0
-    assert counts[~possible].sum() == 0
-    return float(away @ np.linalg.pinv(covariance, rcond=1e-9) @ away), int(possible.sum()) - 1
-
-
 #: Which compare the same without values as with values of one.
 BY_WORTH = [each for each in POLICIES if not getattr(each, "log_odds", False)]
 RANDOM = [
     Thompson(),
     TSUCB(),
     TSUCB(draws=4),
+    DEFAULT,
     InformationRelaxation(),
     InformationDirected(draws=16),
 ]

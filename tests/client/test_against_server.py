@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import httpx
-import numpy as np
 import pytest
 
 import fabcost
@@ -17,11 +15,9 @@ from fabcost.client import (
     AsyncClient,
     Client,
     ClientError,
-    FeedbackRequest,
     ModelSettings,
     Retries,
 )
-from fabcost.wire.messages import Between
 from tests.service.http.serving import Running, process
 from tests.service.postgres import find_port
 
@@ -30,32 +26,6 @@ ADVERTS: dict[str, dict[str, Any]] = {
     "ad/2 ü": {"make": "ford", "age": 1.5},
     "..": {"make": "audi", "age": 7},
 }
-
-
-class Losing(httpx.BaseTransport):
-    """Hands requests on to the server, and loses some before and some answers after."""
-
-    def __init__(self, seed: int, share: float) -> None:
-        self._inner = httpx.HTTPTransport()
-        self._rng = np.random.default_rng(seed)
-        self._share = share
-        self.lost = 0
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        fate = self._rng.random()
-        if fate < self._share / 2:
-            self.lost += 1
-            raise httpx.ConnectError("lost on the way there")
-        response = self._inner.handle_request(request)
-        if fate < self._share:
-            self.lost += 1
-            response.read()
-            response.close()
-            raise httpx.ReadTimeout("lost on the way back")
-        return response
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 @pytest.fixture
@@ -101,36 +71,6 @@ def test_catalogue(client: Client, model: str) -> None:
     assert client.model(model).items == 2
     with pytest.raises(ClientError, match="there is no item '..'"):
         client.delete_item(model, "..")
-
-
-def test_the_loop(client: Client, model: str) -> None:
-    client.put_items(model, ADVERTS)
-    context = {"device": "tv", "hour": np.int64(9)}
-    first = client.decide(model, context=context, top_k=3)
-    assert set(first.ranking) == set(ADVERTS)
-    again = client.decide(model, context=context, top_k=3, decision_id=first.decision_id)
-    assert again == first
-    assert client.feedback(model, first.decision_id, key="k").status == "applied"
-    assert client.feedback(model, first.decision_id, key="k").status == "applied"
-    assert client.feedback(model, first.decision_id).status == "duplicate"
-    some = client.decide(model, items=["ad-1", ".."], exclude=["ad-1"])
-    assert some.item == ".."
-    few = client.decide(model, filter={"age": Between(max=2.0)})
-    assert few.item == "ad/2 ü"
-    own = client.decide(model, candidates={"x": {"make": "vw"}}, deferred=True)
-    assert client.activate(model, own.decision_id)
-    assert not client.activate(model, own.decision_id)
-    bulk = [FeedbackRequest(decision_id=each.decision_id, value=0.0) for each in (some, few, own)]
-    assert [each.status for each in client.feedback_bulk(model, bulk)] == ["applied"] * 3
-    assert client.stats(model).impressions == client.posterior(model).impressions == 4
-    assert client.alarms(model) == client.stats(model).alarms == []
-    assert client.decision(model, first.decision_id).value == 1.0
-    page = client.decisions(model, limit=3)
-    assert page.decisions[0].decision_id == own.decision_id
-    assert len(client.decisions(model, limit=3, before=page.next).decisions) == 1
-    why = client.explain(model, first.decision_id)
-    assert why.contributions
-    assert 0.0 < why.click_probability < 1.0
 
 
 def test_values_and_costs(server: Running, client: Client, model: str) -> None:
@@ -204,31 +144,6 @@ def test_a_log_moves(client: Client, model: str, form: Any) -> None:
         assert client.posterior("copied").impressions == 10
     finally:
         client.delete_model("copied")
-
-
-def test_nothing_is_lost_or_doubled_when_answers_are_lost(server: Running, client: Client) -> None:
-    transport = Losing(seed=11, share=0.4)
-    retries = Retries(attempts=50, first=0.001, longest=0.002)
-    settings = ModelSettings(aggregation="earliest", seed=4)
-    with Client(server.address, retries=retries, transport=transport) as losing:
-        assert losing.create_model("losing", settings).name == "losing"
-        losing.put_items("losing", ADVERTS)
-        made = []
-        for i in range(60):
-            decision = losing.decide("losing", context={"hour": i % 24})
-            made.append(decision)
-            answer = losing.feedback("losing", decision.decision_id, float(i % 2))
-            assert answer.status == "applied"
-        stats = losing.stats("losing")
-        assert transport.lost > 30
-    assert (stats.decisions, stats.impressions) == (60, 60)
-    for i, decision in enumerate(made):
-        view = client.decision("losing", decision.decision_id)
-        assert (view.item, view.value) == (decision.item, float(i % 2))
-    with Client(server.address, retries=retries, transport=Losing(seed=12, share=0.9)) as losing:
-        losing.delete_model("losing")
-    with pytest.raises(ClientError, match="there is no model"):
-        client.model("losing")
 
 
 def test_many_at_once(server: Running, client: Client, model: str) -> None:

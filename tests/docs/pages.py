@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BASH, CURL = shutil.which("bash"), shutil.which("curl")
 DEFAULT = "127.0.0.1:8000"
-SERVE = re.compile(r"fabcost serve --database (\S+)(?: --port (\d+))?\n")
+SERVE = re.compile(r"fabcost serve --database (\S+)(?: --port (\d+))?((?: --set \S+)*)\n")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
@@ -74,8 +74,9 @@ class Reader:
             exec(compile(code, where, "exec"), self.names)  # noqa: S102 - our own text
         return printed.getvalue()
 
-    def _serve(self, database: str, port: str | None) -> str:
-        server: Process = self._stack.enter_context(process(self._here(database)))
+    def _serve(self, database: str, port: str | None, flags: str) -> str:
+        more = self._here(flags).split()
+        server: Process = self._stack.enter_context(process(self._here(database), *more))
         written = DEFAULT if port is None else f"127.0.0.1:{port}"
         self._known[written] = server.address.removeprefix("http://")
         return f"listening on http://{written}\n"

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "how-to/features.md": "tests/features/test_documentation.py",
     "how-to/personalizer.md": "tests/service/personalizer/test_guide.py",
     "how-to/service.md": "tests/service/http/test_guide.py",
+    "how-to/web-shop.md": "tests/docs/test_web_shop.py",
 }
 
 pytestmark = pytest.mark.skipif(

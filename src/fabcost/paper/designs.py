@@ -25,7 +25,7 @@ mobile×log_price      dear cars are looked at on larger screens
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -105,16 +105,29 @@ def day(rows: int, *, seed: int) -> Dataset:
     >>> bool((day(10, seed=0).X == impressions.X[:10]).all())
     True
     """
+    return next(days(_positive(rows), seed=seed, at_once=rows))
+
+
+def days(rows: int, *, seed: int, at_once: int) -> Iterator[Dataset]:
+    """The rows of `day` in parts of ``at_once``, for as many as no memory holds.
+
+    Examples
+    --------
+    >>> parts = list(days(5, seed=0, at_once=2))
+    >>> bool((np.concatenate([part.X for part in parts]) == day(5, seed=0).X).all())
+    True
+    """
     world, calibration, shown = np.random.default_rng(seed).spawn(3)
-    # Row by row, hence the first rows do not depend on the last.
-    uniform = shown.random((_positive(rows), 4))
     adverts = _encoded(synthetic(ADVERTS, rng=world))
     # A lognormal popularity: the best tenth gets four tenths of the impressions.
     shares = np.cumsum(world.lognormal(0.0, 1.0, ADVERTS))
     shares /= shares[-1]
     theta = _weights(_covariates(adverts, shares, calibration.random((20_000, 3))), world)
-    X = _covariates(adverts, shares, uniform[:, 1:])
-    return _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
+    for start in range(0, rows, at_once):
+        # Row by row, hence the first rows do not depend on the last.
+        uniform = shown.random((min(at_once, rows - start), 4))
+        X = _covariates(adverts, shares, uniform[:, 1:])
+        yield _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
 
 
 def _positive(rows: int) -> int:
@@ -182,3 +195,17 @@ def simulate(design: str, rows: int, seed: int) -> Dataset:
     if design not in DESIGNS:
         raise ValueError(f"design is {design!r} but must be one of {', '.join(DESIGNS)}")
     return DESIGNS[design](rows, seed=seed)
+
+
+def simulate_parts(design: str, rows: int, seed: int, many: int) -> Iterator[Dataset]:
+    """The impressions of a design in ``many`` parts of about equal size, one after another."""
+    if not 1 <= many <= _positive(rows):
+        raise ValueError(f"partitions is {many} but must be from 1 to the number of rows, {rows}")
+    at_once = -(-rows // many)
+    if design == "day":
+        yield from days(rows, seed=seed, at_once=at_once)
+        return
+    whole = simulate(design, rows, seed)
+    for start in range(0, rows, at_once):
+        some = slice(start, start + at_once)
+        yield whole._replace(X=whole.X[some], y=whole.y[some])

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 keys = typer.Typer(no_args_is_help=True, help="API keys, kept in the database.")
 
+#: Requests a second that a publishable key may make, unless it is said.
+_RATE = 50.0
+
 Config = Annotated[
     Path | None,
     typer.Option(envvar="FABCOST_CONFIG", dir_okay=False, help="TOML file of settings."),
@@ -76,8 +79,17 @@ def serve(
 @keys.command()
 def add(
     name: Annotated[str, typer.Argument(help="Whose it is, for the list.")],
-    role: Annotated[list[str], typer.Option(help="decide, feedback, read, admin; repeatable.")],
+    role: Annotated[
+        list[str], typer.Option(help="decide, feedback, read, admin; repeatable.")
+    ] = [],  # noqa: B006
     model: Annotated[str | None, typer.Option(help="The only model it opens.")] = None,
+    publishable: Annotated[
+        bool,
+        typer.Option("--publishable", help="For a page: decides and gives feedback for one model."),
+    ] = False,
+    rate: Annotated[
+        float | None, typer.Option(help="Requests a second of a publishable key; 50 if not given.")
+    ] = None,
     database: Database = None,
     config: Config = None,
 ) -> None:
@@ -85,7 +97,10 @@ def add(
     with explained():
         from fabcost.service.http.auth import new_key  # noqa: PLC0415
 
-        row, text = new_key(name, role, _checked_model(model), now=time.time())
+        if rate is not None and not publishable:
+            raise ValueError(f"--rate is {rate:g} but only a key that is --publishable has one")
+        allowed = (_RATE if rate is None else rate) if publishable else None
+        row, text = new_key(name, role, _checked_model(model), now=time.time(), rate=allowed)
         with _store(database, config, write=True, make=True) as store:
             _insert(store, row)
         typer.echo(text)
@@ -98,7 +113,9 @@ def list_all(database: Database = None, config: Config = None) -> None:
         rows = store.keys.all()
         for row in rows:
             state = "in force" if row.revoked is None else "revoked"
-            typer.echo(f"{row.key_id}  {state:8}  {row.roles}  {row.model or '*'}  {row.name}")
+            rate = "" if row.rate is None else f"  publishable, {row.rate:g}/s"
+            shown = f"{row.key_id}  {state:8}  {row.roles}  {row.model or '*'}  {row.name}"
+            typer.echo(shown + rate)
 
 
 @keys.command()

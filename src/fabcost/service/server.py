@@ -28,6 +28,7 @@ from fabcost.service.address import (
     is_loopback,
 )
 from fabcost.service.http.app import Application, Startup
+from fabcost.service.http.cors import EVERYONE, Cors
 from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
@@ -62,6 +63,11 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     _check_auth(settings)
     loopback = is_loopback(settings.host)
     if settings.auth == "off" or (settings.auth == "auto" and loopback and keys is None):
+        if EVERYONE in settings.cors_origins:
+            raise CannotStartError(
+                "cors_origins is * but no keys are asked for, so any page could do everything "
+                "here: name the origins, or make a key"
+            )
         return False
     if keys is None:
         raise CannotStartError(
@@ -140,7 +146,8 @@ async def _serve(
     worker: int | None = None,
 ) -> None:
     progress, address = Progress(), address_of(bound)
-    startup = Startup(lambda: str(progress))
+    cors = Cors(settings.cors_origins) if settings.cors_origins else None
+    startup = Startup(lambda: str(progress), cors)
     async with contextlib.AsyncExitStack() as at_the_end:
 
         async def load() -> None:

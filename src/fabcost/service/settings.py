@@ -26,6 +26,8 @@ _SHOWN = (
 KEYWORDS = re.compile(
     rf"(?![\w+.-]+://)(?:\s*(?:{_SHOWN})\s*=|\s*(?:\w+\s*=.*\s)?(?:ssl)?password\s*=)", re.DOTALL
 )
+#: As browsers write where a page is from, or any.
+_ORIGIN = re.compile(r"\*|https?://[^/\s?#@*]+")
 _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTALL)
 
 Count = Annotated[int, Meta(ge=1)]
@@ -38,6 +40,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a server that can be set.
 
     ``auth`` "auto" asks for keys unless the address is a loopback and there never was a key.
+    ``cors_origins`` are those of other sites' pages that may ask; in texts with commas between.
     """
 
     host: str = "127.0.0.1"
@@ -65,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     follow: bool = False
     most_stale_seconds: Seconds = 10.0
     create_personalizer_models: bool = True
+    cors_origins: tuple[str, ...] = ()
 
 
 class Loaded(NamedTuple):
@@ -156,8 +160,16 @@ def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
         if name not in Settings.__struct_fields__:
             spelled = PREFIX + name.upper() if source == "environment" else name
             raise ValueError(f"{source}: {spelled} is not a setting")
+    origins = layer.get("cors_origins")
+    if isinstance(origins, str):
+        listed = [each.strip() for each in origins.split(",") if each.strip()]
+        layer = {**layer, "cors_origins": listed}
     try:
         read = msgspec.convert(dict(layer), Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {error}") from error
+    for origin in read.cors_origins:
+        if not _ORIGIN.fullmatch(origin):
+            expected = "* or scheme, host and port, as https://shop.example"
+            raise ValueError(f"{source}: cors_origins has {origin!r} but must have {expected}")
     return {name: getattr(read, name) for name in layer}

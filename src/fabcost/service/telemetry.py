@@ -152,6 +152,12 @@ class Metrics:
             ["model", "status"],
             registry=self.registry,
         )
+        self._limited = Counter(
+            "fabcost_rate_limited",
+            "Requests refused because a publishable key had used up its rate.",
+            ["key"],
+            registry=self.registry,
+        )
         self._rows = Counter(
             "fabcost_rows_committed", "Rows written to the database.", registry=self.registry
         )
@@ -165,18 +171,13 @@ class Metrics:
             "posterior_published_seconds", "When it was published, seconds since 1970.", "model"
         )
         self._lag = gauge("learner_lag", "Impressions resolved but not in the posterior.", "model")
-        self._away = gauge("store_away", "1 while the database cannot be written.")
-        #: Say how many decisions wait in memory for the database.
+        self.store_away = gauge("store_away", "1 while the database cannot be written.").set
         self.backlog = gauge("backlog", "Decisions in memory that wait for the database.").set
-        #: Say by how much time is ahead of the system's clock.
         self.clock_ahead = gauge(
             "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
         ).set
-        #: Say how many requests are being answered.
         self.in_flight = gauge("requests_in_flight", "Requests that are being answered.").set
-        #: Say whether this server expires, deletes and saves, of those that share a database.
         self.leads = gauge("leads", "1 for the server that expires, deletes and saves.").set
-        #: Say for how long it is not known what other servers wrote.
         self.stale = gauge(
             "stale_seconds", "Since when others may have written what is not known."
         ).set
@@ -210,6 +211,10 @@ class Metrics:
         """Count feedback."""
         self._feedback.labels(model, status).inc()
 
+    def rate_limited(self, key_id: str) -> None:
+        """Count a request beyond the rate of a key."""
+        self._limited.labels(key_id).inc()
+
     def applied(self, model: str, lsn: int) -> None:
         """Say that a posterior with impressions up to ``lsn`` serves."""
         self._version.labels(model).set(lsn)
@@ -227,10 +232,6 @@ class Metrics:
         """Count a transaction."""
         self._rows.inc(rows)
         self._commits.observe(seconds)
-
-    def store_away(self, away: bool) -> None:
-        """Say whether the database is away."""
-        self._away.set(1 if away else 0)
 
     def degraded(self, models: Iterable[str]) -> None:
         """Say which models are not served in full."""

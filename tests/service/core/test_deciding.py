@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,17 @@ from fabcost.service.store.rows import KeyRow
 from fabcost.wire.errors import InvalidRequestError, UnknownItemError, UnknownModelError
 from fabcost.wire.messages import Between, DecisionRequest, Record
 from fabcost.wire.settings import (
+    EpsilonGreedySettings,
+    GreedySettings,
     InformationDirectedSettings,
     InformationRelaxationSettings,
     ModelSettings,
+    ThompsonSettings,
     TSUCBSettings,
+    UCBSettings,
+    UniformSettings,
 )
+from tests.bandit.policies import chi_square
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
 
@@ -97,57 +104,46 @@ def test_it_decides_and_learns_as_a_recommender_with_the_same_streams(
     run(tmp_path, scenario, seed=5, floor=0.05, schema=schema.to_dict(), **settings)
 
 
-def test_propensities_are_those_of_the_choice(tmp_path: Path) -> None:
-    """Chi-square of 4,000 choices under one posterior; false alarm below 1e-4."""
-    found: list[int] = []
-    expected = np.zeros(3)
-
-    async def scenario(service: Any) -> None:
-        for k in range(30):
-            await shown(service, f"d{k}", items=["ad-0", "ad-1", "ad-2"])
-            await told(service, f"d{k}", float(k % 3 == 0))
-        for k in range(4000):
-            request = DecisionRequest(
-                decision_id=f"e{k}",
-                context={"device": "mobile"},
-                items=["ad-0", "ad-1", "ad-2"],
-                top_k=3,
-            )
-            answer = service._registry.of("cars").decide(request, f"e{k}", 0.0).answer
-            shares = dict(zip(answer.ranking, answer.propensities or [], strict=True))
-            expected[:] += [shares[item] for item in ("ad-0", "ad-1", "ad-2")]
-            found.append(int(answer.item[-1]))
-
-    run(tmp_path, scenario, floor=0.1, holdback=0.2)
-    counts = np.bincount(found, minlength=3)
-    assert stats.chisquare(counts, expected).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(
-    "policy", [TSUCBSettings(), InformationRelaxationSettings(), InformationDirectedSettings(16)]
+RULES = (
+    ThompsonSettings(),
+    GreedySettings(),
+    EpsilonGreedySettings(0.2),
+    UCBSettings(),
+    UniformSettings(),
+    TSUCBSettings(),
+    ModelSettings().policy,
+    InformationRelaxationSettings(),
+    InformationDirectedSettings(16),
 )
-def test_rules_that_compare_log_what_they_do(tmp_path: Path, policy: Any) -> None:
-    """Chi-square of 2,000 choices with floor, holdback and exclusion; false alarm below 1e-4."""
-    found: list[int] = []
-    expected = np.zeros(9)
+
+
+@pytest.mark.parametrize("policy", RULES, ids=repr)
+def test_every_rule_logs_what_it_does(tmp_path: Path, policy: Any) -> None:
+    """With values, floor, holdback, exclusion; 2,000 choices, false-alarm rate 1e-4 each.
+
+    With ``FABCOST_EXPLORE=1`` they are 20,000.
+    """
+    many = 20_000 if os.environ.get("FABCOST_EXPLORE") == "1" else 2_000
+    counts, shares = np.zeros(9), np.zeros((many, 9))
+    values = {item: 1.0 + 0.1 * place for place, item in enumerate(ITEMS)}
+    asked = DecisionRequest(context={"device": "tv"}, exclude=["ad-4"], top_k=9, values=values)
 
     async def scenario(service: Any) -> None:
         for k in range(30):
             await shown(service, f"d{k}")
             await told(service, f"d{k}", float(k % 3 == 0))
         model = service._registry.of("cars")
-        for k in range(2000):
-            asked = DecisionRequest(context={"device": "tv"}, exclude=["ad-4"], top_k=9)
+        for k, found in enumerate(shares):
             answer = model.decide(asked, f"e{k}", 0.0).answer
             for item, share in zip(answer.ranking, answer.propensities, strict=True):
-                expected[int(item[-1])] += share
-            found.append(int(answer.item[-1]))
+                found[int(item[-1])] = share
+            counts[int(answer.item[-1])] += 1
 
-    run(tmp_path, scenario, policy=policy, floor=0.1, holdback=0.2)
-    counts = np.bincount(found, minlength=9)
-    others = np.delete(np.arange(9), 4)
-    assert counts[4] == expected[4] == 0
-    assert stats.chisquare(counts[others], expected[others]).pvalue > 1e-4
+    run(tmp_path, scenario, policy=policy, floor=0.1, holdback=0.2, propensities="fast")
+    chi2, freedom = chi_square(counts, shares)
+    assert counts[4] == 0
+    assert freedom == 7
+    assert chi2 < stats.chi2(freedom).isf(1e-4)
 
 
 def test_the_holdback_is_uniform_and_has_its_share(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -65,7 +65,9 @@ class Nursery:
     def wait_until_warm(self) -> None:
         assert self._answer() == nursery.READY
 
-    def start(self, database: str, *more: str, user: int | None = None, port: int = 0) -> Child:
+    def start(
+        self, database: str, *, user: int | None = None, port: int = 0, more: Sequence[str] = ()
+    ) -> Child:
         """A server that has begun to start, as another user if one is given, with more flags."""
         self._started += 1
         log = self._folder / f"server-{self._started}.log"

@@ -31,7 +31,7 @@ def answering(address: str) -> set[str]:
 
 
 def test_workers_share_a_port(nursery: Nursery, postgres_address: str) -> None:
-    parent = nursery.start(postgres_address, "--workers", "2")
+    parent = nursery.start(postgres_address, more=["--workers", "2"])
     address = parent.address()
     wait_for(lambda: answering(address) == {"1", "2"})
     make_model(address, reward_wait_seconds=3600.0)
@@ -56,7 +56,7 @@ def knows_model(address: str) -> bool:
 def test_workers_end_with_the_one_that_started_them(
     nursery: Nursery, postgres_address: str
 ) -> None:
-    parent = nursery.start(postgres_address, "--workers", "2")
+    parent = nursery.start(postgres_address, more=["--workers", "2"])
     parent.address()
     workers = children(parent.pid)
     parent.end()
@@ -64,7 +64,7 @@ def test_workers_end_with_the_one_that_started_them(
 
 
 def test_a_file_has_one_worker(nursery: Nursery, tmp_path: Path) -> None:
-    parent = nursery.start(f"sqlite:///{tmp_path}/bandit.db", "--workers", "2")
+    parent = nursery.start(f"sqlite:///{tmp_path}/bandit.db", more=["--workers", "2"])
     assert nursery.wait(parent.pid) == 2
     assert "a file of SQLite is for one server" in parent.logged()
     assert not (tmp_path / "bandit.db").exists()
@@ -72,6 +72,6 @@ def test_a_file_has_one_worker(nursery: Nursery, tmp_path: Path) -> None:
 
 def test_workers_that_cannot_start_say_why_once(nursery: Nursery) -> None:
     nowhere = "postgresql://postgres@127.0.0.1:1/nothing"
-    parent = nursery.start(nowhere, "--workers", "2")
+    parent = nursery.start(nowhere, more=["--workers", "2"])
     assert nursery.wait(parent.pid) == 2
     assert "Error: " in parent.logged()

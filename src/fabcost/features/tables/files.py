@@ -27,7 +27,7 @@ from fabcost.features.tables.columns import arrow_table
 
 ENDINGS = ".csv, .tsv or .jsonl (also .gz), or .parquet"
 
-_DELIMITERS = (",", ";", "\t")
+DELIMITERS = (",", ";", "\t")
 _JSON = (".jsonl", ".ndjson")
 _AN_OBJECT = "be a JSON object"
 _SHOWN = 10
@@ -121,7 +121,7 @@ class Sheet:
 
     def check(self, wrong: Sequence[Wrong]) -> None:
         """A `BadRowsError` names every bad row."""
-        faults = self._faults(wrong)
+        faults = self.bad(wrong)
         if faults:
             raise BadRowsError(self.name, faults)
 
@@ -129,13 +129,13 @@ class Sheet:
         """Which rows are sound, and how many are not, by kind; unless ``skip``, none may be bad."""
         if not skip:
             self.check(wrong)
-        faults = self._faults(wrong)
+        faults = self.bad(wrong)
         sound = ~np.any([each.rows for each in wrong], axis=0)
         if not sound.any():
             raise ValueError(f"{self.name} has no sound row ({len(faults):,} bad ones)")
         return sound, Counter(fault.kind for fault in faults)
 
-    def _faults(self, wrong: Iterable[Wrong]) -> list[Fault]:
+    def bad(self, wrong: Iterable[Wrong]) -> list[Fault]:
         """The first fault of each bad row."""
         found: dict[int, Fault] = {fault.row: fault for fault in self.faults}
         for name, bad, expected in wrong:
@@ -160,7 +160,7 @@ def read_file(path: Path) -> Sheet:
         if path.suffix == ".parquet":
             return Sheet.of(arrow_table(pyarrow.parquet.read_table(path)), str(path))
         if kind in (".csv", ".tsv"):
-            return _read_csv(path, _DELIMITERS if kind == ".csv" else ("\t",))
+            return _read_csv(path, DELIMITERS if kind == ".csv" else ("\t",))
         if kind in _JSON:
             return _read_json(path)
     except FileNotFoundError:
@@ -176,55 +176,86 @@ def _opened(path: Path) -> TextIO:
 
 
 def _read_csv(path: Path, delimiters: Sequence[str]) -> Sheet:
-    heading, delimiter = _heading(path, delimiters)
+    with _opened(path) as lines:
+        heading, delimiter = heading_of(next(iter(lines), ""), delimiters)
     named = [name for name in heading if name]
     twice = [name for name, count in Counter(named).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has {twice[0]!r} twice in its heading but names must differ")
     ragged: list[Fault] = []
+    table = pyarrow.csv.read_csv(path, **csv_options(named, delimiter, ragged))
+    return _numbered(path, table, ragged)
+
+
+def csv_options(names: Sequence[str], delimiter: str, ragged: list[Fault]) -> dict[str, Any]:
+    """To read cells as text; lines that have not as many as the heading go to ``ragged``.
+
+    Examples
+    --------
+    >>> csv_options(["age"], ";", [])["parse_options"].delimiter
+    ';'
+    """
 
     def note(row: Any) -> str:
         found, expected = f"has {row.actual_columns} cells", f"have {row.expected_columns}"
         ragged.append(Fault(row.number - 1, "the line", found, expected))
         return "skip"
 
-    table = pyarrow.csv.read_csv(
-        path,
-        read_options=pyarrow.csv.ReadOptions(use_threads=False),  # else rows have no numbers
-        parse_options=pyarrow.csv.ParseOptions(
+    return {
+        # Else rows have no numbers.
+        "read_options": pyarrow.csv.ReadOptions(use_threads=False),
+        "parse_options": pyarrow.csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
         ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(named, pa.string()),
-            include_columns=named,
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=list(names),
             strings_can_be_null=False,
         ),
-    )
-    return _numbered(path, table, ragged)
+    }
 
 
-def _heading(path: Path, delimiters: Sequence[str]) -> tuple[list[str], str]:
-    """The names of the columns, and the delimiter that makes most of them."""
-    with _opened(path) as lines:
-        first = next(iter(lines), "")
-    headings = {each: next(csv.reader([first], delimiter=each), []) for each in delimiters}
+def heading_of(line: str, delimiters: Sequence[str] = DELIMITERS) -> tuple[list[str], str]:
+    """The names of the columns, and the delimiter that makes most of them.
+
+    Examples
+    --------
+    >>> heading_of("age;make")
+    (['age', 'make'], ';')
+    """
+    headings = {each: next(csv.reader([line], delimiter=each), []) for each in delimiters}
     delimiter = max(headings, key=lambda each: len(headings[each]))
     return headings[delimiter], delimiter
 
 
 def _read_json(path: Path) -> Sheet:
-    records: list[dict[str, Any]] = []
-    broken: list[Fault] = []
     with _opened(path) as lines:
-        for row, line in enumerate(filter(str.strip, lines), start=1):
-            record = _object(line)
-            if record is None:
-                broken.append(Fault(row, "the line", f"is {line.strip()[:40]!r}", _AN_OBJECT))
-            else:
-                records.append(record)
+        return json_sheet(str(path), filter(str.strip, lines))
+
+
+def json_sheet(
+    name: str, lines: Iterable[str], columns: Iterable[str] | None = None, before: int = 0
+) -> Sheet:
+    """Lines of JSON objects as a sheet, with all their keys or some, after so many rows before.
+
+    Examples
+    --------
+    >>> json_sheet("the log", ['{"age": 3}', "{"]).faults[0].row
+    2
+    """
+    records: list[dict[str, Any]] = []
+    numbers, broken = [], []
+    for row, line in enumerate(lines, start=before + 1):
+        record = _object(line)
+        if record is None:
+            broken.append(Fault(row, "the line", f"is {line.strip()[:40]!r}", _AN_OBJECT))
+        else:
+            records.append(record)
+            numbers.append(row)
     names = dict.fromkeys(name for record in records for name in record)
-    columns = {name: _typed([record.get(name) for record in records]) for name in names}
-    return _numbered(path, pa.table(columns), broken, len(records))
+    wanted = names if columns is None else columns
+    cells = {each: _typed([record.get(each) for record in records]) for each in wanted}
+    return Sheet(name, pa.table(cells), np.array(numbers, dtype=np.intp), tuple(broken))
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -247,8 +278,8 @@ def _written(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _numbered(path: Path, table: Any, faults: list[Fault], rows: int | None = None) -> Sheet:
+def _numbered(path: Path, table: Any, faults: list[Fault]) -> Sheet:
     """The rows by their numbers among those that could not be read."""
-    many = table.num_rows if rows is None else rows
-    numbers = np.setdiff1d(np.arange(1, many + len(faults) + 1), [fault.row for fault in faults])
+    many = table.num_rows + len(faults)
+    numbers = np.setdiff1d(np.arange(1, many + 1), [fault.row for fault in faults])
     return Sheet(str(path), table, numbers, tuple(faults))

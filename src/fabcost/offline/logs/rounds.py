@@ -152,7 +152,13 @@ class Log:
 
 
 def schema_of(
-    table: Table, source: str, *, most_levels: int, context: Iterable[str] = (), bias: bool = True
+    table: Table,
+    source: str,
+    *,
+    most_levels: int,
+    context: Iterable[str] = (),
+    bias: bool = True,
+    other: bool = False,
 ) -> Schema:
     """Numbers standardised, text with one column for each value: never more than ``most_levels``.
 
@@ -164,7 +170,9 @@ def schema_of(
            [ 1.,  1.,  0.]])
     """
     try:
-        schema = Schema.infer(table, context=context, most_levels=most_levels, bias=bias)
+        schema = Schema.infer(
+            table, context=context, most_levels=most_levels, other=other, bias=bias
+        )
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error
     for feature in schema.features.values():

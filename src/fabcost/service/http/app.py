@@ -12,6 +12,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service import dashboard, personalizer
+from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     NO_STORE,
@@ -41,7 +42,7 @@ _NOWHERE = "(none)"
 _BODILESS = frozenset({204, 304})
 #: Answered however busy the server is.
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PAGES = "/dashboard"
 _TEXT = b"text/plain; charset=utf-8"
 _CONTRACT = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
@@ -126,7 +127,7 @@ class Application:
         self.site.in_flight += 1
         try:
             route, answered = await self._answer(request, identity)
-            await _deliver(answered, identity, request, send)
+            await _deliver(answered, identity, request, self.site.cors, send)
         finally:
             self.site.in_flight -= 1
         method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -135,14 +136,16 @@ class Application:
     async def _answer(self, request: HttpRequest, identity: bytes) -> tuple[str, HttpAnswer]:
         route = _NOWHERE
         try:
+            if (told := _preflight(request, self.site.cors)) is not None:
+                return route, told
             route, seconds, answering = self._find(request)
             return route, await self._deadlines.within(seconds, request, answering)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets an answer
             refused = self.site.refusal(error, identity, route)
             if personalizer.parse(request.scope["path"]) is None:
                 return route, refused.answer(identity)
-            told = personalizer.refused(refused.code, str(refused), refused.headers)
-            return route, HttpAnswer(told.status, told.body, headers=told.headers)
+            said = personalizer.refused(refused.code, str(refused), refused.headers)
+            return route, HttpAnswer(said.status, said.body, headers=said.headers)
 
     def _find(self, request: HttpRequest) -> tuple[str, float, Awaitable[HttpAnswer]]:
         """Who answers: the name of the route, how long it may take, and the answer to come."""
@@ -169,10 +172,11 @@ class Application:
         method, access = request.scope["method"], self.site.access
         principal = access.admit(request.headers)
         if not access.asks_for_keys:
-            check_origin(request.headers)
+            check_origin(request.headers, self.site.cors)
         check_allowed(principal, place.role(method), place.model)
         body = await request.body(self.site.settings.body_bytes)
-        may_make = "admin" in principal.roles or principal.model == place.model
+        own = principal.model == place.model and principal.allowance is None
+        may_make = own or "admin" in principal.roles
         asked = personalizer.ContractRequest(method, place, request.headers, body, may_make)
         told = await self._contract.answer(asked)
         return HttpAnswer(told.status, told.body, headers=told.headers)
@@ -195,8 +199,9 @@ class Application:
 class Startup:
     """An ASGI application that says how far loading is, until there is one to pass requests to."""
 
-    def __init__(self, progress: Callable[[], str]) -> None:
+    def __init__(self, progress: Callable[[], str], cors: Cors | None = None) -> None:
         self._progress = progress
+        self._cors = cors
         self._application: Application | None = None
         self.fast_path: FastPath | None = None
 
@@ -216,12 +221,18 @@ class Startup:
         refused = RefusedError(503, "not_ready", self._progress(), RETRY_SOON, CLOSE)
         healthy = scope["path"] == "/healthz"
         answered = answer(State("ok")) if healthy else refused.answer(identity)
-        await _deliver(answered, identity, request, send)
+        with contextlib.suppress(RefusedError):
+            answered = _preflight(request, self._cors) or answered
+        await _deliver(answered, identity, request, self._cors, send)
 
 
-def _headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
+def _preflight(request: HttpRequest, cors: Cors | None) -> HttpAnswer | None:
+    return None if cors is None else cors.preflight(request.scope["method"], request.headers)
+
+
+def _headers_of(answer: HttpAnswer, identity: bytes, added: tuple[Header, ...]) -> list[Header]:
     """All headers of an answer; one that says nothing of caching is not to be cached."""
-    headers = [*SECURITY, (b"x-request-id", identity), *answer.headers]
+    headers = [*SECURITY, (b"x-request-id", identity), *answer.headers, *added]
     if not any(name == b"cache-control" for name, _ in answer.headers):
         headers.append(NO_STORE)
     if answer.status not in _BODILESS:
@@ -231,9 +242,11 @@ def _headers_of(answer: HttpAnswer, identity: bytes) -> list[Header]:
     return headers
 
 
-async def _deliver(answer: HttpAnswer, identity: bytes, request: HttpRequest, send: Send) -> None:
+async def _deliver(
+    answer: HttpAnswer, identity: bytes, request: HttpRequest, cors: Cors | None, send: Send
+) -> None:
     body, is_head = answer.body, request.scope["method"] == "HEAD"
-    headers = _headers_of(answer, identity)
+    headers = _headers_of(answer, identity, () if cors is None else cors.headers(request.headers))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if isinstance(body, bytes):
         await send({"type": "http.response.body", "body": b"" if is_head else body})

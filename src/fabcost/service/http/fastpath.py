@@ -108,7 +108,8 @@ class FastPath:
         started, site = perf_counter(), self._site
         named = dict(headers)
         identity = request_id(named.get(b"x-request-id"))
-        finish = partial(self._finish, endpoint.route, identity, started, send)
+        added = () if site.cors is None else site.cors.headers(named)
+        finish = partial(self._finish, endpoint.route, identity, started, added, send)
         site.in_flight += 1
         try:
             site.check_room()
@@ -117,14 +118,21 @@ class FastPath:
             finish(error)
 
     def _finish(
-        self, route: str, identity: bytes, started: float, send: SendWhole, result: Any
+        self,
+        route: str,
+        identity: bytes,
+        started: float,
+        headers: tuple[Header, ...],
+        send: SendWhole,
+        result: Any,
     ) -> None:
         site = self._site
         site.in_flight -= 1
-        status, headers = 200, tuple[Header, ...]()
+        status = 200
         if isinstance(result, Exception):
             refused = site.refusal(result, identity, route)
-            status, headers, body = refused.status, refused.headers, refused.body(identity)
+            status, body = refused.status, refused.body(identity)
+            headers = (*refused.headers, *headers)
         else:
             body = encode(result)
         send(_head(status, identity, len(body), headers), body, CLOSE in headers)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 import fabcost
-from fabcost.service.http.auth import Role
+from fabcost.service.http.auth import PUBLISHABLE, Role
 from fabcost.service.http.exchange import ErrorAnswer, HttpAnswer
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
@@ -35,6 +35,7 @@ _ERRORS = {
     413: "The body is too large.",
     415: "The body is of another media type.",
     421: "Without keys, only hosts of this machine are served.",
+    429: "A publishable key has used up its rate: try again after `Retry-After` seconds.",
     422: "The request is not what was expected; the message says in what.",
     500: "Something went wrong; the server's log has the details.",
     503: "The server is busy, or its database is away: try again.",
@@ -90,6 +91,8 @@ class Operation(NamedTuple):
     of_any_model: bool = False
     #: Whether bodies may be as large, and answers as slow, as those of whole models and logs.
     transfer: bool = False
+    #: Whether it is sent by pages that are left: as text, with a publishable key in the address.
+    by_beacon: bool = False
     #: Does what the handler does without waiting: it is given who to tell the value that is to be
     #: answered with status 200, or an error.
     begin: Callable[[ApiCall, Finish], None] | None = None
@@ -159,6 +162,8 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
     }
     if operation.body is not None:
         content = _content(operation.body, schema_of)
+        if operation.by_beacon:
+            content["text/plain"] = content["application/json"]
         made["requestBody"] = {"required": True, "content": content}
     needs = "" if operation.role is None else f"Needs a key with the role `{operation.role}`."
     made["description"] = "\n\n".join(part for part in (rest, needs) if part)
@@ -216,6 +221,8 @@ def _errors(operation: Operation) -> set[int]:
     found = {422, 500, 503, *operation.errors}
     if operation.role is not None:
         found |= {401, 403, 421}
+    if operation.role in PUBLISHABLE:
+        found.add(429)
     if "{" in operation.path:
         found.add(404)
     if operation.body is not None:

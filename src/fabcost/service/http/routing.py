@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from itertools import chain, count
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.http.auth import ANYONE, Keys, Principal, Role
+from fabcost.service.http.auth import ANYONE, Keys, Principal, Role, is_publishable
+from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     RETRY_SOON,
@@ -37,12 +40,15 @@ if TYPE_CHECKING:
     from fabcost.service.http.app import HttpRequest
 
 _JSON_TYPES = ("application/json",)
+#: What pages may send without their browsers asking first.
+_BEACON_TYPES = (*_JSON_TYPES, "text/plain")
 _ASK: Header = (b"www-authenticate", b'Bearer realm="fabcost"')
 _SHOW = "show a key in force: Authorization: Bearer KEY, or X-Api-Key: KEY"
 _NO_KEY = (
     "no API key is in force, so nobody is let in: make one with `fabcost keys add NAME --role "
     "admin` where the server runs"
 )
+_NOT_IN_ADDRESS = "a key in the address must be publishable: fp_…"
 _REREAD_SECONDS = 2.0
 _LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -73,13 +79,13 @@ def check_allowed(principal: Principal, role: Role, model: str | None) -> None:
         raise RefusedError(403, "forbidden", "this key opens one model, which is another")
 
 
-def check_origin(headers: Mapping[bytes, bytes]) -> None:
-    """An error if a page of another site asks.
+def check_origin(headers: Mapping[bytes, bytes], cors: Cors | None) -> None:
+    """An error if a page of another site asks, unless that is among those that may.
 
     The contract takes JSON under any content type, so browsers send it without asking first.
     """
     origin = headers.get(b"origin")
-    if origin is None:
+    if origin is None or (cors is not None and cors.allows(origin)):
         return
     site = origin.partition(b"://")[2]
     if not site or site.lower() != headers.get(b"host", b"").lower():
@@ -89,18 +95,21 @@ def check_origin(headers: Mapping[bytes, bytes]) -> None:
 class Access:
     """Lets in whoever shows a key in force; anyone on this machine if none are asked for.
 
-    ``read`` gives all keys, and ``log`` is told when nobody is let in.
+    ``read`` gives all keys; ``log`` is told when nobody is let in, and ``limited`` the id of a
+    publishable key whose rate is used up.
     """
 
     def __init__(
         self,
         read: Callable[[], Awaitable[Iterable[KeyRow]]],
         log: FilteringBoundLogger,
+        limited: Callable[[str], object],
         *,
         asks_for_keys: bool,
     ) -> None:
         self.asks_for_keys = asks_for_keys
         self._read = read
+        self._limited = limited
         self._log = log
         self._keys = Keys([])
         self._has_read_keys = False
@@ -119,12 +128,18 @@ class Access:
         principal = None if text is None else self._keys.find(text)
         if principal is None:
             raise RefusedError(401, "not_authenticated", _SHOW if self._keys else _NO_KEY, _ASK)
+        if principal.allowance is not None and (wait := principal.allowance.take(monotonic())):
+            self._limited(principal.key_id)
+            message = f"this key may ask {principal.allowance.rate:g} times a second, and did"
+            later = (b"retry-after", b"%d" % math.ceil(wait))
+            raise RefusedError(429, "rate_limited", message, later)
         return principal
 
     async def reread_keys(self) -> None:
         """Read the keys in force; those of before stay while the database is away."""
         with contextlib.suppress(ServiceError):
-            before, self._keys = self._keys, Keys(await self._read())
+            before, rows = self._keys, await self._read()
+            self._keys = Keys(rows, before, monotonic())
             if self.asks_for_keys and not self._keys and (before or not self._has_read_keys):
                 self._log.warning(_NO_KEY)
             self._has_read_keys = True
@@ -162,8 +177,10 @@ class Site:
     ) -> None:
         self.service = service
         self.settings = settings
-        self.access = Access(service.keys, log, asks_for_keys=asks_for_keys)
+        limited = service.metrics.rate_limited
+        self.access = Access(service.keys, log, limited, asks_for_keys=asks_for_keys)
         self.document = document
+        self.cors = Cors(settings.cors_origins) if settings.cors_origins else None
         self.in_flight = 0
         self._log = log
         self._logs_requests = log.is_enabled_for(logging.INFO)
@@ -211,6 +228,11 @@ class ApiCall(NamedTuple):
         if b"\\" in content or not content.isascii() or b"\x7f" in content:
             check_ids(chain.from_iterable(ids))
 
+    def charge(self, many: int) -> None:
+        """Count so many more requests towards the rate of a publishable key."""
+        if self.principal.allowance is not None:
+            self.principal.allowance.owe(many)
+
     @property
     def model(self) -> str:
         """The model of the path."""
@@ -230,15 +252,18 @@ class Endpoint:
         self._site = site
         self._of_a_model = "{model}" in operation.path
         self._limit = settings.import_bytes if operation.transfer else settings.body_bytes
-        self._media_types = body.media_types if isinstance(body, Bytes) else _JSON_TYPES
+        json_types = _BEACON_TYPES if operation.by_beacon else _JSON_TYPES
+        self._media_types = body.media_types if isinstance(body, Bytes) else json_types
         plain = body is None or isinstance(body, Bytes)
         self._decoder = None if plain else msgspec.json.Decoder(body)
         self._no_query = operation.query()
 
     async def answer(self, request: HttpRequest, parameters: dict[str, str]) -> HttpAnswer:
         """The answer, or an error."""
-        principal = self._admit(request.headers, parameters)
-        query, content = request.scope["query_string"], b""
+        query, content, headers = request.scope["query_string"], b"", request.headers
+        if self._operation.by_beacon:
+            headers = self._with_key(headers, read_query(query, self._operation.query).key)
+        principal = self._admit(headers, parameters)
         asked = read_query(query, self._operation.query) if query else self._no_query
         if self._operation.body is not None:
             self._check_media_type(request.headers)
@@ -269,6 +294,20 @@ class Endpoint:
         own = principal.model if self._operation.of_any_model else None
         check_allowed(principal, role, parameters["model"] if self._of_a_model else own)
         return principal
+
+    def _with_key(self, headers: dict[bytes, bytes], key: str | None) -> dict[bytes, bytes]:
+        """With the key of the address: beacons have no headers of their own.
+
+        Addresses are written into logs, so that only a key that anyone may read is taken from one;
+        and without keys a page elsewhere could send what its browser does not ask about.
+        """
+        if not self._site.access.asks_for_keys:
+            check_origin(headers, self._site.cors)
+        if key is None:
+            return headers
+        if not is_publishable(key):
+            raise RefusedError(401, "not_authenticated", _NOT_IN_ADDRESS, _ASK)
+        return {**headers, b"x-api-key": key.encode()}
 
     def _call(
         self, principal: Principal, parameters: dict[str, str], asked: Any, content: bytes

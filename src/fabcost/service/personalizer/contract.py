@@ -68,6 +68,7 @@ _TERMS = {
     "too_slow": (408, "RequestTimeout"),
     "timeout": (408, "RequestTimeout"),
     "wrong_host": (421, "InvalidApiAccess"),
+    "rate_limited": (429, "TooManyRequests"),
     "busy": (503, "OperationNotAllowed"),
 }
 _WITHOUT_A_KEY = (

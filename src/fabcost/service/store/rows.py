@@ -27,8 +27,7 @@ Key = tuple[str, str]
 FeedbackKey = tuple[str, str, str]
 #: Fewer candidates are written one by one.
 MANY = 100
-_FAST = 1
-_ALL = "all"
+_FAST, _ALL = 1, "all"
 
 
 class ModelRow(NamedTuple):
@@ -177,7 +176,7 @@ class TallyRow(NamedTuple):
 
 
 class KeyRow(NamedTuple):
-    """An API key: its public id, the SHA-256 of its secret, roles, and a model or all (None)."""
+    """An API key; a model or all (None), and requests in a second if it is publishable."""
 
     key_id: str
     digest: str
@@ -186,6 +185,7 @@ class KeyRow(NamedTuple):
     model: str | None
     created: float
     revoked: float | None
+    rate: float | None = None
 
 
 def pack(array: npt.NDArray[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -56,6 +57,19 @@ class BulkFeedbackAnswer(Struct, frozen=True):
     """What became of each, in the order given."""
 
     feedback: list[FeedbackAnswer]
+
+
+class BeaconQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """A publishable key, since beacons have no headers."""
+
+    key: str | None = None
+
+
+class Beacon(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page has to say when it is left: decisions that were shown, and feedback."""
+
+    activations: list[Id] = []
+    feedback: list[FeedbackRequest] = []
 
 
 async def decide(call: ApiCall) -> HttpAnswer:
@@ -115,7 +129,23 @@ async def give_bulk_feedback(call: ApiCall) -> HttpAnswer:
     """Say what became of many decisions, in one transaction."""
     request: BulkFeedback = call.body
     call.check_ids(*((each.decision_id, each.key) for each in request.feedback))
+    call.charge(len(request.feedback) - 1)
     given = await call.site.service.feedback(call.model, request.feedback)
+    return answer(BulkFeedbackAnswer(given))
+
+
+async def take_beacon(call: ApiCall) -> HttpAnswer:
+    """Say what a page has to say when it is left.
+
+    For `navigator.sendBeacon`: the JSON may be sent as `text/plain`, and a publishable key in the
+    address. Activations come before feedback.
+    """
+    request: Beacon = call.body
+    call.check_ids(request.activations, *((e.decision_id, e.key) for e in request.feedback))
+    call.charge(len(request.activations) + len(request.feedback) - 1)
+    service, model = call.site.service, call.model
+    await asyncio.gather(*(service.activate(model, each) for each in request.activations))
+    given = await service.feedback(model, request.feedback) if request.feedback else []
     return answer(BulkFeedbackAnswer(given))
 
 
@@ -144,6 +174,16 @@ def operations(settings: Settings) -> list[Operation]:
             "POST", feedback, give_feedback, "feedback", FeedbackAnswer, body=FeedbackRequest
         ),
         Operation("POST", bulk, give_bulk_feedback, "feedback", BulkFeedbackAnswer, body=many),
+        Operation(
+            "POST",
+            MODEL + "/beacons",
+            take_beacon,
+            "feedback",
+            BulkFeedbackAnswer,
+            query=BeaconQuery,
+            body=_beacon(settings),
+            by_beacon=True,
+        ),
     ]
 
 
@@ -165,6 +205,15 @@ def _request(settings: Settings) -> Any:
         ("exclude", ids, []),
         ("values", amounts(ClickValue), None),
         ("costs", amounts(Amount), None),
+    )
+
+
+def _beacon(settings: Settings) -> Any:
+    most = Meta(max_length=settings.bulk_feedback)
+    return narrowed(
+        Beacon,
+        ("activations", Annotated[list[Id], most], []),
+        ("feedback", Annotated[list[FeedbackRequest], most], []),
     )
 
 

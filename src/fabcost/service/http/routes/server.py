@@ -66,11 +66,15 @@ async def get_document(call: ApiCall) -> HttpAnswer:
 
 
 class NewKey(Struct, frozen=True, forbid_unknown_fields=True):
-    """A key to be made; without ``model`` it opens all."""
+    """A key to be made; without ``model`` it opens all.
+
+    With a ``rate``, its requests in a second, it is publishable: its roles are decide and feedback.
+    """
 
     name: Id
-    roles: Annotated[list[Role], Meta(min_length=1, max_length=4)]
+    roles: Annotated[list[Role], Meta(max_length=4)] = []
     model: ModelName | None = None
+    rate: float | None = None
 
 
 class KeyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,6 +86,7 @@ class KeyAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None
     created: float
     revoked: float | None
+    rate: float | None = None
     key: str | None = None
 
 
@@ -100,7 +105,12 @@ async def create_key(call: ApiCall) -> HttpAnswer:
     """Make a key; its text is in this answer and nowhere else."""
     request: NewKey = call.body
     call.check_ids([request.name])
-    row, text = new_key(request.name, request.roles, request.model, now=time.time())
+    try:
+        row, text = new_key(
+            request.name, request.roles, request.model, now=time.time(), rate=request.rate
+        )
+    except ValueError as error:
+        raise RefusedError(422, "invalid_request", str(error)) from error
     try:
         await call.site.service.insert_key(row)
         await call.site.access.reread_keys()
@@ -127,6 +137,7 @@ def _shown(row: KeyRow, text: str | None = None) -> KeyAnswer:
         model=row.model,
         created=row.created,
         revoked=row.revoked,
+        rate=row.rate,
         key=text,
     )
 

@@ -1,11 +1,12 @@
 -- API keys.
 
 -- name: keys
-SELECT key_id, digest, name, roles, model, created, revoked FROM keys ORDER BY created, key_id
+-- All columns, since the last, rate, is not there before version 9.
+SELECT * FROM keys ORDER BY created, key_id
 
 -- name: insert_key
-INSERT INTO keys (key_id, digest, name, roles, model, created, revoked)
-VALUES (:key_id, :digest, :name, :roles, :model, :created, :revoked)
+INSERT INTO keys (key_id, digest, name, roles, model, created, revoked, rate)
+VALUES (:key_id, :digest, :name, :roles, :model, :created, :revoked, :rate)
 ON CONFLICT (key_id) DO UPDATE SET name = excluded.name
 WHERE keys.digest = excluded.digest AND keys.name = excluded.name AND keys.roles = excluded.roles
 RETURNING key_id

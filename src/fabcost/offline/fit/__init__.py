@@ -1,0 +1,1 @@
+"""Fitting logs that need not fit into memory: read once into blocks, then rounds over these."""

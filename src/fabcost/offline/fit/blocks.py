@@ -1,0 +1,162 @@
+"""Blocks: the encoded rows of a log in files of bounded size, made once, read in each round."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from fabcost.features.tables.files import Sheet
+from fabcost.impressions import Outcomes
+from fabcost.offline.fit.encoding import CountedRows, Plan
+from fabcost.offline.fit.folders import Folder
+from fabcost.offline.fit.partitions import Partition
+
+#: CountedRows that are read at once, where equal ones are made one and where not.
+AT_ONCE = {True: 2**18, False: 2**16}
+#: Of the features of a block.
+BYTES = 2**25
+
+
+class RowBlock(NamedTuple):
+    """A file of encoded rows."""
+
+    name: str
+    rows: int
+
+
+class Stage(NamedTuple):
+    """What became of a partition: its blocks, impressions and clicks, and bad rows by complaint.
+
+    If ``fault`` says why it cannot be used, there are none.
+    """
+
+    place: str
+    blocks: tuple[RowBlock, ...] = ()
+    rows: int = 0
+    clicks: float = 0.0
+    skipped: tuple[tuple[str, int], ...] = ()
+    fault: str | None = None
+
+
+class PartitionTask(NamedTuple):
+    """A partition to be made into blocks, as a task for any process."""
+
+    number: int
+    partition: Partition
+    plan: Plan
+    folder: Folder
+
+
+def staged(asked: PartitionTask, told: Callable[[int], None] | None = None) -> Stage:
+    """The blocks of a partition, unless they are there already.
+
+    What is wrong with it is said, not raised: all partitions are looked at before work is lost.
+    """
+    number, partition, plan, folder = asked
+    mark = f"part-{number}"
+    done = folder.read(mark)
+    if done is not None:
+        return restored(done[0])
+    sheets = partition.sheets(plan.used, AT_ONCE[plan.together])
+    try:
+        stage = written(partition.place, sheets, plan, folder, mark, told)
+    except ValueError as error:
+        return Stage(partition.place, fault=str(error))
+    folder.write(mark, stage._asdict(), {})
+    return stage
+
+
+def restored(given: dict[str, Any]) -> Stage:
+    """The stage that a file tells of."""
+    blocks = tuple(RowBlock(*each) for each in given["blocks"])
+    skipped = tuple((kind, many) for kind, many in given["skipped"])
+    return Stage(**{**given, "blocks": blocks, "skipped": skipped})
+
+
+def written(
+    place: str,
+    sheets: Iterable[Sheet],
+    plan: Plan,
+    folder: Folder,
+    mark: str,
+    told: Callable[[int], None] | None = None,
+) -> Stage:
+    """Encode batches and write them as blocks of at most `BYTES`."""
+    blocks: list[RowBlock] = []
+    skipped: Counter[str] = Counter()
+    rows, clicks = 0, 0.0
+
+    def encoded() -> Iterator[CountedRows]:
+        nonlocal rows, clicks
+        for sheet in sheets:
+            found, left_out = plan.encoded(sheet)
+            skipped.update(left_out)
+            rows += len(sheet) + len(sheet.faults) - left_out.total()
+            clicks += found.clicks
+            if told is not None:
+                told(len(sheet))
+            yield found
+
+    for some in gathered(encoded(), plan):
+        name = f"{mark}-rows-{len(blocks)}"
+        counts = some.outcomes.counts
+        arrays = {"X": some.X, "labels": some.outcomes.labels}
+        folder.write_rows(name, arrays if counts is None else arrays | {"counts": counts})
+        blocks.append(RowBlock(name, len(some.X)))
+    return Stage(place, tuple(blocks), rows, clicks, tuple(skipped.items()))
+
+
+def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]:
+    """Pieces as large as a block may be, and equal rows made one where the plan says so."""
+    most = most_rows(plan.schema.width)
+    kept: list[CountedRows] = []
+    for piece in pieces:
+        kept.append(piece)
+        if sum(len(each.X) for each in kept) < most:
+            continue
+        joined = CountedRows.joined(kept)
+        whole = joined.distinct() if plan.together else joined
+        while len(whole.X) >= most:
+            yield part_of(whole, 0, most)
+            whole = part_of(whole, most, len(whole.X))
+        kept = [whole]
+    rest = CountedRows.joined(kept) if kept else None
+    if rest is not None and len(rest.X):
+        yield rest.distinct() if plan.together else rest
+
+
+def most_rows(width: int) -> int:
+    """Of a block."""
+    return max(1024, BYTES // (8 * width))
+
+
+def part_of(rows: CountedRows, start: int, stop: int) -> CountedRows:
+    """Some of the rows, as arrays of their own."""
+    labels, counts = rows.outcomes
+    some = slice(start, stop)
+    kept = None if counts is None else counts[some].copy()
+    return CountedRows(rows.X[some].copy(), Outcomes(labels[some].copy(), kept))
+
+
+def read(folder: Folder, name: str) -> CountedRows:
+    """The rows of a block; a ValueError if it is gone."""
+    arrays = folder.read_rows(name)
+    if arrays is None:
+        raise ValueError(
+            f"{folder.place}/{name} is gone or damaged: delete {folder.place} and fit again"
+        )
+    counts = arrays.get("counts")
+    kept = None if counts is None else counts.copy()
+    return CountedRows(arrays["X"], Outcomes(arrays["labels"], kept))
+
+
+def merged(folder: Folder, blocks: Iterable[RowBlock], most: int) -> CountedRows | None:
+    """The distinct rows of all blocks; None if there are more than ``most``."""
+    all_rows: CountedRows | None = None
+    for block in blocks:
+        rows = read(folder, block.name)
+        all_rows = rows if all_rows is None else CountedRows.joined([all_rows, rows]).distinct()
+        if len(all_rows.X) > most:
+            return None
+    return all_rows

@@ -1,0 +1,105 @@
+"""Rounds on a Dask cluster: a local one, or one that is there already."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from fabcost.offline.fit.driver import Result, Task
+from fabcost.offline.fit.engines import Shown
+
+_LOST = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError)
+_MOST_DEATHS = 10  # of workers at one task, before that is called deadly
+
+
+class ClusterLostError(RuntimeError):
+    """The scheduler went away, or workers die at the same task again and again."""
+
+
+class Cluster:
+    """Tasks on the workers of a Dask client, whose results are put into the order of the tasks."""
+
+    def __init__(self, client: Any, console: Console | None = None) -> None:
+        self._client, self._shown = client, Shown(console)
+
+    def each(
+        self, what: str, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> list[Result]:
+        """All results; a `ClusterLostError` if nobody is left to ask."""
+        from distributed import KilledWorker, as_completed  # noqa: PLC0415 - an extra
+
+        results: dict[int, Result] = {}
+        try:
+            futures = [self._client.submit(function, task, pure=False) for task in tasks]
+            places = {future.key: place for place, future in enumerate(futures)}
+            done = as_completed(futures, loop=self._client.loop, with_results=True)
+            with self._shown.bar(what, len(tasks)) as advance:
+                for future, result in done:
+                    if future.cancelled():
+                        raise CancelledError("its tasks were cancelled")
+                    results[places[future.key]] = result
+                    advance()
+        except KilledWorker as error:
+            raise ClusterLostError(
+                f"workers died {_MOST_DEATHS} times at one task of {what}, perhaps for want of "
+                "memory: give them more by --memory-limit"
+            ) from error
+        except _LOST as error:
+            raise ClusterLostError(
+                f"the scheduler went away during {what}: {str(error) or type(error).__name__}"
+            ) from error
+        return [results[place] for place in range(len(tasks))]
+
+
+@contextmanager
+def connected(
+    scheduler: str | None,
+    *,
+    workers: int,
+    memory_limit: str = "auto",
+    patience: float = 30.0,
+    console: Console | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[Cluster]:
+    """A cluster by the address of its scheduler, or a local one with so many workers.
+
+    A scheduler that does not answer for ``patience`` seconds is called away.
+    """
+    try:
+        import dask  # noqa: PLC0415 - an extra
+        from distributed import Client, LocalCluster  # noqa: PLC0415
+    except ImportError as error:
+        raise ImportError(f"--dask needs Dask: pip install 'fabcost[scale]' ({error})") from error
+    limits = {
+        "distributed.scheduler.allowed-failures": _MOST_DEATHS,
+        "distributed.comm.timeouts.connect": patience,
+        "distributed.comm.retry.count": 0,
+    }
+    with dask.config.set(limits):
+        if scheduler is not None:
+            try:
+                client = Client(scheduler, timeout=patience, set_as_default=False)
+            except _LOST as error:
+                raise ClusterLostError(f"no scheduler answers at {scheduler}: {error}") from error
+            with client:
+                say(f"Dask at {scheduler}, dashboard {client.dashboard_link}")
+                yield Cluster(client, console)
+            return
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=memory_limit,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
+            say(f"Dask with {workers} local workers, dashboard {client.dashboard_link}")
+            yield Cluster(client, console)

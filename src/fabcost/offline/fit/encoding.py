@@ -1,0 +1,241 @@
+"""Batches of a log as rows of features with their counts, by a plan that all partitions share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fabcost.features.kinds import LARGEST_NUMBER, Boolean, Feature, Numeric
+from fabcost.features.schema import Schema
+from fabcost.features.tables import cells
+from fabcost.features.tables.cells import Cells
+from fabcost.features.tables.columns import Arrow
+from fabcost.features.tables.files import BadRowsError, Sheet, Wrong
+from fabcost.features.tables.table import Table
+from fabcost.impressions import FloatArray, Outcomes, Tally, as_outcomes, grouped
+from fabcost.offline.logs.counted import weights_of
+
+_MANY = "fabcost: how many"
+
+
+class OutcomeColumns(NamedTuple):
+    """The columns of a log that are no features: the outcome, and what a row stands for."""
+
+    reward: str  # the outcome, or the clicks of so many impressions
+    impressions: str | None = None
+    weight: str | None = None
+
+    @property
+    def named(self) -> list[str]:
+        """Those that there are."""
+        return [name for name in self if name is not None]
+
+
+class CountedRows(NamedTuple):
+    """Rows of features, and the clicks and misses of each.
+
+    Examples
+    --------
+    >>> CountedRows(np.eye(2), Outcomes(np.array([1.0, -1.0]))).clicks
+    1.0
+    """
+
+    X: FloatArray
+    outcomes: Outcomes
+
+    @property
+    def clicks(self) -> float:
+        """How many there are, by their weights."""
+        labels, counts = self.outcomes
+        return float(np.sum(labels > 0.0) if counts is None else counts[:, 0].sum())
+
+    @classmethod
+    def joined(cls, parts: list[CountedRows]) -> CountedRows:
+        """One after another."""
+        labels = np.concatenate([each.outcomes.labels for each in parts])
+        counts = None
+        if any(each.outcomes.counts is not None for each in parts):
+            counts = np.concatenate([each.counted for each in parts])
+        return cls(np.concatenate([each.X for each in parts]), Outcomes(labels, counts))
+
+    @property
+    def counted(self) -> FloatArray:
+        """Clicks and misses of each row, whether or not they are single impressions."""
+        labels, counts = self.outcomes
+        single = np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
+        return single if counts is None else counts
+
+    def distinct(self) -> CountedRows:
+        """Equal rows made one."""
+        X, outcomes, _ = grouped(self.X, self.outcomes)
+        return CountedRows(np.asarray(X), outcomes)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How every partition is read: plain values, which any process can have.
+
+    Examples
+    --------
+    >>> schema = Schema([Numeric("age")])
+    >>> plan = Plan(schema.to_dict(), OutcomeColumns("click"), together=False, skip=False)
+    >>> sheet = Sheet.of(pa.table({"age": [3, 5], "click": [True, False]}))
+    >>> plan.encoded(sheet)[0].X
+    array([[1., 3.],
+           [1., 5.]])
+    """
+
+    document: dict[str, Any]
+    columns: OutcomeColumns
+    together: bool  # whether equal rows are made one
+    skip: bool  # whether bad rows are left out and counted
+
+    @cached_property
+    def schema(self) -> Schema:
+        """How features become numbers."""
+        return Schema.from_dict(self.document)
+
+    @cached_property
+    def sources(self) -> list[str]:
+        """The columns that features are made of; the parts of a date are not."""
+        features = self.schema.features
+        dates = tuple(f"{name} " for name, each in features.items() if each.kind == "date")
+        return [name for name in features if not (dates and name.startswith(dates))]
+
+    @property
+    def used(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.sources, *self.columns.named]
+
+    def mark(self, told: object) -> str:
+        """The same for the same plan and the same files: what was made for others is not used."""
+        given = [self.document, self.columns, self.together, told]
+        return hashlib.sha256(json.dumps(given).encode()).hexdigest()[:24]
+
+    def encoded(self, sheet: Sheet) -> tuple[CountedRows, Counter[str]]:
+        """The rows of a batch, and how many were left out for each complaint.
+
+        Equal ones are encoded once if they are to be made one.  A bad row is a `BadRowsError` with
+        its number.
+        """
+        sheet.check_has(self.used)
+        if self.together and len(sheet):
+            try:
+                return self._encoded(self._condensed(sheet), skip=False)
+            except (ValueError, pa.ArrowNotImplementedError):
+                pass  # something is wrong in a row, of which the number is asked for
+        return self._encoded(sheet, skip=self.skip)
+
+    def _condensed(self, sheet: Sheet) -> Sheet:
+        """The distinct rows of a batch, with a column of how many there are of each."""
+        if sheet.faults:
+            raise ValueError("there are lines that cannot be read")
+        table = sheet.table.select(self.used).unify_dictionaries()
+        counts = table.group_by(self.used, use_threads=False).aggregate([([], "count_all")])
+        return Sheet.of(counts.rename_columns([*self.used, _MANY]), sheet.name)
+
+    def _encoded(self, sheet: Sheet, *, skip: bool) -> tuple[CountedRows, Counter[str]]:
+        schema, features = self.schema, self.schema.features
+        found = {name: told_by(features[name], sheet.table[name]) for name in self.sources}
+        wrong = [Wrong(name, each.wrong, _expected(features[name])) for name, each in found.items()]
+        y, weight, of_outcome = self._outcomes(sheet)
+        wrong += of_outcome
+        bad = sheet.bad(wrong)
+        if bad and not skip:
+            raise BadRowsError(sheet.name, bad)
+        sound = ~np.any([each.rows for each in wrong], axis=0)
+        columns = {name: Arrow(each.values.filter(sound)) for name, each in found.items()}
+        X = schema.design(Table(columns, int(sound.sum())))
+        if isinstance(y, Tally):
+            y = Tally(np.asarray(y.clicks)[sound], np.asarray(y.impressions)[sound])
+        else:
+            y = y[sound]
+        outcomes = as_outcomes(y, None if weight is None else weight[sound], len(X))
+        return CountedRows(X, outcomes), Counter(fault.kind for fault in bad)
+
+    def _outcomes(self, sheet: Sheet) -> tuple[Any, FloatArray | None, list[Wrong]]:
+        """Labels or tallies, weights, and what is wrong with them."""
+        reward, impressions, weight = self.columns
+        each, wrong = weights_of(sheet, weight)
+        if _MANY in sheet.table.column_names:
+            many = sheet.table[_MANY].to_numpy().astype(np.float64)
+            each = many if each is None else many * each
+        if impressions is None:
+            y, no_outcome = cells.outcomes(sheet.table[reward])
+            return y, each, [Wrong(reward, no_outcome, cells.AN_OUTCOME), *wrong]
+        clicks, shown = (cells.numbers(name, sheet.table[name]) for name in (reward, impressions))
+        within = (clicks >= 0.0) & (clicks <= shown)
+        expected = f"be a number from 0 to {impressions!r}"
+        wrong = [Wrong(impressions, ~(shown >= 0.0), "be a number, at least 0"), *wrong]
+        return Tally(clicks, shown), each, [Wrong(reward, ~within, expected), *wrong]
+
+
+def told_by(feature: Feature, column: Any) -> Cells:
+    """The cells of a column that a feature reads, whatever a batch of them looks like.
+
+    Examples
+    --------
+    >>> told_by(Numeric("age"), pa.array(["3", "old", "7"])).wrong
+    array([False,  True, False])
+    """
+    name, kind = feature.name, column.type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
+    if isinstance(feature, Numeric) and text:
+        numbers, present = cells.numbers(name, column), _present(cells.texts(name, column))
+        found = Cells(pa.array(numbers, from_pandas=True), present & ~_is_sound(numbers))
+    elif isinstance(feature, Boolean) and text:
+        words = cells.texts(name, column)
+        values, wrong = cells.outcomes(words)
+        known = pa.array(values.astype(bool), mask=wrong | ~_present(words))
+        found = Cells(known, wrong & _present(words))
+    elif feature.kind in ("categorical", "text") or (feature.kind == "date" and text):
+        found = Cells(cells.texts(name, column), np.zeros(len(column), dtype=bool))
+    else:
+        found = cells.clean(name, column)
+    return Cells(found.values, found.wrong | _refused(feature, found))
+
+
+def _refused(feature: Feature, found: Cells) -> Any:
+    """Which cells are of another kind than the feature's, or missing though it has no weight."""
+    absent = ~_present(found.values)
+    bad = absent & (feature.missing == "error")
+    expected = {"numeric": pa.types.is_boolean, "boolean": lambda kind: not _is_bool(kind)}
+    if feature.kind in expected and expected[feature.kind](found.values.type):
+        return bad | ~absent
+    if feature.kind in ("numeric", "boolean") or feature.kind == "date":
+        return bad
+    coded = Arrow(found.values).coded
+    refused = [value is not None and not _takes(feature, value) for value in coded.values]
+    return bad | np.array([*refused, False], dtype=bool)[coded.codes]
+
+
+def _takes(feature: Feature, value: Any) -> bool:
+    try:
+        feature.term(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _expected(feature: Feature) -> str:
+    return f"be {feature._expected()}, as in the rows that were looked at first"
+
+
+def _is_bool(kind: Any) -> bool:
+    return bool(pa.types.is_boolean(kind))
+
+
+def _is_sound(numbers: FloatArray) -> Any:
+    return np.abs(numbers) <= LARGEST_NUMBER
+
+
+def _present(column: Any) -> Any:
+    return np.asarray(pc.is_valid(column).to_numpy(zero_copy_only=False), dtype=bool)

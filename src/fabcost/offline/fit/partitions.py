@@ -1,0 +1,216 @@
+"""The files of a log in parts: found and checked by their headings, read batch by batch."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.fs
+import pyarrow.parquet
+
+from fabcost.features.tables.files import (
+    DELIMITERS,
+    Fault,
+    Sheet,
+    csv_options,
+    heading_of,
+    json_sheet,
+)
+from fabcost.offline.fit.folders import located
+
+#: Of a Parquet file: its row groups, until they have so many rows.
+ROWS_OF_A_PART = 2**20
+_ENDINGS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_BYTES_OF_A_LINE = 256
+_UNREADABLE = (OSError, EOFError, UnicodeDecodeError, pa.ArrowException)
+
+
+class Partition(NamedTuple):
+    """A file of a log, or some row groups of one.
+
+    ``before`` counts the rows of the file above it; ``rows`` is None if nobody knows yet.
+    """
+
+    place: str
+    kind: str
+    size: int
+    changed: int
+    groups: tuple[int, ...] = ()
+    before: int = 0
+    rows: int | None = None
+
+    def sheets(self, columns: Iterable[str], at_once: int) -> Iterator[Sheet]:
+        """Its rows batch by batch with their numbers; a ValueError if they cannot be read."""
+        wanted = list(columns)
+        reader = {"parquet": _parquet, "csv": _csv, "json": _json}[self.kind]
+        try:
+            yield from reader(self, wanted, at_once)
+        except _UNREADABLE as error:
+            raise ValueError(f"{self.place} cannot be read: {error}") from error
+
+    def kinds(self) -> dict[str, str]:
+        """What each column of its heading holds: numbers, text and so on; or anything."""
+        try:
+            if self.kind == "parquet":
+                files, path = located(self.place)
+                with files.open_input_file(path) as file:
+                    found = pyarrow.parquet.read_schema(file)
+                return {each.name: _kind(each.type) for each in found}
+            if self.kind == "json":  # keys differ from line to line
+                names = list(json.loads(_first_line(self) or "{}"))
+            else:
+                names = _heading(self)[0]
+        except (*_UNREADABLE, ValueError) as error:
+            raise ValueError(f"{self.place} cannot be read: {error}") from error
+        return dict.fromkeys((name for name in names if name), "anything")
+
+
+def find(source: str | os.PathLike[str]) -> list[Partition]:
+    """The partitions of a file or of all files of a folder, in the order of their names.
+
+    Files whose names begin with a dot or an underscore are left out, as elsewhere.
+    """
+    files, path = located(source)
+    info = files.get_file_info(path)
+    if info.type == pyarrow.fs.FileType.NotFound:
+        raise FileNotFoundError(f"there is no file or folder {os.fspath(source)}")
+    if info.type == pyarrow.fs.FileType.File:
+        found = [info]
+    else:
+        chosen = pyarrow.fs.FileSelector(path, recursive=True)
+        found = [each for each in files.get_file_info(chosen) if _is_log(each, path)]
+    prefix = f"{os.fspath(source).partition('://')[0]}://" if "://" in os.fspath(source) else ""
+    parts = [_partition(prefix, each) for each in sorted(found, key=lambda each: each.path)]
+    if not parts:
+        raise ValueError(f"{os.fspath(source)} has no file that ends in {', '.join(_ENDINGS)}")
+    return parts
+
+
+def split(whole: Partition) -> list[Partition]:
+    """A Parquet file in parts of about `ROWS_OF_A_PART` rows; any other as it is."""
+    if whole.kind != "parquet":
+        return [whole]
+    files, path = located(whole.place)
+    with files.open_input_file(path) as file:
+        footer = pyarrow.parquet.ParquetFile(file).metadata
+    parts, groups, before, rows = [], [], 0, 0
+    for group in range(footer.num_row_groups):
+        groups.append(group)
+        rows += footer.row_group(group).num_rows
+        if rows >= ROWS_OF_A_PART or group == footer.num_row_groups - 1:
+            parts.append(whole._replace(groups=tuple(groups), before=before, rows=rows))
+            groups, before, rows = [], before + rows, 0
+    return parts or [whole._replace(rows=0)]
+
+
+def _is_log(info: Any, folder: str) -> bool:
+    if info.type != pyarrow.fs.FileType.File:
+        return False
+    inside = info.path[len(folder) :].strip("/").split("/")
+    hidden = any(each.startswith((".", "_")) for each in inside)
+    return not hidden and _ending(info.path) in _ENDINGS
+
+
+def _ending(path: str) -> str:
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
+
+
+def _partition(prefix: str, info: Any) -> Partition:
+    kind = _ENDINGS.get(_ending(info.path))
+    if kind is None:
+        raise ValueError(f"{info.path} must end in {', '.join(_ENDINGS)} (text also in .gz)")
+    place = f"{prefix}{info.path}"
+    return Partition(place, kind, info.size or 0, info.mtime_ns or 0)
+
+
+def _parquet(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
+    files, path = located(part.place)
+    with files.open_input_file(path) as stream:
+        file = pyarrow.parquet.ParquetFile(stream)
+        groups = list(part.groups) if part.rows is not None else None
+        batches = file.iter_batches(at_once, row_groups=groups, columns=columns, use_threads=False)
+        yield from numbered(part.place, batches, part.before)
+
+
+def numbered(name: str, batches: Iterable[Any], before: int = 0) -> Iterator[Sheet]:
+    """Record batches as sheets, whose rows are counted through."""
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        yield Sheet(name, table, np.arange(before + 1, before + len(batch) + 1))
+        before += len(batch)
+
+
+def _csv(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
+    """Batches are as large as the reader's blocks, and only about as long as was asked for."""
+    files, path = located(part.place)
+    names, delimiter = _heading(part)
+    if not names:
+        return
+    ragged: list[Fault] = []
+    options = csv_options(columns, delimiter, ragged)
+    options["read_options"].block_size = at_once * _BYTES_OF_A_LINE
+    with files.open_input_stream(path) as stream:
+        before = told = 0
+        for batch in pyarrow.csv.open_csv(stream, **options):
+            # The reader is a block ahead: what it found there is not of these rows.
+            bad = [fault.row for fault in ragged[told:]]
+            last = before + len(batch) + len(bad)
+            numbers = np.setdiff1d(np.arange(before + 1, last + 1), bad)[: len(batch)]
+            before = int(numbers[-1]) if len(batch) else before
+            faults = tuple(fault for fault in ragged[told:] if fault.row <= before)
+            told += len(faults)
+            yield Sheet(part.place, pa.Table.from_batches([batch]), numbers, faults)
+        if ragged[told:]:
+            nothing = pa.table({each: pa.array([], pa.string()) for each in columns})
+            none = np.array([], dtype=np.intp)
+            yield Sheet(part.place, nothing, none, tuple(ragged[told:]))
+
+
+def _heading(part: Partition) -> tuple[list[str], str]:
+    delimiters = DELIMITERS[-1:] if _ending(part.place) == ".tsv" else DELIMITERS
+    return heading_of(_first_line(part).rstrip("\r\n"), delimiters)
+
+
+def _first_line(part: Partition) -> str:
+    files, path = located(part.place)
+    with files.open_input_stream(path) as stream:
+        return io.TextIOWrapper(stream, encoding="utf-8-sig").readline()
+
+
+def _json(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
+    files, path = located(part.place)
+    before = 0
+    with files.open_input_stream(path) as stream:
+        lines = filter(str.strip, io.TextIOWrapper(stream, encoding="utf-8-sig"))
+        while some := list(islice(lines, at_once)):
+            yield json_sheet(part.place, some, columns, before)
+            before += len(some)
+
+
+def _kind(given: Any) -> str:
+    """The family of an Arrow type: within one, files may differ."""
+    types = pa.types
+    if types.is_dictionary(given):
+        return _kind(given.value_type)
+    if types.is_integer(given) or types.is_floating(given) or types.is_decimal(given):
+        return "numbers"
+    if types.is_null(given):
+        return "anything"
+    for test, name in ((types.is_boolean, "booleans"), (types.is_temporal, "dates")):
+        if test(given):
+            return name
+    is_text = types.is_string(given) or types.is_large_string(given) or types.is_string_view(given)
+    return "text" if is_text else str(given)

@@ -1,0 +1,268 @@
+"""Logs of every kind to models: what is read, what is refused, and what goes on from it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import fabcost
+from fabcost.cli import application
+from fabcost.impressions import Tally
+from fabcost.inference import adf, ep, laplace
+from fabcost.offline.fit import blocks, fitting, partitions
+from fabcost.offline.fit.fitting import FittedLog, LogSettings, fit_log
+from fabcost.recommend.ledger import Feedback
+from fabcost.service.learning.recovery import from_base
+from fabcost.service.models.load import from_file, from_start
+from fabcost.wire.settings import ModelSettings
+
+ROWS = 300
+EP = LogSettings("click", group=False)
+
+
+def log(rows: int = ROWS, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    age, make = rng.normal(40.0, 9.0, rows), rng.choice(["kia", "ford", "audi"], rows)
+    odds = 0.1 * (age - 40.0) + (make == "kia") - 0.5
+    click = rng.random(rows) < 1.0 / (1.0 + np.exp(-odds))
+    return pa.table({"age": age, "make": make, "new": age > 45.0, "click": click})
+
+
+def repeated(rows: int = ROWS) -> pa.Table:
+    """Of which many are equal."""
+    rng = np.random.default_rng(1)
+    return pa.table({"age": rng.integers(1, 6, rows), "click": rng.integers(0, 2, rows)})
+
+
+def write(table: pa.Table, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path, row_group_size=64)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in table.to_pylist()))
+    elif path.suffix == ".gz":
+        plain = path.with_suffix("")
+        pyarrow.csv.write_csv(table, plain)
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    else:
+        pyarrow.csv.write_csv(table, path)
+    return path
+
+
+def posterior_of(fitted: FittedLog) -> tuple[Any, Any]:
+    return fitted.fit.posterior.mean, fitted.fit.posterior.covariance
+
+
+def check_same(one: FittedLog, other: FittedLog, rtol: float = 1e-6) -> None:
+    for ours, theirs in zip(posterior_of(one), posterior_of(other), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
+
+
+@pytest.fixture(scope="module")
+def expected() -> FittedLog:
+    return fit_log(log(), EP)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz", "jsonl"])
+def test_a_log_means_the_same_in_every_kind_of_file(
+    tmp_path: Path, expected: FittedLog, ending: str
+) -> None:
+    table = log()
+    for start in (0, 100, 150):
+        stop = {0: 100, 100: 150, 150: ROWS}[start]
+        write(table.slice(start, stop - start), tmp_path / f"part-{start:03}.{ending}")
+    (tmp_path / "_SUCCESS").touch()
+    found = fit_log(tmp_path, EP)
+    check_same(found, expected)
+    assert found.rows == ROWS
+
+
+def test_what_is_fitted_is_what_ep_laplace_and_adf_find_on_the_same_rows(
+    expected: FittedLog,
+) -> None:
+    schema = expected.recommender.schema
+    X, y = schema.design(log().drop_columns(["click"])), log()["click"].to_numpy()
+    prior = schema.prior(fabcost.Prior())
+    reference = ep.fit(prior, X, y)
+    np.testing.assert_allclose(expected.fit.posterior.mean, reference.posterior.mean, atol=1e-6)
+    assert expected.fit.log_evidence == pytest.approx(reference.log_evidence, abs=1e-6)
+    for method, found in (
+        ("laplace", laplace.fit(prior, X, y).posterior),
+        ("adf", adf.fit(prior, X, y).posterior),
+    ):
+        fitted = fit_log(log(), LogSettings("click", method, group=False))  # type: ignore[arg-type]
+        np.testing.assert_allclose(fitted.fit.posterior.mean, found.mean, atol=1e-9)
+
+
+def test_equal_rows_become_one_before_a_small_fit(tmp_path: Path) -> None:
+    said: list[str] = []
+    table = repeated()
+    for start in (0, 120):
+        write(table.slice(start, 120 if not start else ROWS), tmp_path / f"{start}.parquet")
+    fitted = fit_log(tmp_path, LogSettings("click"), say=said.append)
+    schema = fitted.recommender.schema
+    X = schema.design(table.drop_columns(["click"]))
+    y = table["click"].to_numpy()
+    reference = ep.fit(schema.prior(fabcost.Prior()), X, y, group=True)
+    np.testing.assert_allclose(fitted.fit.posterior.mean, reference.posterior.mean, atol=1e-9)
+    assert "equal rows are made one: of the first 300 rows only 5 differ" in said[0]
+    assert said[-1] == "5 distinct rows are fitted at once, in this process"
+
+
+def test_too_many_distinct_rows_are_one_within_partitions_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fitting, "_BYTES_TOGETHER", 100)
+    said: list[str] = []
+    fitted = fit_log(repeated(), LogSettings("click"), say=said.append)
+    check_same(fitted, fit_log(repeated(), LogSettings("click", group=True)), rtol=1e-3)
+    assert any("within each partition only" in each for each in said)
+
+
+def test_blocks_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "most_rows", lambda _: 70)
+    monkeypatch.setattr(partitions, "ROWS_OF_A_PART", 100)
+    write(log(), tmp_path / "log.parquet")
+    said: list[str] = []
+    found = fit_log(tmp_path / "log.parquet", EP, say=said.append)
+    assert said[-2:] == ["3 partitions of 1 files", "rounds over 5 blocks"]
+    check_same(found, fit_log(log(), EP))
+
+
+def test_counts_of_clicks_and_weights_are_two_exponents(expected: FittedLog) -> None:
+    schema = fabcost.Schema([fabcost.Numeric("age", mean=3.0, scale=2.0)])
+    table = pa.table({"age": [1, 3, 5], "clicks": [2, 0, 7], "shown": [5, 4, 9], "w": [1, 0.5, 2]})
+    settings = LogSettings("clicks", impressions="shown", weight="w", schema=schema)
+    found = fit_log(table, settings)
+    X = schema.design(table.select(["age"]))
+    tally = Tally(table["clicks"].to_numpy(), table["shown"].to_numpy())
+    reference = ep.fit(schema.prior(fabcost.Prior()), X, tally, weight=table["w"].to_numpy())
+    np.testing.assert_allclose(found.fit.posterior.mean, reference.posterior.mean, atol=1e-6)
+
+
+def test_a_relation_of_duckdb_and_a_stream_are_logs(expected: FittedLog) -> None:
+    shown = log()
+    check_same(fit_log(duckdb.sql("SELECT * FROM shown"), EP), expected)
+    check_same(fit_log(shown.to_reader(max_chunksize=50), EP), expected)
+
+
+def test_a_filter_keeps_what_it_can_refine() -> None:
+    fitted = fit_log(log(), LogSettings("click", "fab-cost", group=False))
+    learner = fitted.recommender.learner
+    assert isinstance(learner, fabcost.FabCost)
+    assert learner.seen == learner.kept == ROWS
+
+
+def test_a_model_file_is_gone_on_with_and_a_server_starts_from_it(tmp_path: Path) -> None:
+    write(log(), tmp_path / "log.csv")
+    out = tmp_path / "model.fabcost"
+    asked = ["fit", str(tmp_path / "log.csv"), "--reward", "click", "--out", str(out)]
+    result = CliRunner().invoke(application, [*asked, "--context", "new"])
+    assert result.exit_code == 0, result.output
+    assert f"{ROWS} rows, 7 weights, ep converged" in result.output
+    assert not Path(f"{out}.work").exists()
+    recommender = fabcost.Recommender.load(out)
+    context, items = {"new": True}, {"a": {"age": 30, "make": "kia"}}
+    decision = recommender.recommend(context, items)
+    assert recommender.feedback(decision.id, clicked=True) is Feedback.APPLIED
+    again = CliRunner().invoke(application, asked)
+    assert again.exit_code == 2
+    assert "exists; --force overwrites it" in again.output
+
+
+def test_a_server_has_it_as_a_model_or_as_the_start_of_one(expected: FittedLog) -> None:
+    content = expected.recommender.to_bytes()
+    for made in (from_file(content, None), from_start(content, ModelSettings(), 1.0)):
+        learner = from_base(made.base)
+        assert isinstance(learner, fabcost.FabCost)
+        np.testing.assert_allclose(
+            learner.posterior.mean, expected.fit.posterior.mean, rtol=1e-6, atol=1e-6
+        )
+
+
+BAD = {
+    "wrong columns": ("has no column 'click'", lambda: log(20).drop_columns(["click"])),
+    "no such feature": ("has no column 'make'", lambda: log(20).drop_columns(["make"])),
+    "another kind": (
+        "has text in column 'age', where",
+        lambda: log(20).set_column(0, "age", pa.array(["old"] * 20)),
+    ),
+    "a label": (
+        "row 3: click is 7 but must be an outcome",
+        lambda: log(20).set_column(3, "click", pa.array([0, 1, 7, *[0] * 17])),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_files_are_told_of_before_the_fit_or_left_out(tmp_path: Path, kind: str) -> None:
+    words, table = BAD[kind]
+    write(log(), tmp_path / "a.parquet")
+    write(table(), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=words) as told:
+        fit_log(tmp_path, EP)
+    assert "b.parquet" in str(told.value)
+    found = fit_log(tmp_path, LogSettings("click", group=False, skip_bad=True))
+    left = 19 if kind == "a label" else 0
+    assert (found.rows, len(found.bad_files)) == (ROWS + left, 0 if left else 1)
+    assert found.skipped.total() == (1 if left else 0)
+
+
+@pytest.mark.parametrize("how", ["footer", "page"])
+def test_a_damaged_file_is_told_of(tmp_path: Path, how: str) -> None:
+    write(log(), tmp_path / "a.parquet")
+    path = write(log(2000), tmp_path / "b.parquet")
+    content = bytearray(path.read_bytes())
+    if how == "footer":
+        content = content[: len(content) // 2]
+    else:
+        content[4:400] = bytes(396)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"b\.parquet cannot be read"):
+        fit_log(tmp_path, EP)
+    found = fit_log(tmp_path, LogSettings("click", group=False, skip_bad=True))
+    assert len(found.bad_files) == 1
+
+
+def test_rows_of_text_are_named_by_their_numbers(tmp_path: Path) -> None:
+    path = write(log(), tmp_path / "log.csv")
+    lines = path.read_text().splitlines()
+    lines[5] += ",9"
+    lines[9] = lines[9].replace('"ford"', '"kia"').rsplit(",", 1)[0] + ",maybe"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"(?s)row 5: the line has 5 cells.*row 9: click is 'may"):
+        fit_log(path, EP)
+    found = fit_log(path, LogSettings("click", group=True, skip_bad=True))
+    assert found.rows == ROWS - 2
+
+
+def test_values_that_were_not_looked_at_first_are_others_or_refused(tmp_path: Path) -> None:
+    schema = fabcost.Schema.infer(log().drop_columns(["click"]), other=True)
+    settings = LogSettings("click", schema=schema, group=False)
+    table = log(10)
+    unseen = table.set_column(1, "make", pa.array(["lada"] * 10))
+    assert fit_log(unseen, settings).rows == 10
+    missing = table.set_column(0, "age", pa.array([None, *range(9)], pa.float64()))
+    with pytest.raises(ValueError, match="row 1: age is missing but must be a number"):
+        fit_log(missing, settings)
+
+
+def test_an_open_schema_or_no_rows_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs one with fixed columns"):
+        fit_log(log(), LogSettings("click", schema=fabcost.Schema.open()))
+    write(log(0), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="no rows to learn from"):
+        fit_log(tmp_path, EP)
+    with pytest.raises(FileNotFoundError, match="there is no file or folder"):
+        fit_log(tmp_path / "none", EP)
+    assert isinstance(fit_log(log(), EP).recommender, fabcost.Recommender)
