@@ -87,7 +87,7 @@ class StoreAwayError(DatabaseError):
     code = "store_away"
 
 
-class StaleError(StoreAwayError):
+class StaleError(DatabaseError):
     """What is known of the database is too old to decide by."""
 
     code = "stale"
