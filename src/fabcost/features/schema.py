@@ -114,13 +114,8 @@ class Schema:
         ('make=ford', 'make=kia')
         """
         written = document.read(given)
-        schema = cls(
-            written.features,
-            crosses=written.crosses,
-            bias=written.bias,
-            openness=written.openness,
-            most_columns=most_columns,
-        )
+        given = {"crosses": written.crosses, "bias": written.bias, "openness": written.openness}
+        schema = cls(written.features, **given, most_columns=most_columns)
         schema.regrow(written.grown, most_columns=most_columns)
         schema._growth.scales.restore(written.seen)
         return schema
@@ -220,6 +215,10 @@ class Schema:
         self._reader = None
         for step in steps:
             self._growth.replay(step, most_columns)
+
+    def become(self, other: Schema) -> None:
+        """Be another schema, which is used no longer; what was encoded before is void."""
+        vars(self).update(vars(other))
 
     def limit_columns(self, most: int | None) -> None:
         """From now on, give no columns to what is new and would need more than ``most`` in all.

@@ -42,6 +42,15 @@ def serve(
     auth: Annotated[
         bool | None, typer.Option("--auth/--no-auth", help="Ask for API keys, or never.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that serve; above 1 on PostgreSQL only.")
+    ] = None,
+    follow: Annotated[
+        bool | None,
+        typer.Option(
+            "--follow", help="Decide without waiting for the database, by what is known of it."
+        ),
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning, error.")] = None,
     log_format: Annotated[str | None, typer.Option(help="json or console.")] = None,
     setting: Annotated[
@@ -53,8 +62,8 @@ def serve(
     ] = False,
 ) -> None:
     """Serve decisions over HTTP, and learn from what becomes of them."""
-    named = {"host": host, "port": port, "database": database}
-    switched = {"auth": {None: None, True: "on", False: "off"}[auth]}
+    named = {"host": host, "port": port, "database": database, "workers": workers}
+    switched = {"auth": {None: None, True: "on", False: "off"}[auth], "follow": follow}
     logged = {"log_level": log_level, "log_format": log_format}
     with explained():
         from fabcost.service.settings import load, show  # noqa: PLC0415

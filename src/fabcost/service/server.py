@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import ipaddress
 import os
 import signal
 import socket
@@ -20,64 +19,31 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
+from fabcost.service.address import (
+    FOR_ONE,
+    CannotStartError,
+    address_of,
+    bind,
+    held,
+    is_loopback,
+)
 from fabcost.service.http.app import Application, Startup
 from fabcost.service.http.cors import EVERYONE, Cors
 from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
-from fabcost.service.store.threads import is_open_to_others, run_apart, store_at
-from fabcost.service.telemetry import forward
+from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
+from fabcost.service.telemetry import Metrics, forward
+from fabcost.service.workers import WorkerRegistry, Workers
+from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
 
 #: How long a thread that comes back from the database waits behind the one that decides.
 _SWITCH_SECONDS = 0.0005
 _ALLOCATIONS_BEFORE_COLLECTING = 50_000
-_WAITING_CONNECTIONS = 2048
-
-
-class CannotStartError(ValueError):
-    """A server that must not start as it is set, and what to do about it."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    Examples
-    --------
-    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    if host == "localhost":
-        return True
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return False
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens at an address; port 0 is any that is free."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with contextlib.ExitStack() as unless_bound:
-            bound = unless_bound.enter_context(socket.socket(family, kind, protocol))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            # Until one of them listens, two sockets can be bound to the same address.
-            bound.listen(_WAITING_CONNECTIONS)
-            unless_bound.pop_all()
-    except OSError as error:
-        raise CannotStartError(f"{host}, port {port}: {error.strerror or error}") from error
-    return bound
-
-
-def address_of(bound: socket.socket) -> str:
-    """Where to point a browser."""
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+_LOOK_SECONDS = 0.02
 
 
 def asks_for_keys(settings: Settings, keys: int | None) -> bool:
@@ -91,7 +57,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     (False, True, True)
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
-    fabcost.service.server.CannotStartError: there are no API keys: make one with \
+    fabcost.service.address.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin`
     """
     _check_auth(settings)
@@ -119,16 +85,46 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
     """Serve until a signal comes; ``announce`` is told the address when all models are loaded.
 
     Until then it listens too, and says how far it is.  The address is bound before the database is
-    touched, so that a server started twice by mistake leaves it to the first.
+    touched, so that a server started twice by mistake leaves it to the first.  Several workers are
+    processes that listen at the same address, each when it has loaded.
     """
     _check_auth(settings)
+    alone = file_at(settings.database) is not None
+    if alone and (settings.workers > 1 or settings.follow):
+        raise CannotStartError(FOR_ONE)
+    if settings.workers > 1:
+        sys.exit(_serve_by_workers(settings, log, announce))
+    with bind(settings.host, settings.port) as bound, held(settings.database):
+        _run(settings, log, bound, announce)
+
+
+def _run(
+    settings: Settings,
+    log: FilteringBoundLogger,
+    bound: socket.socket,
+    announce: Callable[[str], object],
+    worker: int | None = None,
+) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
-    with (
-        threadpool_limits(1),
-        bind(settings.host, settings.port) as bound,
-        asyncio.Runner(loop_factory=_loop) as runner,
-    ):
-        runner.run(_serve(settings, log, bound, announce))
+    with threadpool_limits(1), asyncio.Runner(loop_factory=_loop) as runner:
+        runner.run(_serve(settings, log, bound, announce, worker))
+
+
+def _serve_by_workers(
+    settings: Settings, log: FilteringBoundLogger, announce: Callable[[str], object]
+) -> int:
+    """Have workers serve until a signal comes; the exit status."""
+    # Nobody else is there; the port stays ours, whoever of the workers is not there yet.
+    with bind(settings.host, settings.port) as first:
+        port = first.getsockname()[1]
+    with bind(settings.host, port, shared=True) as reserved:
+
+        def serve_one(number: int, say: Callable[[], object]) -> None:
+            with explained(), bind(settings.host, port, shared=True) as bound:
+                _run(settings, log.bind(worker=number), bound, lambda _: say(), number)
+
+        address = address_of(reserved)
+        return Workers(settings.workers, serve_one, log, lambda: announce(address)).run()
 
 
 def keys_in_force(database: str) -> int | None:
@@ -147,6 +143,7 @@ async def _serve(
     log: FilteringBoundLogger,
     bound: socket.socket,
     announce: Callable[[str], object],
+    worker: int | None = None,
 ) -> None:
     progress, address = Progress(), address_of(bound)
     cors = Cors(settings.cors_origins) if settings.cors_origins else None
@@ -154,18 +151,24 @@ async def _serve(
     async with contextlib.AsyncExitStack() as at_the_end:
 
         async def load() -> None:
-            app = await _loaded(settings, log, progress, at_the_end)
+            app = await _loaded(settings, log, progress, at_the_end, worker)
             _collect_less_garbage()
             startup.end(app)
-            told = {"asks_for_keys": app.site.access.asks_for_keys, "address": address}
-            log.info("listening", **told, database=without_password(settings.database))
+            if worker is None:
+                tell()
+
+        def tell() -> None:
+            log.info("listening", address=address, database=without_password(settings.database))
             announce(address)
 
         def say() -> None:
-            log.info("loading", address=address)
+            if worker is None:
+                log.info("loading", address=address)
+            else:
+                tell()
 
         forward("uvicorn", log)
-        await run(startup, settings, bound, load, say)
+        await run(startup, settings, bound, load, say, load_first=worker is not None)
     log.info("stopped")
 
 
@@ -174,6 +177,7 @@ async def _loaded(
     log: FilteringBoundLogger,
     progress: Progress,
     at_the_end: contextlib.AsyncExitStack,
+    worker: int | None,
 ) -> Application:
     """The application of a service; how to stop it is left to whoever ends."""
     needed = asks_for_keys(settings, await run_apart(keys_in_force, settings.database))
@@ -181,7 +185,8 @@ async def _loaded(
         log.warning("no keys are asked for: whoever can reach this address may do everything")
     # Compiling would keep the loop from answering.
     await run_apart(lambda: asyncio.run(warm_up()))
-    service = await start_service(settings, log, progress)
+    metrics = Metrics(registry=None if worker is None else WorkerRegistry(worker))
+    service = await start_service(settings, log, progress, metrics)
     at_the_end.push_async_callback(service.stop)
     app = Application(service, settings, log, asks_for_keys=needed)
     await app.site.access.reread_keys()
@@ -190,12 +195,16 @@ async def _loaded(
 
 
 async def start_service(
-    settings: Settings, log: FilteringBoundLogger, progress: Progress | None = None
+    settings: Settings,
+    log: FilteringBoundLogger,
+    progress: Progress | None = None,
+    metrics: Metrics | None = None,
 ) -> Service:
     """Take over the database, as the settings say."""
     if is_open_to_others(settings.database):
         log.warning("every user of this machine can read the database: chmod its files to 600")
-    return await Service.start(
+    shared = file_at(settings.database) is None
+    service = await Service.start(
         lambda: store_at(settings.database),
         tell=lambda message: log.warning("database", message=message),
         backlog=settings.backlog,
@@ -204,7 +213,13 @@ async def start_service(
         # Well before whoever asks is told that it took too long.
         durable_within=min(2.0, settings.request_seconds / 4),
         progress=progress,
+        metrics=metrics,
+        share=shared,
+        most_stale=settings.most_stale_seconds if settings.follow else None,
     )
+    if shared:
+        service.listen(settings.database)
+    return service
 
 
 def _collect_less_garbage() -> None:
@@ -246,6 +261,8 @@ async def run(
     bound: socket.socket,
     load: Callable[[], Coroutine[Any, Any, None]],
     listening: Callable[[], object],
+    *,
+    load_first: bool = False,
 ) -> None:
     """Listen, and load, until SIGTERM or SIGINT; a second signal ends the process at once.
 
@@ -256,7 +273,10 @@ async def run(
     loading.add_done_callback(server.stop_if_failed)
     try:
         with server.stopped_by_signals():
-            await server.serve(sockets=[bound])
+            while load_first and not (loading.done() or server.should_exit):
+                await asyncio.sleep(_LOOK_SECONDS)
+            if not server.should_exit:
+                await server.serve(sockets=[bound])
     finally:
         loading.cancel()
         with contextlib.suppress(asyncio.CancelledError):

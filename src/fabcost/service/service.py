@@ -10,13 +10,13 @@ from functools import partial
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Decider, Models
-from fabcost.service.models.load import load_all
+from fabcost.service.models.load import LoadedModel, LoadedModels, load_all, load_or_tell
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES
-from fabcost.service.store.rows import KeyRow
+from fabcost.service.store.rows import KeyRow, ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread, run_apart
 from fabcost.service.telemetry import Metrics
@@ -47,12 +47,14 @@ class Service:
         cache_bytes: int,
         park_seconds: float,
         durable_within: float,
+        most_stale: float | None,
     ) -> None:
         self.clock, self.metrics = clock, metrics
         self.memory = Memory(cache_bytes)
         self.loop = asyncio.get_running_loop()
         self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
+        self._listening: asyncio.Task[None] | None = None
         self._untold_keys: set[str] = set()
 
         known = Models(models, writer.journal.unreadable)
@@ -71,7 +73,12 @@ class Service:
         self.measure = registry.measure
 
         decisions = Decider(
-            known, writer, clock=clock, metrics=metrics, durable_within=durable_within
+            known,
+            writer,
+            clock=clock,
+            metrics=metrics,
+            durable_within=durable_within,
+            most_stale=most_stale,
         )
         self._decisions = decisions
         self.decide = decisions.decide
@@ -119,22 +126,28 @@ class Service:
         durable_within: float = 2.0,
         progress: Progress | None = None,
         cache_bytes: int = CACHE_BYTES,
+        share: bool = False,
+        most_stale: float | None = None,
     ) -> Service:
-        """Take over a database and go on where its last server stopped.
+        """Take over a database, or ``share`` it, and go on where its last server stopped.
 
         ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
         for a decision that is not there yet; one that the database does not keep in the seconds
-        ``durable_within`` is answered from memory.
+        ``durable_within`` is answered from memory; or all are at once, by what was known of the
+        database at most ``most_stale`` seconds ago.
         """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
-            loaded = await run_apart(load_all, open_store(), tell, metrics, progress)
+            store, load_shared = open_store(), partial(load_all, share=share)
+            store.session.may_lead = most_stale is None
+            loaded = await run_apart(load_shared, store, tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
             raise
         clock.not_before(loaded.latest_time)
-        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable)
+        load = partial(_load, loaded, tell, metrics)
+        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load)
         writer = Writer(journal, metrics=metrics, tell=tell, backlog=backlog)
         reader = await StoreThread.start(open_store(), "reader")
         exporter = await StoreThread.start(open_store(), "exporter")
@@ -150,6 +163,7 @@ class Service:
             cache_bytes=cache_bytes,
             park_seconds=park_seconds,
             durable_within=durable_within,
+            most_stale=most_stale,
         )
 
     async def stop(self) -> None:
@@ -157,11 +171,20 @@ class Service:
         if self._stopped:
             return
         self._stopped = True
+        if self._listening is not None:
+            self._listening.cancel()
         await self._upkeep.stop()
         await self._writer.stop()
         self._reader.close()
         self._exporter.close()
         self._writer.journal.store.close()
+
+    def listen(self, database: str) -> None:
+        """Follow other servers on a PostgreSQL as soon as it tells of them, besides looking."""
+        from fabcost.service.store.listening import listen  # noqa: PLC0415 - its driver loads slowly
+
+        number = self._writer.journal.store.session.number
+        self._listening = asyncio.create_task(listen(database, number, self._upkeep.look))
 
     async def keys(self) -> list[KeyRow]:
         """All API keys, once those that nobody was told are revoked."""
@@ -192,12 +215,24 @@ class Service:
             return f"the database is away: {self._writer.away}"
         if self._decisions.stalled:
             return "the database does not answer"
-        return None
+        return self._decisions.too_stale
+
+    @property
+    def stale(self) -> float | None:
+        """Seconds since all that others wrote was known; None if no others can write."""
+        return self._writer.stale if self._writer.journal.store.session.shared else None
 
     @property
     def degraded(self) -> dict[str, str]:
         """Models that are not served in full, and why."""
         return self._registry.degraded
+
+
+def _load(
+    loaded: LoadedModels, tell: Callable[[str], object], metrics: Metrics, row: ModelRow
+) -> LoadedModel | None:
+    """A model that another server made."""
+    return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
 
 
 def _tell_quietly(tell: Callable[[str], object], message: str) -> None:

@@ -64,6 +64,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     backlog: Count = 100_000
     cache_bytes: Annotated[int, Meta(ge=0)] = CACHE_BYTES
     park_seconds: Seconds = 120.0
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
+    follow: bool = False
+    most_stale_seconds: Seconds = 10.0
     create_personalizer_models: bool = True
     cors_origins: tuple[str, ...] = ()
 

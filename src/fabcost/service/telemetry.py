@@ -131,8 +131,10 @@ class Metrics:
     True
     """
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(
+        self, clock: Callable[[], float] = time.time, registry: CollectorRegistry | None = None
+    ) -> None:
+        self.registry = registry or CollectorRegistry()
         self._clock = clock
         self._make_counters()
         self._make_gauges()
@@ -175,6 +177,10 @@ class Metrics:
             "clock_ahead_seconds", "How far the times that are written are ahead of the system's."
         ).set
         self.in_flight = gauge("requests_in_flight", "Requests that are being answered.").set
+        self.leads = gauge("leads", "1 for the server that expires, deletes and saves.").set
+        self.stale = gauge(
+            "stale_seconds", "Since when others may have written what is not known."
+        ).set
         self._degraded = gauge("model_degraded", "1 for a model not served in full.", "model")
         self._alarms = gauge("alarms", "What is wrong with a model's data.", "model", "kind")
         self._income = gauge("income", "Rewards times values, less costs.", "model", "arm")

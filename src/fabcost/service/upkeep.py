@@ -53,7 +53,7 @@ class Upkeep:
         self._stalled = False
         self._expiring = self._deleting = self._returning = False
         self._ahead = 0.0
-        self._stopped = False
+        self._stopped = self._looking = self._look_again = False
         self._sweeping = asyncio.create_task(self._sweep())
         self._watching = asyncio.create_task(self._watch())
 
@@ -65,6 +65,19 @@ class Upkeep:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
+    def look(self) -> None:
+        """Another server has written something: see what, unless that is being done."""
+        self._look_again = self._looking
+        if not self._looking and self._may_write:
+            self._looking = True
+            task = asyncio.create_task(self._writer.count())
+            task.add_done_callback(self._looked)
+
+    def _looked(self, task: asyncio.Task[None]) -> None:
+        self._looking = False
+        if _succeeded(task) and self._look_again:
+            self.look()
+
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
@@ -72,7 +85,8 @@ class Upkeep:
             self._measure_stalls()
             if self._may_write and not self._expiring:
                 self.expire()
-            if self._may_write and not self._deleting and self._writer.journal.deletions:
+            journal = self._writer.journal
+            if self._may_write and not self._deleting and journal.leads and journal.deletions:
                 self._delete_more()
             self._mind_the_clock()
 

@@ -87,6 +87,12 @@ class StoreAwayError(DatabaseError):
     code = "store_away"
 
 
+class StaleError(DatabaseError):
+    """What is known of the database is too old to decide by."""
+
+    code = "stale"
+
+
 class TakenOverError(ServiceError):
     """Another server has taken over the database; this one must stop writing."""
 

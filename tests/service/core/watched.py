@@ -21,7 +21,7 @@ class Watch:
 @contextmanager
 def watched(service: Service) -> Iterator[Watch]:
     """Everything that the writer's connection does passes by."""
-    connection, watch = service._writer.journal.store._session.connection, Watch()
+    connection, watch = service._writer.journal.store.session.connection, Watch()
     run, run_batch = connection.run, connection.run_batch
 
     def passing(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -62,15 +62,27 @@ def _is_as_answered(row: StoredDecision, answer: dict[str, Any]) -> bool:
 def broken_feedback(
     stored: Mapping[str, StoredDecision], feedback: Mapping[tuple[str, str], Said]
 ) -> Iterator[Broken]:
-    """Feedback that did not become what it was told; parked feedback may wait for its decision."""
+    """Feedback that did not become what it was told; parked feedback may wait for its decision.
+
+    If several wait for one, as where other servers have it in memory, the first of them counts.
+    """
+    parked: dict[str, set[float]] = {}
+    for (decision, _), said in feedback.items():
+        if said.status == "parked":
+            parked.setdefault(decision, set()).add(said.value)
     for (decision, key), said in feedback.items():
         row = stored.get(decision)
         if row is None:
             if said.status != "parked":
                 yield Broken("lost", (decision, key, said))
-        elif not _is_as_said(row, said):
+        elif not any(_is_as_said(row, each) for each in _alike(said, parked.get(decision, ()))):
             how: Literal["lost", "wrong"] = "lost" if row.outcome is None else "wrong"
             yield Broken(how, (row, key, said))
+
+
+def _alike(said: Said, parked: Iterable[float]) -> list[Said]:
+    """What the feedback may have become: that of another which was parked with it."""
+    return [Said(value, "parked") for value in parked] if said.status == "parked" else [said]
 
 
 def _is_as_said(row: StoredDecision, said: Said) -> bool:

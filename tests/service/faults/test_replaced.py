@@ -130,7 +130,7 @@ def test_by_its_own_content_nothing_is_lost(nursery: Nursery, database: Replacea
 def set_heads(database: str, head: int) -> None:
     store = store_at(database)
     store.open(take_over=False)
-    store._session.connection.run("UPDATE models SET head_lsn = :head", {"head": head})
+    store.session.connection.run("UPDATE models SET head_lsn = :head", {"head": head})
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""A second server on the same database: the first stops writing, and nothing is learnt twice."""
+"""A second server on the same database: refused on a file, welcome on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,30 +6,57 @@ import asyncio
 
 import httpx
 
+from fabcost.service.service import Service
+from fabcost.service.store.threads import store_at
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
-from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, store_away, wait_for
+from tests.service.faults.servers import PATIENCE, Nursery, is_ready, store_away, wait_for
 from tests.service.faults.visitors import MODEL, Told, Visitors, make_model
 
 SEED = 23
 
 
-async def overlap(nursery: Nursery, database: str, first: Child, told: Told) -> Child:
-    """Visitors of both, for a while before and after the second server starts."""
+async def overlap(first: str, second: str, told: Told) -> None:
+    """Visitors of both, for a while; then those of the first go to the second."""
     of_first = Visitors(told, seed=SEED, name="first-")
     of_second = Visitors(told, seed=SEED + 1, name="second-")
-    of_first.address = first.address()
-    visiting = [asyncio.create_task(of_first.come())]
-    await told.wait_for_answers(60)
-    second = nursery.start(database)
-    of_second.address = await asyncio.to_thread(second.address)
-    visiting.append(asyncio.create_task(of_second.come()))
+    of_first.address, of_second.address = first, second
+    visiting = [asyncio.create_task(each.come()) for each in (of_first, of_second)]
     await told.wait_for_answers(100)
     of_first.address = of_second.address
     await told.wait_for_answers(60)
     of_first.leave()
     of_second.leave()
     await asyncio.gather(*visiting)
-    return second
+
+
+def test_second_server_of_a_file_is_refused(nursery: Nursery, tmp_path: object) -> None:
+    database = f"sqlite:///{tmp_path}/bandit.db"
+    first = nursery.start(database)
+    make_model(first.address())
+    second = nursery.start(database)
+    assert nursery.wait(second.pid) == 2
+    assert "a file of SQLite is for one server; several share a PostgreSQL" in second.logged()
+    assert is_ready(first.address())
+    first.end()
+    third = nursery.start(database)
+    assert is_ready(third.address())
+    third.end()
+
+
+def test_second_server_of_postgres_joins(nursery: Nursery, postgres_address: str) -> None:
+    first = nursery.start(postgres_address)
+    make_model(first.address())
+    told = Told()
+    second = nursery.start(postgres_address)
+    asyncio.run(overlap(first.address(), second.address(), told))
+    wait_until_resolved(second.address())
+    check_log(postgres_address, told, of_memory=True)
+    for server in (first, second):
+        check_posterior(server.address(), postgres_address)
+        assert is_ready(server.address())
+    assert told.statuses()["applied"] > 0
+    first.end()
+    second.end()
 
 
 def check_stopped_writing(address: str) -> None:
@@ -48,16 +75,16 @@ def check_stopped_writing(address: str) -> None:
     assert feedback.status_code == 503
 
 
-def test_second_server(nursery: Nursery, store_address: str) -> None:
-    first = nursery.start(store_address)
+async def take_over(address: str) -> None:
+    """As a server of another version does, which brings the tables up to date."""
+    service = await Service.start(lambda: store_at(address))
+    await service.stop()
+
+
+def test_taken_over(nursery: Nursery, postgres_address: str) -> None:
+    """Whoever was there before decides from memory, sends feedback away and says why."""
+    first = nursery.start(postgres_address)
     make_model(first.address())
-    told = Told()
-    second = asyncio.run(overlap(nursery, store_address, first, told))
+    asyncio.run(take_over(postgres_address))
     check_stopped_writing(first.address())
-    assert is_ready(second.address())
-    wait_until_resolved(second.address())
-    check_log(store_address, told)
-    check_posterior(second.address(), store_address)
-    assert told.statuses()["applied"] > 0
     first.end()
-    second.end()

@@ -43,10 +43,13 @@ class Told:
             self.wrong.append((first, answer))
 
     def fed_back(self, decision: str, key: str, value: float, status: str) -> None:
-        """A status; it is wrong to answer the same key in two ways."""
+        """A status; it is wrong to answer the same key in two ways.
+
+        But parked feedback is told later what became of it.
+        """
         self.answers += 1
         first = self.feedback.setdefault((decision, key), Said(value, status))
-        if first != Said(value, status):
+        if first not in (Said(value, status), Said(value, "parked")):
             self.wrong.append((decision, key, first, status))
 
     async def wait_for_answers(self, count: int) -> None:

@@ -17,11 +17,10 @@ import httpx
 import uvicorn
 from structlog.typing import FilteringBoundLogger
 
+from fabcost.service.address import address_of, bind
 from fabcost.service.http.app import Application
 from fabcost.service.server import (
     Server,
-    address_of,
-    bind,
     configuration,
     keys_in_force,
     start_service,

@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from fabcost.service.address import CannotStartError
 from fabcost.service.http.app import Startup
 from fabcost.service.http.cors import Cors
-from fabcost.service.server import CannotStartError, asks_for_keys
+from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, load
 from tests.service.http.serving import Running, running
 from tests.service.http.waiting import wait_for_the_database

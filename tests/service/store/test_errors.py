@@ -328,7 +328,7 @@ class TestServer:
         assert [row.decision for row in store.history("news", after=0, limit=9)] == ["kept"]
 
     def test_read_only_server_is_away(self, store: Store) -> None:
-        store._session.connection.run("SET default_transaction_read_only = on", {})
+        store.session.connection.run("SET default_transaction_read_only = on", {})
         with pytest.raises(StoreAwayError, match="cannot be written"), store.transaction():
             store.insert_decisions([decision_row()])
         store.reopen()

@@ -32,7 +32,7 @@ INDEXES = ("decisions_pkey", "feedback_pkey", "sqlite_autoindex_")
 
 
 def explain(store: Store, name: str, columns: Sequence[str]) -> str:
-    connection = store._session.connection
+    connection = store.session.connection
     text = statements(connection.dialect)[name]
     if isinstance(connection, postgres.Postgres):
         query = f"EXPLAIN {postgres._batch(tuple(columns))} {text}"
@@ -43,9 +43,9 @@ def explain(store: Store, name: str, columns: Sequence[str]) -> str:
 
 
 def explain_alone(store: Store, name: str, **parameters: Any) -> str:
-    text = statements(store._session.connection.dialect)[name]
-    how = "EXPLAIN" if store._session.connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
-    return "\n".join(str(row) for row in store._session.connection.run(f"{how} {text}", parameters))
+    text = statements(store.session.connection.dialect)[name]
+    how = "EXPLAIN" if store.session.connection.dialect == "postgres" else "EXPLAIN QUERY PLAN"
+    return "\n".join(str(row) for row in store.session.connection.run(f"{how} {text}", parameters))
 
 
 def test_batches_are_found_by_key(store: Store) -> None:

@@ -21,14 +21,16 @@ def names(store: Store) -> list[str]:
 
 
 def stamp(store: Store) -> str:
-    ((found,),) = store._session.connection.run("SELECT stamp FROM server", {})
+    ((found,),) = store.session.connection.run("SELECT stamp FROM server", {})
     return str(found)
 
 
 def set_server(store: Store, stamp: str, epoch: int = 1) -> None:
     """As if another database had come to the place of this one."""
     values = {"stamp": stamp, "epoch": epoch}
-    store._session.connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
+    store.session.connection.run("UPDATE server SET stamp = :stamp, epoch = :epoch", values)
+    if store.session.connection.dialect == "postgres":
+        store.session.connection.run("UPDATE replicas SET stamp = :stamp", values)
 
 
 def check_refused(store: Store) -> None:
@@ -58,7 +60,9 @@ class TestStamp:
 
     def test_of_nobody(self, store: Store) -> None:
         """As while a backup is being read in."""
-        store._session.connection.run("DELETE FROM server", {})
+        store.session.connection.run("DELETE FROM server", {})
+        if store.session.connection.dialect == "postgres":
+            store.session.connection.run("DELETE FROM replicas", {})
         check_refused(store)
 
     def test_changes_with_whatever_is_written(self, store: Store) -> None:
@@ -102,7 +106,7 @@ class TestCommitWhoseEndIsNotHeard:
     def test_is_followed_by_more(
         self, store: Store, committed: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = store._session.connection.run
+        run = store.session.connection.run
 
         def lose_the_answer(statement: str, parameters: dict[str, Any]) -> Any:
             if statement != "COMMIT":
@@ -111,7 +115,7 @@ class TestCommitWhoseEndIsNotHeard:
             raise StoreAwayError("the line is dead")
 
         with monkeypatch.context() as patch:
-            patch.setattr(store._session.connection, "run", lose_the_answer)
+            patch.setattr(store.session.connection, "run", lose_the_answer)
             with pytest.raises(StoreAwayError, match="dead"):
                 insert(store, "d-1")
         store.reopen()
@@ -123,6 +127,6 @@ class TestCommitWhoseEndIsNotHeard:
 def test_appended_decisions_are_missed(store: Store) -> None:
     store.append_decisions([decision_row("d-1", made=900.5)])
     store.reopen()
-    store._session.connection.run("DELETE FROM decisions", {})
+    store.session.connection.run("DELETE FROM decisions", {})
     with pytest.raises(TakenOverError, match="was replaced"):
         store.reopen()

@@ -179,6 +179,6 @@ def test_servers_may_start_at_once(store_address: str) -> None:
         for opening in [pool.submit(each.open, take_over=True) for each in stores]:
             opening.result()
     assert all(each.models() == [] for each in stores)
-    assert {each._session._epoch for each in stores} == {1, 2, 3, 4}
+    assert {each.session._epoch for each in stores} == {1, 2, 3, 4}
     for each in stores:
         each.close()

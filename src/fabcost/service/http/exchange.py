@@ -16,6 +16,7 @@ from fabcost.wire.errors import (
     InvalidRequestError,
     LearningFailedError,
     ServiceError,
+    StaleError,
     StoreAwayError,
     TakenOverError,
     UnknownDecisionIdError,
@@ -41,7 +42,7 @@ JSON_HEADERS = (*SECURITY, NO_STORE, (b"content-type", JSON))
 
 _MOST_PARAMETERS = 20
 
-_PASSING = BusyError | StoreAwayError | DatabaseUnusableError
+_PASSING = BusyError | StoreAwayError | DatabaseUnusableError | StaleError
 _STATUSES = {
     422: InvalidRequestError,
     404: UnknownModelError | UnknownItemError | UnknownDecisionIdError,

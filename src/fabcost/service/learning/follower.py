@@ -260,7 +260,8 @@ class Publisher:
 
     def __init__(self, lsn: int, learner: FabCost) -> None:
         self._lock = threading.Lock()
-        self._of: OwnEffects | None = None
+        #: Whose changes it tells; all of another's.
+        self.of: OwnEffects | None = None
         self._version = 0
         self._waiting: list[OwnChanges] = []
         self._many = 0
@@ -286,9 +287,9 @@ class Publisher:
         if own is None:
             return None
         # Another learner's versions mean nothing: everything is told.
-        follows = own is self._of and self._many <= max(len(own), _MANY)
+        follows = own is self.of and self._many <= max(len(own), _MANY)
         changes = own.changes(self._version if follows else own.version + 1)
-        self._of, self._version = own, changes.version
+        self.of, self._version = own, changes.version
         return changes
 
     def _keep(self, changes: OwnChanges) -> None:

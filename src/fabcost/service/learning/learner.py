@@ -41,6 +41,8 @@ class Saving:
 
     def __init__(self, pack: Callable[[AnyFollower], bytes], lsn: int) -> None:
         self._pack = pack
+        #: Whether it is this server that saves.
+        self.wanted = True
         self.lsn = lsn
         self._seconds = 0.0
         self._longest = SECONDS
@@ -57,7 +59,7 @@ class Saving:
 
     def pack(self, learner: AnyFollower, lsn: int) -> None:
         """Pack the learner now, unless that was done."""
-        if lsn == self.lsn:
+        if lsn == self.lsn or not self.wanted:
             return
         started = time.monotonic()
         packed = (lsn, self._pack(learner))
@@ -70,7 +72,7 @@ class Saving:
     def write(self, store: Store, model: str) -> None:
         """Write what is waiting, in a transaction of its own."""
         packed = self._waiting
-        if packed is None:
+        if packed is None or not store.session.leads():
             return
         started = time.monotonic()
         with store.transaction():
@@ -180,6 +182,17 @@ class Learning:
             except Exception as error:  # noqa: BLE001 - `failure` tells
                 self._stuck = True
                 self.failure = error
+
+    def saves(self, wanted: bool) -> None:
+        """Pack the learner for snapshots, or leave that to another server."""
+        if self.saving is not None:
+            self.saving.wanted = wanted
+
+    def tell_all(self) -> None:
+        """Publish everything again, for someone who knows nothing of it."""
+        with self._lock:
+            self._publisher.of = None  # whose versions it knows
+            self._publish()
 
     def wait(self, seconds: float | None = None) -> None:
         """Until no refresh is running, or so long."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import chain, islice
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.learning.wide import AnyFollower, WideFollower
 from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
-from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import ModelSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
@@ -301,7 +300,9 @@ def schema_of(settings: ModelSettings) -> Schema:
 class Keeper:
     """What the writer knows of a model: also the lsn of its last impression.
 
-    ``catalogue`` is the version that the loop was told of.
+    ``catalogue`` is the version that the loop was told of; ``missed`` are impressions before
+    ``head`` that were not learnt yet.  Each of the ``forks`` is how often the schema had grown
+    when it was found to have grown on another server.
     """
 
     settings: ModelSettings
@@ -309,15 +310,6 @@ class Keeper:
     learning: Learning
     head: int
     catalogue: int = 0
-
-    def catch_up(self, head: int) -> None:
-        """Learn what the log has beyond what was heard of, after a connection was lost."""
-        if head < self.head:
-            raise TakenOverError(
-                f"the log of model {self.recovery.model!r} ends at {head} "
-                f"but this server wrote {self.head}"
-            )
-        if head > self.head:
-            impressions = list(chain.from_iterable(self.recovery.chunks(self.head, head)))
-            self.head = head
-            self.learning.apply(impressions)
+    created: float = 0.0
+    missed: list[Learnt] = field(default_factory=list)
+    forks: list[int] = field(default_factory=list)

@@ -142,7 +142,6 @@ class Catalogue:
     def replace(self, version: int, items: Mapping[str, Record]) -> None:
         """Have these items and no others."""
         self.items, self._unread, self._encoded = dict(items), dict(items), None
-        self._newest = max(self._newest, version)
         self._changed(version)
 
     def all(self) -> EncodedItems:
@@ -210,7 +209,7 @@ class Catalogue:
         return self.all().at(positions)
 
     def _changed(self, version: int) -> None:
-        self.version = version
+        self.version, self._newest = version, max(self._newest, version)
         self._everything = self._ids = None
         self.memory.forget(self.owner)
 

@@ -18,7 +18,12 @@ from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
-from fabcost.wire.errors import InvalidRequestError, UnknownModelError, UnreadableModelError
+from fabcost.wire.errors import (
+    InvalidRequestError,
+    StaleError,
+    UnknownModelError,
+    UnreadableModelError,
+)
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackAnswer, FeedbackRequest
 
 #: Tells the time.
@@ -100,6 +105,7 @@ class Decider:
     """Decides, and hears what became of it.
 
     The database has ``durable_within`` seconds to keep a decision; then it is answered from memory.
+    With ``most_stale`` it is so at once, by what was known of the database so many seconds ago.
     """
 
     models: Models
@@ -107,6 +113,7 @@ class Decider:
     clock: Clock
     metrics: Metrics
     durable_within: float
+    most_stale: float | None = None
 
     def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -130,6 +137,8 @@ class Decider:
         self, name: str, request: DecisionRequest, finish: Finish, repeated: Repeated = id
     ) -> None:
         """`decide` without waiting: ``finish`` is told the answer, or an error of the database."""
+        if self.most_stale is not None and (reason := self.too_stale) is not None:
+            raise StaleError(reason)
         model, now = self.models.of(name), self.clock.now()
         decision = request.decision_id or self.new_id(now)
         made = model.decide(request, decision, now)
@@ -143,8 +152,9 @@ class Decider:
         while self._waiting and self._waiting[0].done():
             self._waiting.popleft()
         self._waiting.append(pending)
-        write = Write(made.row, model.new_steps(), made.entropy, pending)
-        if self.stalled:
+        steps = model.new_steps()
+        write = Write(made.row, steps, made.entropy, pending, model.steps_told, model.lineage)
+        if self.stalled or self.most_stale is not None:
             self.writer.put_aside(write)
         else:
             self.writer.submit(write)
@@ -185,6 +195,14 @@ class Decider:
     def stalled(self) -> bool:
         """Whether the database has not answered since it kept a decision waiting for too long."""
         return self._given_up_at == self.writer.settled
+
+    @property
+    def too_stale(self) -> str | None:
+        """Why nothing is decided by what is known of the database; None if it is."""
+        stale, most = self.writer.stale, self.most_stale
+        if most is None or stale <= most:
+            return None
+        return f"what is known of the database is {stale:.1f} s old but must be at most {most:g} s"
 
     def stop_waiting(self) -> None:
         """Answer decisions from memory that the database has kept waiting for too long."""

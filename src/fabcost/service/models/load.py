@@ -91,29 +91,45 @@ def load_all(
     tell: Callable[[str], object],
     metrics: Metrics,
     progress: Progress | None = None,
+    *,
+    share: bool = False,
 ) -> LoadedModels:
-    """Take over the database and recover every model.
+    """Take over the database, or join those that ``share`` it, and recover every model.
 
     One whose learner cannot be recovered goes on without it, see `load`; one whose settings, schema
     or items cannot be read is left as it is, and the others are served.
     """
     progress = progress or Progress()
-    store.open(take_over=True)
+    store.open(take_over=True, share=share)
     try:
         loaded, rows = LoadedModels(store, store.latest_time()), store.models()
         progress.begin(models=len(rows))
         for row in rows:
-            try:
-                each = load(store, row, tell, metrics, progress, or_provisional=True)
+            each = load_or_tell(store, row, tell, metrics, progress, loaded.unreadable)
+            if each is not None:
                 loaded.models[row.model], loaded.keepers[row.model] = each
-            except _UNREADABLE as error:
-                tell(f"model {row.model!r} cannot be read and is not served: {error!r}")
-                loaded.unreadable[row.model] = error
             progress.loaded()
     except BaseException:
         store.close()
         raise
     return loaded
+
+
+def load_or_tell(
+    store: Store,
+    row: ModelRow,
+    tell: Callable[[str], object],
+    metrics: Metrics,
+    progress: Progress | None,
+    unreadable: dict[str, Exception],
+) -> LoadedModel | None:
+    """Recover one model, or put it among those that cannot be read."""
+    try:
+        return load(store, row, tell, metrics, progress, or_provisional=True)
+    except _UNREADABLE as error:
+        tell(f"model {row.model!r} cannot be read and is not served: {error!r}")
+        unreadable[row.model] = error
+        return None
 
 
 def load(
@@ -131,13 +147,18 @@ def load(
     learner of which nothing is ever written, and its `Learning.failure` tells.
     """
     settings = msgspec.json.decode(row.settings, type=ModelSettings)
-    schema = schema_of(settings)
-    schema.regrow(json.loads(step) for step in store.steps(row.model))
+    schema, steps = schema_of(settings), store.steps(row.model)
+    schema.regrow(map(json.loads, steps))
     schema.limit_columns(settings.most_weights)
+    agreed = schema
+    if store.session.shared:
+        # The learner's is that of the database; decisions may be ahead of it, or astray.
+        agreed = schema_of(settings)
+        agreed.regrow(map(json.loads, steps))
     items = {item.item: json.loads(item.features) for item in store.items(row.model)}
     catalogue = Catalogue(schema, row.catalogue_version, items)
     refreshed = partial(metrics.refreshed, row.model)
-    recovery = Recovery(store, row.model, settings, schema, complain=tell, refreshed=refreshed)
+    recovery = Recovery(store, row.model, settings, agreed, complain=tell, refreshed=refreshed)
     try:
         learning = recovery.learning(row.head_lsn, progress or Progress())
     except _UNREADABLE as error:
@@ -147,7 +168,7 @@ def load(
         learning = recovery.provisional(row.head_lsn, error)
     metrics.applied(row.model, row.head_lsn)
     model = Model(row.model, settings, row.created, row.edited, schema, catalogue, learning)
-    keeper = Keeper(settings, recovery, learning, row.head_lsn, row.catalogue_version)
+    keeper = Keeper(settings, recovery, learning, row.head_lsn, row.catalogue_version, row.created)
     return LoadedModel(model, keeper)
 
 

@@ -114,9 +114,17 @@ class Model:
 
     def __post_init__(self) -> None:
         self.scenes = Scenes(self.schema, self.catalogue)
-        self._steps_told = self.schema.steps
+        #: How often it was heard that the schema grew on another server.
+        self.lineage = 0
+        #: Steps of the schema that the database has, or is about to have.
+        self.steps_told = self.schema.steps
         self._variances = self.settings.variances()
         self._tells_steps = follows_schema(self.settings, self.schema)
+        self.begin_to_follow()
+        self.change(self.settings, self.edited)
+
+    def begin_to_follow(self) -> None:
+        """Decide by what is published, all of which is new."""
         published = self.learning.published
         own = effects_of(published.belief.dimension, self._variances.items)
         # A wide belief goes on changing elsewhere: here is one that follows it.
@@ -124,7 +132,6 @@ class Model:
         belief = wide.wide().learner().posterior if wide else published.belief
         self._known = Known(published, belief, own)
         self._follow()
-        self.change(self.settings, self.edited)
 
     def change(self, settings: ModelSettings, edited: float) -> None:
         """Decide by other settings from now on."""
@@ -176,10 +183,10 @@ class Model:
 
     def new_steps(self) -> Steps | None:
         """How the schema grew since the last time."""
-        first = self._steps_told
+        first = self.steps_told
         if self.schema.steps == first:
             return None
-        self._steps_told = self.schema.steps
+        self.steps_told = self.schema.steps
         return Steps(first, [json.dumps(step) for step in self.schema.steps_since(first)])
 
     def written(self, row: str, *, alike: bool = False) -> str:
@@ -188,8 +195,11 @@ class Model:
 
     def known(self) -> Known:
         """What is published, with the prior for columns that nothing was learnt about."""
-        if self._known.published is not self.learning.published:
-            self._follow()
+        published = self.learning.published
+        if self._known.published is not published:
+            # Of columns that grew elsewhere it is heard a moment later than what was learnt.
+            if published.belief.dimension <= self.schema.width or self.settings.belief:
+                self._follow()
         elif self._known.belief.dimension != self.schema.width:
             self._widen(self._known.published)
         return self._known

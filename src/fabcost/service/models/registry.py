@@ -11,19 +11,31 @@ import msgspec
 
 from fabcost.service.models.amounts import check_amounts
 from fabcost.service.models.catalogue import Memory
+from fabcost.service.models.columns import regrow, rewritten
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
-from fabcost.service.writer.journal import Deleted, Relisted
+from fabcost.service.writer.following import (
+    Appeared,
+    Disappeared,
+    News,
+    Outgrown,
+    Regrown,
+    Relisted,
+    Resettled,
+)
+from fabcost.service.writer.journal import Deleted
+from fabcost.service.writer.requests import Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
     AlreadyThereError,
     InvalidRequestError,
     StoreAwayError,
     UnknownItemError,
+    UnknownModelError,
 )
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
@@ -55,7 +67,7 @@ class Registry:
         self._memory = memory
         for model in self._models.values():
             model.catalogue.memory = memory
-        writer.relist = self._relist
+        writer.hear = self._hear
 
     def models(self) -> list[ModelAnswer]:
         """All models, by name."""
@@ -75,6 +87,8 @@ class Registry:
     def measure(self) -> None:
         """Bring the gauges up to date that change without a request."""
         self._metrics.degraded(self.degraded)
+        self._metrics.stale(self._writer.stale if self._journal.store.session.shared else 0.0)
+        self._metrics.leads(self._journal.leads)
         for name, each in self._models.items():
             self._metrics.lagged(name, each.learning.lag)
 
@@ -93,12 +107,8 @@ class Registry:
         def keep(loaded: LoadedModel) -> None:
             self._journal.keepers[name] = loaded.keeper
 
-        def show(loaded: LoadedModel) -> None:
-            loaded.model.catalogue.memory = self._memory
-            self._models[name] = loaded.model
-
         try:
-            loaded = await self._writer.call(write, keep, show)
+            loaded = await self._writer.call(write, keep, self._show, settles=name)
         except ValueError as error:
             raise InvalidRequestError(str(error)) from error
         return loaded.model.shown()
@@ -133,7 +143,7 @@ class Registry:
         def show(settings: ModelSettings) -> None:
             model.change(settings, edited)
 
-        await self._writer.call(write, keep, show, about=name)
+        await self._writer.call(write, keep, show, about=name, settles=name)
         return model.shown()
 
     async def delete_model(self, name: str) -> None:
@@ -149,13 +159,10 @@ class Registry:
             store.keys.revoke_of(name, now)
             return self._journal.delete(name)
 
-        def show(_: Deleted) -> None:
-            model = self._models.pop(name, None)
-            if model is not None:
-                self._memory.forget(model.catalogue.owner)
-
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
-        await self._writer.call(write, self._journal.deleted, show)
+        await self._writer.call(
+            write, self._journal.deleted, lambda _: self._hide(name), settles=name
+        )
 
     async def put_items(self, name: str, items: dict[str, Record]) -> int:
         """Add items or replace their features; the new version of the catalogue."""
@@ -171,14 +178,14 @@ class Registry:
                 for start in range(0, first, ITEMS_AT_ONCE):
                     piece = rows[start : start + ITEMS_AT_ONCE]
                     await self._writer.call(_putting(name, version, piece), about=name)
-                last = _putting(name, version, rows[first:])
-                await self._change_items(
-                    name, version, last, lambda _: model.catalogue.put(version, items)
+                return await self._change_items(
+                    name,
+                    _putting(name, version, rows[first:]),
+                    lambda found: model.catalogue.put(found, items),
                 )
             except ValueError:
                 await self._look_again(name, version)
                 raise
-            return version
 
         return await self._in_turn(model, put, in_pieces=first > 0)
 
@@ -190,33 +197,39 @@ class Registry:
                 raise UnknownItemError(item)
 
         async def delete() -> int:
-            version = model.catalogue.next_version()
-            await self._change_items(
-                name,
-                version,
-                lambda store: store.delete_items(name, version, ids),
-                lambda _: model.catalogue.remove(version, ids),
+            planned = model.catalogue.next_version()
+
+            def remove(store: Store) -> int:
+                version = _version(store, name, planned)
+                store.delete_items(name, version, ids)
+                return version
+
+            return await self._change_items(
+                name, remove, lambda version: model.catalogue.remove(version, ids)
             )
-            return version
 
         return await self._in_turn(model, delete, in_pieces=False)
 
     async def _change_items(
-        self, name: str, version: int, function: Callable[[Store], T], show: Callable[[T], object]
-    ) -> None:
-        def keep(_: T) -> None:
+        self, name: str, function: Callable[[Store], int], show: Callable[[int], object]
+    ) -> int:
+        """Change a catalogue to the version that the function returns."""
+
+        def keep(version: int) -> None:
             self._journal.keepers[name].catalogue = version
 
-        await self._writer.call(function, keep, show, about=name)
+        return await self._writer.call(function, keep, show, about=name)
 
     async def _look_again(self, name: str, version: int) -> None:
         """Show the items that the database has: it took some pieces and refused another."""
+        found: list[ItemRow] = []
 
-        def look(store: Store) -> Relisted:
-            store.put_items(name, version, [])
-            return Relisted(name, version, store.items(name))
+        def look(store: Store) -> int:
+            at = _putting(name, version, [])(store)
+            found[:] = store.items(name)
+            return at
 
-        await self._change_items(name, version, look, self._relist)
+        await self._change_items(name, look, lambda at: self._relist(Relisted(name, at, found)))
 
     async def _in_turn(
         self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool
@@ -239,6 +252,42 @@ class Registry:
         task = asyncio.create_task(changing())
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
+
+    def _show(self, loaded: LoadedModel) -> None:
+        loaded.model.catalogue.memory = self._memory
+        self._models[loaded.model.name] = loaded.model
+
+    def _hide(self, name: str) -> None:
+        model = self._models.pop(name, None)
+        if model is not None:
+            self._memory.forget(model.catalogue.owner)
+
+    def _hear(self, news: News) -> None:
+        """The database is not as this server thought."""
+        if isinstance(news, Relisted):
+            self._relist(news)
+        elif isinstance(news, Appeared):
+            self._show(news.loaded)
+        elif isinstance(news, Disappeared):
+            self._hide(news.model)
+        elif isinstance(news, Outgrown):
+            for write in news.writes:
+                self._write_again(write)
+        elif (model := self._models.get(news.model)) is not None:
+            if isinstance(news, Resettled):
+                model.change(news.settings, news.edited)
+            elif isinstance(news, Regrown):
+                regrow(model, news.steps)
+
+    def _write_again(self, write: Write) -> None:
+        """Write a decision in the columns that the database has."""
+        model = self._models.get(write.row.model)
+        if model is not None:
+            row, steps = rewritten(model, write.row), model.new_steps()
+            again = (write.entropy, write.done, model.steps_told, model.lineage)
+            self._writer.put_again(Write(row, steps, *again))
+        elif not write.done.done():
+            write.done.set_exception(UnknownModelError(write.row.model))
 
     def _relist(self, found: Relisted) -> None:
         """The catalogue of a model is not what this server thought."""
@@ -263,5 +312,15 @@ class Registry:
         return found
 
 
-def _putting(model: str, version: int, rows: Sequence[ItemRow]) -> Callable[[Store], None]:
-    return lambda store: store.put_items(model, version, rows)
+def _putting(model: str, planned: int, rows: Sequence[ItemRow]) -> Callable[[Store], int]:
+    def put(store: Store) -> int:
+        version = _version(store, model, planned)
+        store.put_items(model, version, rows)
+        return version
+
+    return put
+
+
+def _version(store: Store, model: str, planned: int) -> int:
+    """A version of a catalogue that other servers see to be new."""
+    return max(planned, store.catalogue_version(model) + 1) if store.session.shared else planned

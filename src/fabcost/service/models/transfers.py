@@ -107,7 +107,8 @@ class Transfers:
         feeds: dict[int, asyncio.Future[FeedbackStatus]] = {}
         for place, (row, each) in enumerate(zip(rows, impressions, strict=True)):
             writes.append(self._loop.create_future())
-            self.writer.submit(Write(row, model.new_steps(), None, writes[-1]))
+            steps = model.new_steps()
+            self.writer.submit(Write(row, steps, None, writes[-1], model.steps_told, model.lineage))
             if each.value is not None:
                 done = feeds[place] = self._loop.create_future()
                 self.writer.submit(Feed((name, row.decision), each.value, "imported", now, done))
@@ -136,7 +137,7 @@ class Transfers:
         while True:
             copied = await self.writer.call(lambda _: keepers[name].learning.copied(), about=name)
             if copied is not None:
-                schema = model.schema.to_dict()
+                schema = keepers[name].recovery.schema.to_dict()
                 return await asyncio.to_thread(to_file, model.settings, schema, copied)
             if model.learning.failure is not None:
                 raise LearningFailedError(name, model.learning.failure)

@@ -14,10 +14,9 @@ from fabcost.service.service import Service
 from fabcost.wire.checks import check_model_name, has_control_character
 from fabcost.wire.errors import (
     AlreadyThereError,
-    DatabaseUnusableError,
+    DatabaseError,
     InvalidRequestError,
     ServiceError,
-    StoreAwayError,
     TakenOverError,
     UnknownModelError,
 )
@@ -250,7 +249,7 @@ def error_of(error: ServiceError, blame: str) -> ContractError:
 
     ``blame`` is the code of a request that is wrong.
     """
-    if isinstance(error, StoreAwayError | TakenOverError | DatabaseUnusableError):
+    if isinstance(error, DatabaseError | TakenOverError):
         return ContractError("OperationNotAllowed", str(error), headers=((b"retry-after", b"1"),))
     if isinstance(error, UnknownModelError):
         return ContractError("ResourceNotFound", str(error))

@@ -46,6 +46,9 @@ SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;
 SET jit = off;
+SET tcp_keepalives_idle = 5;
+SET tcp_keepalives_interval = 2;
+SET tcp_keepalives_count = 3;
 """
 _REASONS = {
     "25006": READ_ONLY,
@@ -59,7 +62,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _SECRETS = ("password", "sslpassword")
 _TIMES = ("made", "deadline", "resolved", "received", "start")
 _SUMS = ("value", "log_loss", "entropy", "predicted", "rewards", "income", "click_value", "cost")
-_INTEGERS = ("seq", "rank", "since", "until", "label", "lsn", "bin")
+_INTEGERS = ("seq", "rank", "since", "until", "label", "lsn", "bin", "writer")
 _COUNTS = ("decisions", "impressions", "clicks")
 _TYPES = {
     **dict.fromkeys(_TIMES + _SUMS, "double precision"),
@@ -116,6 +119,13 @@ class Postgres:
             with suppress(psycopg.Error):
                 self._connection.close()
             self._connection = None
+
+    def listened(self) -> psycopg.pq.abc.PGconn:
+        """The connection itself, which is told by `leave_stamp` of every transaction."""
+        if self._connection is None:
+            raise StoreAwayError("the database is not open")
+        self._execute("LISTEN fabcost", None)
+        return self._connection.pgconn
 
     def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""

@@ -22,8 +22,7 @@ from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
 _STAMP_BYTES = 16
 _PROGRAM = "fabcost"
-#: The table of API keys is as it is since this version.
-_KEYS_SINCE = 2
+_APPENDED = (*DecisionRow._fields, "stamp", "writer")
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -38,6 +37,15 @@ class Session:
         self.connection = connection
         self._statements = statements(connection.dialect)
         self._epoch: int | None = None
+        #: By which the database knows this server among those that share it.
+        self.number = 0
+        #: Whether other servers may write, too.
+        self.shared = False
+        #: Whether this server may be the one of them that leads.
+        self.may_lead = True
+        self._leads = False
+        # That of whoever wrote last, and the last whose changes we know.
+        self._current = self._followed = ""
         self._stamp = ""
         # Differs from the other after a commit whose end was not heard.
         self._next_stamp = ""
@@ -46,31 +54,27 @@ class Session:
         self._latest = 0.0
         self._appended = 0.0
 
-    def open(self, *, take_over: bool) -> None:
+    def open(self, *, take_over: bool, share: bool = False) -> None:
         """Connect and migrate.
 
         With ``take_over`` begin a new epoch: any other server finds `TakenOverError` at its next
-        transaction.  Without it the connection may only read, and may write API keys.
+        transaction; but with ``share`` join those that are there, unless they are of an earlier
+        version.  Without it the connection may only read, and may write API keys.
         """
-        with self._connecting():
-            migrate(self.connection)
+        with self.connecting():
+            is_new = migrate(self.connection)
             if take_over:
                 with self.begun():
                     self._stamp = self._next_stamp = secrets.token_hex(_STAMP_BYTES)
-                    ((self._epoch,),) = self.run("take_over", stamp=self._stamp)
+                    entering = "join" if share and not is_new else "take_over"
+                    ((self._epoch, self.number),) = self.run(entering, stamp=self._stamp)
+                self.shared = share
+                self._be_alive()
                 self.connection.hurry()
 
-    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
-        """Connect for API keys alone, next to a server of this version or an earlier one.
-
-        No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
-        the newest version.
-        """
-        with self._connecting():
-            prepare_for_keys(self.connection, write=write, make=make)
-
     @contextmanager
-    def _connecting(self) -> Iterator[None]:
+    def connecting(self) -> Iterator[None]:
+        """Connected, unless something fails meanwhile."""
         self.connection.connect()
         try:
             yield
@@ -83,6 +87,7 @@ class Session:
         self.connection.connect()
         if self._epoch is not None:
             self._check_epoch("epoch")
+            self._be_alive()
             if self.latest_time() < self._appended:
                 raise TakenOverError(_REPLACED)
 
@@ -96,7 +101,9 @@ class Session:
             yield
             if self._writing and (self._changed or self._latest > 0.0):
                 self._next_stamp = secrets.token_hex(_STAMP_BYTES)
-                self.run("leave_stamp", stamp=self._next_stamp, time=self._latest)
+                given = {"stamp": self._next_stamp, "time": self._latest}
+                self.run("leave_stamp", **given, own=self.number, shared=self.shared)
+                self._current = self._next_stamp
         self._stamp = self._next_stamp
         self._appended = 0.0
 
@@ -110,10 +117,10 @@ class Session:
             return True
         self._own_epoch()
         self._must_not_nest()
-        own = [(*row, self._stamp) for row in rows]
+        own = [(*row, self._stamp, self.number) for row in rows]
         _refuse_nul(chain.from_iterable(own))
         text = self._statements["append_decisions"]
-        inserted = self.connection.insert_batch(text, (*DecisionRow._fields, "stamp"), own)
+        inserted = self.connection.insert_batch(text, _APPENDED, own)
         if inserted < len(rows):
             return False
         self._appended = max(self._appended, *(row.made for row in rows))
@@ -156,15 +163,43 @@ class Session:
 
     def _check_epoch(self, name: str) -> None:
         own = self._own_epoch()
-        for epoch, stamp in self.run(name):
+        for epoch, current, stamp in self.run(name, own=self.number):
             if epoch > own:
                 raise TakenOverError(
                     f"epoch {epoch} of the database has begun but this server is of epoch {own}"
                 )
             if stamp in (self._stamp, self._next_stamp):
                 self._stamp = self._next_stamp = stamp
+                self._current = current
                 return
         raise TakenOverError(_REPLACED)
+
+    @property
+    def moved(self) -> bool:
+        """Whether others have written what is not `followed` yet; for within a transaction."""
+        return self.shared and self._current not in (self._stamp, self._followed)
+
+    def followed(self) -> None:
+        """All that others have written is known."""
+        self._followed = self._current
+
+    def leads(self) -> bool:
+        """Whether this server does what only one of them is to do; asks for it if nobody does."""
+        if self.shared and self.may_lead and not self._leads:
+            ((self._leads,),) = self.run("lead")
+        return self._leads or not self.shared
+
+    def dead(self) -> list[int]:
+        """The numbers of servers that are gone, none of which comes back in this transaction."""
+        name = "dead_replicas" if self.shared else "replicas"
+        rows = [] if self.connection.dialect == "sqlite" else self.run(name, own=self.number)
+        return [number for (number,) in rows if number != self.number]
+
+    def _be_alive(self) -> None:
+        """Hold what a server loses with its connection, by which others see that it is gone."""
+        self._leads = False
+        if self.shared:
+            self.run("be_alive", own=self.number)
 
     def note(self, *times: float) -> None:
         """Times that the transaction writes."""
@@ -240,10 +275,10 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     )
 
 
-def migrate(connection: Connection) -> None:
-    """Run the migrations that are missing, each in a transaction."""
-    known = migrations(connection.dialect)
-    while _version(connection) != len(known):
+def migrate(connection: Connection) -> bool:
+    """Run the migrations that are missing, each in a transaction; whether there were any."""
+    known, before = migrations(connection.dialect), version_of(connection)
+    while version_of(connection) != len(known):
         _run(connection, "begin")
         try:
             _step(connection, known)
@@ -251,11 +286,12 @@ def migrate(connection: Connection) -> None:
             connection.roll_back()
             raise
         connection.run("COMMIT", {})
+    return before != len(known)
 
 
 def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
     _run(connection, "lock_migrations")
-    version = _version(connection)
+    version = version_of(connection)
     if version == len(known):
         return
     if version == 0:
@@ -267,28 +303,8 @@ def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
     _run(connection, "set_version", version=migration.version)
 
 
-def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None:
-    """An error if API keys cannot be read, or written, in a database as it is.
-
-    With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
-    version or an earlier one, which a migration would stop.
-    """
-    version, newest = _version(connection), len(migrations(connection.dialect))
-    if version == 0 and make:
-        migrate(connection)
-    elif version == 0:
-        raise DatabaseUnusableError(
-            "the database is empty: make a first key with `fabcost keys add`"
-        )
-    elif version < (newest if write else _KEYS_SINCE):
-        raise DatabaseUnusableError(
-            f"the database has version {version} but this program writes version {newest}: use the "
-            "fabcost that serves it now; or stop that, make a backup and start `fabcost serve` of "
-            "this program, which brings it up to date"
-        )
-
-
-def _version(connection: Connection) -> int:
+def version_of(connection: Connection) -> int:
+    """Of the tables; 0 if there are none."""
     tables = [name for (name,) in _run(connection, "tables")]
     if not tables:
         return 0

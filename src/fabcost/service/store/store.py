@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from fabcost.service.store.connection import Connection, Found
+from fabcost.service.store.keys import KeyTable, open_for_keys
 from fabcost.service.store.rows import (
     AppliedRow,
     CalibrationRow,
@@ -17,7 +19,6 @@ from fabcost.service.store.rows import (
     FeedbackRow,
     ItemRow,
     Key,
-    KeyRow,
     ModelRow,
     Resolution,
     StoredDecision,
@@ -50,9 +51,8 @@ class Store:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._session = session = Session(connection)
+        self.session = session = Session(connection)
         self.open = session.open
-        self.open_for_keys = session.open_for_keys
         self.reopen = session.reopen
         self.close = connection.disconnect
         self.transaction = session.transaction
@@ -62,7 +62,15 @@ class Store:
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
         self.counts = CountTables(session)
-        self.keys = KeyTable(session)
+
+    @cached_property
+    def keys(self) -> KeyTable:
+        """API keys."""
+        return KeyTable(self.session)
+
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone; see there."""
+        open_for_keys(self.session, write=write, make=make)
 
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
@@ -76,7 +84,7 @@ class Store:
 
     def insert_model(self, row: ModelRow, base: bytes | None) -> None:
         """A new model, and the learner it starts from if it was imported."""
-        self._session.note(row.created, row.edited)
+        self.session.note(row.created, row.edited)
         if not self._write("insert_model", **row._asdict(), base=base):
             raise AlreadyThereError(row.model)
 
@@ -87,7 +95,7 @@ class Store:
 
     def update_model(self, model: str, settings: str, edited: float) -> None:
         """Replace the settings; `UnknownModelError` if there is no such model."""
-        self._session.note(edited)
+        self.session.note(edited)
         if not self._write("update_model", model=model, settings=settings, edited=edited):
             raise UnknownModelError(model)
 
@@ -133,7 +141,19 @@ class Store:
         """All steps by which a schema grew, in order."""
         return [step for (step,) in self._run("steps", model=model)]
 
+    def steps_since(self, known: Mapping[str, int]) -> dict[str, list[str]]:
+        """Steps of schemas after those that are known of each, where there are any."""
+        found: dict[str, list[str]] = {}
+        for model, step in self._run_batch("steps_since", ("model", "seq"), list(known.items())):
+            found.setdefault(model, []).append(step)
+        return found
+
     # Catalogues
+
+    def catalogue_version(self, model: str) -> int:
+        """The latest."""
+        ((version,),) = self._run("catalogue_version", model=model)
+        return int(version)
 
     def put_items(self, model: str, version: int, items: Sequence[ItemRow]) -> None:
         """Add or replace items (a replaced item keeps its place) and set the version."""
@@ -165,21 +185,25 @@ class Store:
 
     def insert_decisions(self, rows: Sequence[DecisionRow]) -> set[Key]:
         """Insert those that are not there yet; the keys of those."""
-        self._session.must_write()
-        self._session.note(*(row.made for row in rows))
+        self.session.must_write()
+        self.session.note(*(row.made for row in rows))
         keys = [(row.model, row.decision) for row in rows]
         # RETURNING would hand over row by row, each time waiting for the interpreter's lock.
         existing = self._run_batch("existing_decisions", _KEY, keys)
-        self._write_batch("insert_decisions", DecisionRow._fields, rows)
+        own = [(*row, self.session.number) for row in rows]
+        self._write_batch("insert_decisions", (*DecisionRow._fields, "writer"), own)
         return set(keys).difference(existing)
 
-    def uncounted(self) -> list[StoredDecision]:
-        """Decisions that were written since the last `mark_counted`, in order."""
-        return _stored(self._run("uncounted"))
+    def uncounted(self, dead: Sequence[int] = ()) -> list[StoredDecision]:
+        """Decisions since the last `mark_counted`, in order: own ones, and those of the dead."""
+        return _stored(self._run("uncounted", numbers=json.dumps([self.session.number, *dead])))
 
-    def mark_counted(self) -> None:
-        """Note that all decisions so far are in the counts."""
-        self._write("mark_counted")
+    def mark_counted(self, dead: Sequence[int] = ()) -> None:
+        """Note that all decisions so far are in the counts: own ones, and those of the dead."""
+        numbers = json.dumps([self.session.number, *dead])
+        self._write("mark_counted", numbers=numbers)
+        if dead:
+            self._write("forget_replicas", numbers=numbers)
 
     def find_decisions(self, keys: Collection[Key]) -> dict[Key, StoredDecision]:
         """Those of the keys that are there."""
@@ -192,7 +216,7 @@ class Store:
 
     def resolve(self, rows: Sequence[Resolution]) -> int:
         """Set what became of decisions that are unresolved; how many were."""
-        self._session.note(*(row.resolved for row in rows))
+        self.session.note(*(row.resolved for row in rows))
         return len(self._write_batch("resolve", Resolution._fields, rows))
 
     def due(self, now: float, limit: int, *, without: Collection[str] = ()) -> list[StoredDecision]:
@@ -245,7 +269,7 @@ class Store:
 
     def insert_feedback(self, rows: Sequence[FeedbackRow]) -> None:
         """Insert those whose (model, decision, key) is not there yet."""
-        self._session.note(*(row.received for row in rows))
+        self.session.note(*(row.received for row in rows))
         self._write_batch("insert_feedback", FeedbackRow._fields, rows)
 
     def find_feedback(self, keys: Collection[Key]) -> list[FeedbackRow]:
@@ -311,32 +335,6 @@ class CountTables:
     def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
         """The items chosen most often."""
         return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]
-
-
-class KeyTable:
-    """API keys, written while a server runs in transactions of their own, but for `revoke_of`."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def all(self) -> list[KeyRow]:
-        """All API keys, revoked ones too."""
-        return [KeyRow(*row) for row in self._session.run("keys")]
-
-    def insert(self, row: KeyRow) -> None:
-        """A new API key; the same key again changes nothing."""
-        with self._session.begun():
-            if not self._session.write("insert_key", **row._asdict()):
-                raise ValueError(f"the database refused a row: there is another key {row.key_id!r}")
-
-    def revoke(self, key_id: str, now: float) -> bool:
-        """Revoke a key; whether one was in force until ``now``."""
-        with self._session.begun():
-            return bool(self._session.write("revoke_key", key_id=key_id, now=now))
-
-    def revoke_of(self, model: str, now: float) -> None:
-        """Revoke all keys of a model, within a transaction."""
-        self._session.write("revoke_keys_of", model=model, now=now)
 
 
 def _stored(rows: Found) -> list[StoredDecision]:

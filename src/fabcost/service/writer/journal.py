@@ -1,15 +1,14 @@
-"""The database and what was learnt from it, kept in step; and decisions that wait for it."""
+"""The database and what was learnt from it, kept in step."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from fabcost import kernels
@@ -21,7 +20,6 @@ from fabcost.service.store.rows import (
     CountRow,
     DecisionRow,
     Deletion,
-    ItemRow,
     Key,
     ModelRow,
     StoredDecision,
@@ -29,24 +27,19 @@ from fabcost.service.store.rows import (
     record,
 )
 from fabcost.service.store.store import Store
-from fabcost.service.writer.requests import MOST_AT_ONCE, Activate, Awaiting, Feed, Request, Write
+from fabcost.service.writer.following import Following, News, Outgrown
+from fabcost.service.writer.requests import Activate, Expire, Feed, Request, Write
 from fabcost.service.writer.transaction import Result, Transaction
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 
 #: What all refreshes in the background together may still take when the server stops.
 _REFRESHES_END_SECONDS = 1.0
+#: Between two looks at which servers are gone.
+_BURY_SECONDS = 5.0
 #: Decisions that are written but not in the counts yet, with their entropies.
 Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
 _MINUTE = 60.0
 _OUTERMOST_BIN = 12
-
-
-class Relisted(NamedTuple):
-    """The catalogue of a model as the database has it."""
-
-    model: str
-    version: int
-    items: list[ItemRow]
 
 
 class Deleted(NamedTuple):
@@ -59,20 +52,38 @@ class Deleted(NamedTuple):
 class Journal:
     """Writes requests and learns from them; for one thread.
 
-    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are.
+    The ``store`` is open, with this server's epoch; ``unreadable`` models are left as they are;
+    ``load`` recovers one that another server made.
     """
 
     def __init__(
-        self, store: Store, keepers: dict[str, Keeper], unreadable: dict[str, Exception]
+        self,
+        store: Store,
+        keepers: dict[str, Keeper],
+        unreadable: dict[str, Exception],
+        load: Callable[[ModelRow], Any] = id,
     ) -> None:
         self.store = store
         self.keepers = keepers
         self.unreadable = unreadable
+        self._load = load
+        #: Told of what is not as the loop was told before.
+        self.tell: Callable[[News], object] = id
         self._parked: set[Key] = store.parked()
         #: Models that callers have no longer, and of which something is left in the database.
         self.deletions = {model: Deletion(model) for model in store.deleted_models()}
+        #: Whether this server expires, deletes and saves: one of those that share a database does.
+        self.leads = not store.session.shared
         # None if they must be read from the database.
         self._uncounted: Uncounted | None = None
+        self._bury_at = 0.0
+        #: By the monotonic clock, when everything that the database had was known.
+        self.known_at = time.monotonic()
+
+    @cached_property
+    def following(self) -> Following:
+        """What others wrote, and what this server wrote before it lost a connection."""
+        return Following(self.store, self.keepers, self.unreadable, self._load, self.tell)
 
     @property
     def has_uncounted(self) -> bool:
@@ -117,38 +128,97 @@ class Journal:
         writes = [each for each in group if isinstance(each, Write) and self._is_plain(each)]
         if len(writes) < len(group):
             return False
-        if not self.store.append_decisions([each.row for each in writes]):
+        if not self._append([each.row for each in writes]):
             self._uncounted = None
             return False
         self._uncounted += [(each.row, each.entropy) for each in writes]
         return True
 
+    def _append(self, rows: list[DecisionRow]) -> bool:
+        try:
+            return self.store.append_decisions(rows)
+        except ValueError:  # another server may have deleted their model
+            if not self.store.session.shared:
+                raise
+        return False
+
     def _is_plain(self, write: Write) -> bool:
         row = write.row
         if self._parked and (row.model, row.decision) in self._parked:
             return False
-        return write.steps is None and row.model in self.keepers
+        if write.steps is not None or row.model not in self.keepers:
+            return False
+        return not self.store.session.shared or self.following.is_known(write)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One in which everything is known that others wrote, which is learnt after it."""
+        if not self.store.session.shared:
+            with self.store.transaction():
+                yield
+            return
+        try:
+            with self.store.transaction():
+                began = time.monotonic()
+                if self.following.is_behind:
+                    self._follow()
+                yield
+        except BaseException:
+            self.following.end(failed=True)
+            raise
+        self.following.end(failed=False)
+        self.known_at = began
+
+    def _follow(self) -> None:
+        for model in self.following.follow():
+            self.forget(model)
+        self._parked, known = self.store.parked(), self.deletions
+        deleted = self.store.deleted_models()
+        self.deletions = {model: known.get(model, Deletion(model)) for model in deleted}
 
     def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
-        gone = {each.done: model for each in group if (model := self._gone(each)) is not None}
-        group = [each for each in group if each.done not in gone]
-        with self.store.transaction():
-            uncounted = self._uncounted
-            if uncounted is None:
-                uncounted = [(each, _recorded_entropy(each)) for each in self.store.uncounted()]
-            counts = Additions(uncounted)
+        with self.transaction():
+            gone = {each.done: model for each in group if (model := self._gone(each)) is not None}
+            asked = [each for each in group if each.done not in gone]
+            idle, stale = self._left_to_others(asked) if self.store.session.shared else ([], [])
+            left = {each.done for each in idle} | {each.done for each in stale}
+            counts = Additions(*self._not_counted())
             transaction = Transaction(self.store, self.keepers, self._parked, counts)
-            result = transaction.run(group, unreadable=self.unreadable)
+            asked = [each for each in asked if each.done not in left]
+            unloaded = self.following.unloaded if self.store.session.shared else ()
+            result = transaction.run(asked, without={*self.unreadable, *unloaded})
         self._uncounted = []
         self._parked |= result.parked
         self._parked -= result.unparked
         result.answers += [(done, UnknownModelError(model)) for done, model in gone.items()]
+        result.answers += [(each.done, 0) for each in idle]
         for model, learnt in result.learnt.items():
             keeper = self.keepers[model]
             keeper.head += len(learnt)
             keeper.learning.apply(learnt)
+        if stale:
+            self.tell(Outgrown(stale))
         return result
+
+    def _left_to_others(self, group: Sequence[Request]) -> tuple[list[Expire], list[Write]]:
+        """Deadlines, unless this is the server that leads; and what must be written otherwise."""
+        expiries = [each for each in group if isinstance(each, Expire)]
+        if expiries:
+            self.leads = self.store.session.leads()
+            for keeper in self.keepers.values():
+                keeper.learning.saves(self.leads)
+        writes = [each for each in group if isinstance(each, Write)]
+        return [] if self.leads else expiries, self.following.outgrown(writes)
+
+    def _not_counted(self) -> tuple[Uncounted, list[int]]:
+        """Decisions that the counts do not have, also those of servers that are gone."""
+        bury = self.leads and time.monotonic() > self._bury_at
+        if self._uncounted is not None and not (bury and self.store.session.shared):
+            return self._uncounted, []
+        self._bury_at = time.monotonic() + _BURY_SECONDS
+        dead = self.store.session.dead() if self.leads else []
+        return [(each, _recorded_entropy(each)) for each in self.store.uncounted(dead)], dead
 
     def _gone(self, request: Request) -> str | None:
         """The model that a request is about, if it was deleted."""
@@ -172,98 +242,26 @@ class Journal:
             keeper.learning.stop(max(0.0, latest - time.monotonic()))
             self.snapshot(model)
 
-    def reopen(self) -> list[Relisted]:
+    def reopen(self) -> None:
         """Connect again, and learn what a transaction committed whose end was not heard.
 
-        The catalogues that are not as the loop was told are returned.  `TakenOverError` if the
-        database lacks what was written; nothing is written to it then.
+        `TakenOverError` if the database lacks what was written; nothing is written to it then.
         """
         try:
-            return self._rejoin()
+            self._rejoin()
         except TakenOverError:
             self.store.close()
             raise
 
-    def _rejoin(self) -> list[Relisted]:
+    def _rejoin(self) -> None:
         self.store.reopen()
         self._uncounted = None
-        relisted = []
         with self.store.transaction():
-            rows = self.store.models()
-            for row in rows:
-                if row.model in self.keepers:
-                    relisted += self._catch_up(row, self.keepers[row.model])
-                elif row.model not in self.unreadable:
-                    # Whoever asked for it was told that it is not there.
-                    self.store.delete_model(row.model)
-            self._parked = self.store.parked()
-            self.deletions = {model: Deletion(model) for model in self.store.deleted_models()}
+            self.following.take_back()
+            self._follow()
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
-        there = {row.model for row in rows}
-        for model in (self.keepers.keys() | self.unreadable.keys()) - there:
-            self.forget(model)
-        for each in relisted:
-            self.keepers[each.model].catalogue = each.version
-        return relisted
-
-    def _catch_up(self, row: ModelRow, keeper: Keeper) -> list[Relisted]:
-        """Learn what was not heard of, and find items that were put or deleted."""
-        keeper.catch_up(row.head_lsn)
-        settings = msgspec.json.encode(keeper.settings).decode()
-        if settings != row.settings:
-            # Whoever asked for other settings was told that nothing was changed.
-            self.store.update_model(row.model, settings, row.edited)
-        if keeper.catalogue == row.catalogue_version:
-            return []
-        return [Relisted(row.model, row.catalogue_version, self.store.items(row.model))]
-
-
-class Backlog:
-    """Decisions that were answered from memory: in the writer's queue, then here, in their order.
-
-    Those beyond the ``most`` that are kept are not written at all.
-    """
-
-    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
-        #: Decisions that were answered and will never be written, for want of room.
-        self.lost = 0
-        self._most = most
-        self._tell = tell
-        self._kept: deque[Write] = deque()
-        #: Those of the queue; changed by the loop and by the thread, always by one operation.
-        self.queued: set[Awaiting] = set()
-
-    def __len__(self) -> int:
-        return len(self._kept) + len(self.queued)
-
-    def has_room(self, write: Write) -> bool:
-        """Whether a decision is to be written; if not, it is lost."""
-        # Later steps of a schema mean nothing without the earlier ones; they are few.
-        room = len(self) < self._most or write.steps is not None
-        self.lost += not room
-        return room
-
-    def keep(self, write: Write) -> None:
-        """Put a decision aside, if there is room."""
-        self.queued.discard(write.done)
-        if self.has_room(write):
-            self._kept.append(write)
-
-    def write(self, transact: Callable[[list[Request]], object]) -> None:
-        """Write all; what is written when an error comes is not kept any longer."""
-        most = MOST_AT_ONCE
-        while self._kept:
-            group: list[Request] = list(islice(self._kept, most))
-            try:
-                transact(group)
-            except ValueError as error:
-                if most > 1:
-                    most = 1
-                    continue
-                self._tell(f"a decision could not be written: {error}")
-            for _ in group:
-                self._kept.popleft()
+        self.following.end(failed=False)
 
 
 class Additions:
@@ -272,8 +270,10 @@ class Additions:
     All of it goes to the minute in which the decision was made.
     """
 
-    def __init__(self, uncounted: Uncounted) -> None:
+    def __init__(self, uncounted: Uncounted, dead: Sequence[int] = ()) -> None:
         self.has_decisions = False
+        #: Servers that are gone, whose decisions are among those that were not counted.
+        self.dead = dead
         self._sums: dict[tuple[str, float, str], list[float]] = {}
         self._tallies: dict[tuple[str, str], list[float]] = {}
         self._bins: dict[tuple[str, int], list[float]] = {}

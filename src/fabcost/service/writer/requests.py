@@ -1,9 +1,11 @@
-"""What waits for the writer."""
+"""What waits for the writer; and decisions that wait for the database."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from fabcost.service.store.rows import DecisionRow, Key
@@ -38,13 +40,16 @@ class Write(NamedTuple):
     """A decision to be written.
 
     The answer is True when it is durable, False while it is kept in memory only, or the decision
-    that had its id before.
+    that had its id before.  Its columns are those of a schema that had grown ``reaches`` times,
+    and had heard ``lineage`` times that it grew on another server.
     """
 
     row: DecisionRow
     steps: Steps | None
     entropy: float | None
     done: Awaiting
+    reaches: int = 0
+    lineage: int = 0
 
 
 class Feed(NamedTuple):
@@ -86,15 +91,64 @@ class Job(NamedTuple):
     """Anything else, in a transaction of its own; the answer is what it returns.
 
     ``then`` is told that when it is durable, before anything else is written.  It fails if the
-    model that it is ``about`` is no more.
+    model that it is ``about`` is no more.  The model that it ``settles`` is new, or has new
+    settings, which are taken back if whoever asked was not told of them.
     """
 
     function: Callable[[Store], Any]
     done: asyncio.Future[Any]
     then: Callable[[Any], object] = id
     about: str | None = None
+    settles: str | None = None
 
 
 Request = Write | Feed | Activate | Expire | Count | Job
 #: What became of requests: a result or an exception for each who waits.
 Answers = list[tuple[Awaiting, Any]]
+
+
+class Backlog:
+    """Decisions that were answered from memory: in the writer's queue, then here, in their order.
+
+    Those beyond the ``most`` that are kept are not written at all.
+    """
+
+    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
+        #: Decisions that were answered and will never be written, for want of room.
+        self.lost = 0
+        self._most = most
+        self._tell = tell
+        self._kept: deque[Write] = deque()
+        #: Those of the queue; changed by the loop and by the thread, always by one operation.
+        self.queued: set[Awaiting] = set()
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self.queued)
+
+    def has_room(self, write: Write) -> bool:
+        """Whether a decision is to be written; if not, it is lost."""
+        # Later steps of a schema mean nothing without the earlier ones; they are few.
+        room = len(self) < self._most or write.steps is not None
+        self.lost += not room
+        return room
+
+    def keep(self, write: Write) -> None:
+        """Put a decision aside, if there is room."""
+        self.queued.discard(write.done)
+        if self.has_room(write):
+            self._kept.append(write)
+
+    def write(self, transact: Callable[[list[Request]], object]) -> None:
+        """Write all; what is written when an error comes is not kept any longer."""
+        most = MOST_AT_ONCE
+        while self._kept:
+            group: list[Request] = list(islice(self._kept, most))
+            try:
+                transact(group)
+            except ValueError as error:
+                if most > 1:
+                    most = 1
+                    continue
+                self._tell(f"a decision could not be written: {error}")
+            for _ in group:
+                self._kept.popleft()

@@ -69,10 +69,10 @@ class Transaction:
         self._fresh: dict[str, list[tuple[StoredDecision, Learnt]]] = {}
         self._result = Result()
 
-    def run(self, group: Sequence[Request], *, unreadable: Collection[str]) -> Result:
+    def run(self, group: Sequence[Request], *, without: Collection[str]) -> Result:
         """Write requests: decisions first, then what is about them.
 
-        Decisions of models that cannot be read do not expire.
+        Decisions of models ``without`` a learner here do not expire.
         """
         if writes := [each for each in group if isinstance(each, Write)]:
             self._write(writes)
@@ -82,7 +82,7 @@ class Transaction:
             self._feed(feeds)
         for each in group:
             if isinstance(each, Expire):
-                self._expire(each, unreadable)
+                self._expire(each, without)
             elif isinstance(each, Count):
                 self._result.answers.append((each.done, None))
         return self._finish()
@@ -230,9 +230,12 @@ class Transaction:
 
     # Deadlines
 
-    def _expire(self, request: Expire, unreadable: Collection[str]) -> None:
+    def _expire(self, request: Expire, without: Collection[str]) -> None:
         """Resolve what has waited long enough: by feedback so far, or as the default reward."""
-        due = self._store.due(request.now, EXPIRED_AT_ONCE, without=unreadable)
+        if self._parked and self._store.session.shared:
+            # Another server wrote the decision, and did not know of the feedback.
+            self._unpark(set(self._store.find_decisions(self._parked)))
+        due = self._store.due(request.now, EXPIRED_AT_ONCE, without=without)
         # Of a model that is being deleted: they must not stand in the way of the others.
         self._store.delete_decisions([_key(each) for each in due if each.model not in self._heads])
         mine = [each for each in due if each.model in self._heads]
@@ -299,7 +302,7 @@ class Transaction:
             self._result.learnt[model] = [learnt for _, learnt in fresh]
         self._counts.write(self._store)
         if self._counts.has_decisions:
-            self._store.mark_counted()
+            self._store.mark_counted(self._counts.dead)
         return self._result
 
     def _predict(self, model: str, fresh: list[tuple[StoredDecision, Learnt]]) -> None:

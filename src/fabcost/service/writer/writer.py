@@ -16,11 +16,13 @@ from typing import Any, TypeVar
 from fabcost.service.store.connection import UNUSABLE_NOW
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
-from fabcost.service.writer.journal import Backlog, Journal, Relisted
+from fabcost.service.writer.following import News
+from fabcost.service.writer.journal import Journal
 from fabcost.service.writer.requests import (
     MOST_AT_ONCE,
     Answers,
     Awaiting,
+    Backlog,
     Count,
     Job,
     Request,
@@ -53,12 +55,10 @@ class Writer:
         self, journal: Journal, *, metrics: Metrics, tell: Callable[[str], object], backlog: int
     ) -> None:
         self.journal = journal
-        #: Told of a catalogue that is not what the loop was told before.
-        self.relist: Callable[[Relisted], object] = id
-        #: Grows whenever the database has answered.
-        self.settled = 0
-        #: Requests so far.
-        self.submitted = 0
+        #: Told of what is not as the loop was told before.
+        self.hear: Callable[[News], object] = id
+        #: Answers of the database, and requests, so far.
+        self.settled, self.submitted = 0, 0
         self._loop = asyncio.get_running_loop()
         self._metrics = metrics
         self._gathered: list[Request] = []
@@ -69,14 +69,19 @@ class Writer:
             metrics=metrics,
             tell=tell,
             answer=lambda answers: self._loop.call_soon_threadsafe(self._settle, answers),
-            relist=lambda found: self._loop.call_soon_threadsafe(self._relist, found),
         )
+        journal.tell = lambda news: self._loop.call_soon_threadsafe(self._hear, news)
         self.start = self._thread.start
 
     @property
     def away(self) -> str | None:
         """Why the database cannot be written; None if it can."""
         return self._thread.away
+
+    @property
+    def stale(self) -> float:
+        """Seconds since everything in the database was known."""
+        return time.monotonic() - self.journal.known_at
 
     @property
     def unwritten(self) -> int:
@@ -104,6 +109,7 @@ class Writer:
         show: Callable[[T], object] = id,
         *,
         about: str | None = None,
+        settles: str | None = None,
     ) -> T:
         """Do it in a transaction; an error if the model it is about was deleted meanwhile.
 
@@ -112,7 +118,7 @@ class Writer:
         """
         done: asyncio.Future[T] = self._loop.create_future()
         done.add_done_callback(partial(_show, show))
-        self.submit(Job(function, done, then, about))
+        self.submit(Job(function, done, then, about, settles))
         return await asyncio.shield(done)
 
     async def count(self) -> None:
@@ -129,6 +135,14 @@ class Writer:
             self._gather(write)
         write.done.set_result(False)
         self._metrics.backlog(self.unwritten)
+
+    def put_again(self, write: Write) -> None:
+        """Write a decision in other columns, which may have been answered from memory."""
+        if not write.done.done():
+            self.submit(write)
+        elif self._backlog.has_room(write):
+            self._backlog.queued.add(write.done)
+            self._gather(write)
 
     def give_up(self, done: Awaiting) -> None:
         """Answer a decision of the queue from memory: the database keeps it waiting for long."""
@@ -166,9 +180,9 @@ class Writer:
                 told = {"message": "an answer could not be given", "exception": error}
                 self._loop.call_exception_handler(told)
 
-    def _relist(self, found: Relisted) -> None:
+    def _hear(self, news: News) -> None:
         # What was answered before is shown one turn of the loop after that.
-        self._loop.call_soon(self.relist, found)
+        self._loop.call_soon(self.hear, news)
 
 
 def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
@@ -178,18 +192,13 @@ def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
 
 @dataclass(eq=False)
 class WriterThread:
-    """One connection, one transaction for all that waits; connects again if the database was away.
-
-    ``answer`` and ``relist`` tell the loop what became of requests, and of a catalogue that is not
-    what it was told.
-    """
+    """One connection, one transaction for all that waits; ``answer`` tells what became of it."""
 
     journal: Journal
     backlog: Backlog
     metrics: Metrics
     tell: Callable[[str], object]
     answer: Callable[[Answers], object]
-    relist: Callable[[Relisted], object]
 
     def __post_init__(self) -> None:
         #: Why the database cannot be written.
@@ -253,12 +262,14 @@ class WriterThread:
 
     def _do(self, job: Job) -> None:
         try:
-            if job.about is not None and job.about not in self.journal.keepers:
-                raise UnknownModelError(job.about)
-            with self.journal.store.transaction():
+            with self.journal.transaction():
+                if job.about is not None and job.about not in self.journal.keepers:
+                    raise UnknownModelError(job.about)
                 result = job.function(self.journal.store)
             job.then(result)
         except _AWAY:
+            if job.settles is not None:
+                self.journal.following.unheard.add(job.settles)
             raise
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             result = error
@@ -293,13 +304,10 @@ class WriterThread:
 
     def _keep(self, group: list[Request], error: ServiceError) -> None:
         """Decisions wait for the database; everything else may be repeated by whoever asked."""
-        answers: Answers = []
         for each in group:
             if isinstance(each, Write):
                 self.backlog.keep(each)
-                answers.append((each.done, False))
-            else:
-                answers.append((each.done, error))
+        answers: Answers = [(each.done, not isinstance(each, Write) and error) for each in group]
         self.metrics.backlog(len(self.backlog))
         if answers:
             self.answer(answers)
@@ -313,8 +321,7 @@ class WriterThread:
             while not self._queue.empty():
                 self._keep(self._take(), StoreAwayError(self.away))
             try:
-                for each in self.journal.reopen():
-                    self.relist(each)
+                self.journal.reopen()
                 self._write_backlog()
             except Exception as error:  # noqa: BLE001 - whatever it is, decisions go on
                 self.away = str(error) if isinstance(error, ServiceError) else UNUSABLE_NOW

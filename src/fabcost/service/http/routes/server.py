@@ -25,10 +25,14 @@ class State(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True, omit_defaults=True):
-    """Of a server that is ready; ``degraded`` are models that are not served in full, and why."""
+    """Of a server that is ready; ``degraded`` are models that are not served in full, and why.
+
+    Where servers share a database, ``stale_seconds`` ago all that others wrote was known.
+    """
 
     status: Literal["ready"]
     degraded: dict[str, str] = {}
+    stale_seconds: float | None = None
 
 
 async def get_health(_call: ApiCall) -> HttpAnswer:
@@ -44,7 +48,8 @@ async def get_readiness(call: ApiCall) -> HttpAnswer:
     reason = call.site.service.ready
     if reason is not None:
         raise RefusedError(503, "not_ready", reason, RETRY_SOON)
-    return answer(Readiness("ready", call.site.service.degraded))
+    service = call.site.service
+    return answer(Readiness("ready", service.degraded, service.stale))
 
 
 async def get_metrics(call: ApiCall) -> HttpAnswer:

@@ -1,11 +1,5 @@
 -- Decisions, the log that the learners read, and its cache.
 
--- name: insert_decisions
-INSERT INTO decisions ({decision})
-SELECT {decision}
-FROM batch WHERE TRUE ORDER BY place
-ON CONFLICT DO NOTHING
-
 -- name: existing_decisions
 SELECT d.model, d.decision
 FROM batch CROSS JOIN decisions AS d
@@ -15,15 +9,6 @@ WHERE d.model = batch.model AND d.decision = batch.decision
 SELECT {stored}
 FROM batch CROSS JOIN decisions AS d
 WHERE d.model = batch.model AND d.decision = batch.decision
-
--- name: uncounted
-SELECT {stored}
-FROM decisions AS d
-WHERE d.seq > (SELECT counted FROM server)
-ORDER BY d.seq
-
--- name: mark_counted
-UPDATE server SET counted = (SELECT COALESCE(MAX(seq), 0) FROM decisions)
 
 -- name: activate
 -- CASE hides a condition from planners, which may else start from it and not from the keys.

@@ -50,6 +50,15 @@ ON CONFLICT DO NOTHING
 -- name: steps
 SELECT step FROM steps WHERE model = :model ORDER BY seq
 
+-- name: steps_since
+SELECT s.model, s.step
+FROM batch CROSS JOIN steps AS s
+WHERE s.model = batch.model AND s.seq >= batch.seq
+ORDER BY s.model, s.seq
+
+-- name: catalogue_version
+SELECT catalogue_version FROM models WHERE model = :model
+
 -- name: items
 SELECT item, features FROM items WHERE model = :model ORDER BY place
 

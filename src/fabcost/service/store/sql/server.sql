@@ -1,21 +1,5 @@
 -- The server that may write, the latest time, and the version of the tables.
 
--- name: take_over
-UPDATE server SET epoch = epoch + 1, stamp = :stamp RETURNING epoch
-
--- name: epoch
-SELECT epoch, stamp FROM server
-
--- name: leave_stamp
-UPDATE server SET stamp = :stamp, latest = CASE WHEN latest < :time THEN :time ELSE latest END
-
--- name: latest_time
-SELECT MAX(written.latest) FROM (
-    SELECT latest FROM server
-    UNION ALL
-    SELECT COALESCE(MAX(made), 0.0) FROM decisions WHERE seq > (SELECT counted FROM server)
-) AS written
-
 -- name: waits_after
 SELECT 1 WHERE
     EXISTS (SELECT 1 FROM feedback WHERE status = 'parked' AND received > :moment)

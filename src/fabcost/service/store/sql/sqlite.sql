@@ -9,8 +9,39 @@ BEGIN IMMEDIATE
 -- name: lock_migrations
 SELECT 1
 
+-- name: take_over
+UPDATE server SET epoch = epoch + 1, stamp = :stamp RETURNING epoch, 0
+
+-- name: epoch
+SELECT epoch, stamp, stamp FROM server
+
 -- name: epoch_for_writing
-SELECT epoch, stamp FROM server
+SELECT epoch, stamp, stamp FROM server
+
+-- name: leave_stamp
+UPDATE server SET stamp = :stamp, latest = CASE WHEN latest < :time THEN :time ELSE latest END
+
+-- name: latest_time
+SELECT MAX(written.latest) FROM (
+    SELECT latest FROM server
+    UNION ALL
+    SELECT COALESCE(MAX(made), 0.0) FROM decisions WHERE seq > (SELECT counted FROM server)
+) AS written
+
+-- name: uncounted
+SELECT {stored}
+FROM decisions AS d
+WHERE d.seq > (SELECT counted FROM server)
+ORDER BY d.seq
+
+-- name: mark_counted
+UPDATE server SET counted = (SELECT COALESCE(MAX(seq), 0) FROM decisions)
+
+-- name: insert_decisions
+INSERT INTO decisions ({decision})
+SELECT {decision}
+FROM batch WHERE TRUE ORDER BY place
+ON CONFLICT DO NOTHING
 
 -- name: append_decisions
 INSERT INTO decisions ({decision})

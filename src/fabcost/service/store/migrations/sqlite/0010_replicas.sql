@@ -1,0 +1,1 @@
+-- One server at a time has a file: there is nothing to tell apart.

@@ -1,0 +1,187 @@
+"""Decisions per second with one worker and with two: ``python -m studies.service.workers``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from rich.console import Console
+from tests.service.postgres import throw_away_server
+
+from fabcost.client import Client
+from fabcost.wire.settings import ModelSettings
+from fabcost.worlds.visitors import CarAdverts
+from studies.documents import origin, write_page
+from studies.service.__main__ import CONNECTIONS, ITEMS, Bench, process, world
+
+WORKERS = (1, 2)
+#: Name, settings and what that means.
+MODELS = {
+    "one-draw": ("none", "one draw, no propensities"),
+    "propensities": ("fast", "256 draws"),
+    "exact": ("exact", "1,024 draws"),
+}
+LEAST = 1.6
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Decisions per second, and the processors that each side kept busy meanwhile."""
+
+    rate: float
+    p99: float
+    servers: float
+    database: float
+    generator: float
+
+
+def busy(root: int) -> float:
+    """Seconds that a process and those it started, and theirs, have computed."""
+    ticks, children = {}, defaultdict(list)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            except OSError:
+                continue
+            children[int(fields[1])].append(int(entry.name))
+            ticks[int(entry.name)] = int(fields[11]) + int(fields[12])
+    found, waiting = 0, [root]
+    while waiting:
+        process_id = waiting.pop()
+        found += ticks.get(process_id, 0)
+        waiting += children[process_id]
+    return found / os.sysconf("SC_CLK_TCK")
+
+
+def own() -> float:
+    """Seconds that the load generators, which have ended, have computed."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measured(bench: Bench, model: str, seconds: float, server: int, database: int) -> Measured:
+    """One model under load."""
+    started = (busy(server), busy(database), own(), time.monotonic())
+    reading = bench.decisions(model, seconds)
+    ended = (busy(server), busy(database), own(), time.monotonic())
+    *used, taken = (after - before for before, after in zip(started, ended, strict=True))
+    return Measured(reading.rate, reading.p99, *(each / taken for each in used))
+
+
+@contextmanager
+def served(workers: int, cars: CarAdverts, folder: Path) -> Iterator[tuple[Bench, int, int]]:
+    """Models on a database of their own, and the processes of servers and database."""
+    with ExitStack() as stack:
+        postgres = stack.enter_context(throw_away_server())
+        address = stack.enter_context(postgres.database())
+        database = int((postgres._data / "postmaster.pid").read_text("utf-8").split()[0])
+        options = ["--port", "0", "--log-level", "warning", "--workers", str(workers)]
+        command = ("-m", "fabcost", "serve", "--database", address, *options)
+        server, url = stack.enter_context(process(*command))
+        base = ModelSettings(schema=cars.schema.to_dict(), reward_wait_seconds=86_400.0)
+        with Client(url, timeout=60.0) as client:
+            for name, (propensities, _) in MODELS.items():
+                client.create_model(name, msgspec.structs.replace(base, propensities=propensities))
+                client.put_items(name, cars.items)
+        time.sleep(1.0)  # the other workers have the models, too
+        yield Bench(folder, url, url, cars), server.pid, database
+
+
+def measure(seconds: float, rounds: int) -> dict[tuple[str, int], list[Measured]]:
+    """Servers of one worker and of two stand beside each other and take turns."""
+    found: dict[tuple[str, int], list[Measured]] = defaultdict(list)
+    cars = world()
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+        sides = {n: stack.enter_context(served(n, cars, Path(name))) for n in WORKERS}
+        for side in sides.values():
+            for model in MODELS:
+                measured(side[0], model, 1.0, *side[1:])
+        for _ in range(rounds):
+            for model in MODELS:
+                for workers, (bench, server, database) in sides.items():
+                    each = measured(bench, model, seconds, server, database)
+                    found[model, workers].append(each)
+    return found
+
+
+def median(found: list[Measured]) -> Measured:
+    """Of each number by itself."""
+    return Measured(*np.median([list(vars(each).values()) for each in found], axis=0).tolist())
+
+
+def rows(found: dict[tuple[str, int], list[Measured]]) -> list[list[str]]:
+    """The table."""
+    table = []
+    for model, (_, meaning) in MODELS.items():
+        one = median(found[model, 1])
+        for workers in WORKERS:
+            each = median(found[model, workers])
+            together = each.servers + each.database + each.generator
+            numbers = (each.servers, each.database, each.generator, together)
+            table.append(
+                [
+                    *(meaning, str(workers), f"{each.rate:,.0f}", f"{each.rate / one.rate:.2f}"),
+                    *(f"{each.p99:.1f}", *(f"{number:.2f}" for number in numbers)),
+                ]
+            )
+    return table
+
+
+HEADINGS = ("decisions", "workers", "per second", "times one", "p99, ms")
+SHARES = ("servers", "PostgreSQL", "load generator", "together")
+
+
+def page(found: dict[tuple[str, int], list[Measured]], cores: int) -> str:
+    """The page of the documentation."""
+    heads = [*HEADINGS, *SHARES]
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows(found)]
+    best = max(median(found[m, 2]).rate / median(found[m, 1]).rate for m in MODELS)
+    verdict = f"at least {LEAST}" if best >= LEAST else f"less than {LEAST}, which was wanted"
+    return f"""# Workers
+
+{origin("python -m studies.service.workers --docs")}
+
+`fabcost serve --workers 1` and `--workers 2` on one PostgreSQL each (without waiting for its disk),
+beside each other and asked by turns; {CONNECTIONS} connections that each wait for their answer,
+{ITEMS} items of a catalogue, every decision committed before it is answered.  The last four columns
+are processors kept busy, of {cores}, by the servers, by PostgreSQL, and by the client that asks, on
+the same machine.
+
+{chr(10).join("| " + " | ".join(each) + " |" for each in lines)}
+
+The most that two workers reach is {best:.2f} times what one does: {verdict}.  Where the processors
+together are near {cores}, it is the machine that is full: what the client and PostgreSQL take is
+missing to the workers, and the first worker has a thread that decides and one that writes, so that
+it keeps more than one processor busy by itself.
+"""
+
+
+def main() -> int:
+    """Measure, print, and with ``--docs`` write the page."""
+    parser = argparse.ArgumentParser(prog="python -m studies.service.workers", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small, to see whether it runs")
+    parser.add_argument("--docs", action="store_true", help="write measurements/workers.md")
+    given = parser.parse_args()
+    found = measure(*((1.0, 1) if given.quick else (4.0, 5)))
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for row in [[*HEADINGS, *SHARES], *rows(found)]:
+        console.print("  ".join(f"{cell:>14}" for cell in row), highlight=False)
+    if given.docs:
+        console.print(f"wrote {write_page('workers.md', page(found, os.cpu_count() or 1))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
