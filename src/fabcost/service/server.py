@@ -23,11 +23,11 @@ from fabcost import warmup
 from fabcost.service.http.app import Application, Startup
 from fabcost.service.http.cors import EVERYONE, Cors
 from fabcost.service.http.fastpath import FastProtocol
+from fabcost.service.http.protocol import forward
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.threads import is_open_to_others, run_apart, store_at
-from fabcost.service.telemetry import forward
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
 
