@@ -293,6 +293,8 @@ class WriterThread:
         self.metrics.committed(result.written, seconds)
         for model, status in result.statuses:
             self.metrics.fed_back(model, status)
+        for model, arm, clicked, outcome in result.outcomes:
+            self.metrics.resolved(model, arm, clicked=clicked, expired=outcome == "expired")
         for model in result.learnt:
             keeper = self.journal.keepers[model]
             self.metrics.applied(model, keeper.head)
