@@ -311,8 +311,7 @@ class WriterThread:
                 self.backlog.keep(each)
         answers: Answers = [(each.done, not isinstance(each, Write) and error) for each in group]
         self.metrics.backlog(len(self.backlog))
-        if answers:
-            self.answer(answers)
+        self.answer(answers)
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""
