@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law
+from fabcost.bandit.rows import CheckedRows, OwnRows, Positions, Rows, is_checked, law
 from fabcost.bandit.values import ValuedRows, worths
 from fabcost.gaussian import Gaussian, Marginal, standard_normal
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.sparse import as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 
 Belief = Gaussian | WideGaussian
+Candidates = npt.ArrayLike | CheckedRows | SparseRows
 MANY = 512  # rows
 
 
@@ -189,8 +191,8 @@ def drawn_log_odds(
         return rows.drawn(belief.mean, belief.root, uniforms, scale)
     uniforms = rng.random(belief.dimension)
     given = np.ascontiguousarray(rows)
-    found: FloatArray = kernels.drawn_scores(given, belief.mean, belief.root, uniforms, scale)
-    return found
+    found = kernels.drawn_leader(given, belief.mean, belief.root, uniforms, scale)
+    return np.asarray(found[0])
 
 
 def drawn_and_marginal(
@@ -208,23 +210,23 @@ def drawn_and_marginal(
         return drawn_and_marginal(belief, rows.rows, rng)
     if isinstance(belief, WideGaussian) or not isinstance(rows, np.ndarray):
         return drawn_log_odds(belief, rows, rng), *marginal(belief, rows)
-    drawn, centre, variance = kernels.drawn_marginals(*law_and_uniforms(belief, rows, rng, 1))
+    uniforms = rng.random(belief.dimension)
+    drawn, centre, variance, _ = kernels.drawn_marginals(*drawn_law(belief, rows, uniforms))
     return drawn[0], centre, variance
 
 
-def law_and_uniforms(
-    belief: Gaussian, rows: npt.NDArray[Any], rng: np.random.Generator, draws: int
+def drawn_law(
+    belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
 ) -> tuple[FloatArray, ...]:
     """What `kernels.drawn_marginals` is asked with: a triangle only where it saves time.
 
     Examples
     --------
-    >>> belief, rng = Gaussian([1.0], [[9.0]]), np.random.default_rng(0)
-    >>> len(law_and_uniforms(belief, np.array([[2.0]]), rng, 1))
+    >>> len(drawn_law(Gaussian([1.0], [[9.0]]), np.array([[2.0]]), np.array([0.5])))
     5
     """
-    given, uniforms = read_only(np.ascontiguousarray(rows)), rng.random((draws, belief.dimension))
     triangle = belief.triangle if len(rows) >= MANY else belief.root
+    given = read_only(np.ascontiguousarray(rows))
     return given, belief.mean, belief.root, uniforms, triangle
 
 
@@ -267,6 +269,46 @@ def worth(rows: Rows, log_odds: FloatArray) -> FloatArray:
     array([1.5])
     """
     return worths(log_odds, rows.values, rows.costs) if isinstance(rows, ValuedRows) else log_odds
+
+
+def checked(
+    candidates: Candidates, exclude: Collection[int], top_k: int, belief: Belief
+) -> tuple[Rows, list[int]]:
+    """Rows that fit the belief, and which are excluded; a ValueError that says what is wrong.
+
+    Examples
+    --------
+    >>> checked([[1.0], [2.0]], [1], 1, Gaussian([0.0], [[1.0]]))[1]
+    [1]
+    """
+    rows: Rows
+    if isinstance(belief, WideGaussian):
+        rows = as_sparse(candidates, belief.dimension)
+    elif type(candidates) is not np.ndarray and is_checked(candidates):
+        rows = _of_width(candidates, belief.dimension)
+    else:
+        rows = as_rows(candidates, belief.dimension)
+    if len(rows) == 0:
+        raise ValueError("candidates are empty but there must be at least one")
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if not exclude:
+        return rows, []
+    excluded = sorted(set(exclude))
+    for index in excluded:
+        if not 0 <= index < len(rows):
+            raise ValueError(f"exclude names {index} but there are {len(rows)} candidates")
+    if len(excluded) == len(rows):
+        raise ValueError(f"all {len(rows)} candidates are excluded but one must be left")
+    return rows, excluded
+
+
+def _of_width(rows: CheckedRows, weights: int) -> CheckedRows:
+    if rows.shape[1] != weights:
+        raise ValueError(
+            f"the rows have {rows.shape[1]} columns but the prior has {weights} weights"
+        )
+    return rows
 
 
 def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]:

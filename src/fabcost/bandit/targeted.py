@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
     Prospects,
     drawn_and_marginal,
+    drawn_law,
     drawn_log_odds,
-    law_and_uniforms,
     moments,
     worth,
 )
@@ -103,8 +104,7 @@ class TSUCB:
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
         if isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
-            given = law_and_uniforms(belief, rows, rng, self.draws + (self.scatter > 0.0))
-            return np.asarray(kernels.drawn_target_scores(self.log_odds, self.scatter, *given))
+            return self.led(belief, rows, rng.random(self.vectors * belief.dimension))[0]
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)
@@ -119,6 +119,19 @@ class TSUCB:
         apart = drawn_log_odds(belief, rows, rng) - centre
         away = self.scatter * apart * _inverse_roots(variance)
         return np.asarray(kernels.scattered_scores(target, mean, radius, away))
+
+    @property
+    def vectors(self) -> int:
+        """How many draws of the weights `led` needs uniform numbers for."""
+        return self.draws + (self.scatter > 0.0)
+
+    def led(
+        self, belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
+    ) -> tuple[FloatArray, int, int]:
+        """As `rules.Thompson.led`."""
+        given = drawn_law(belief, rows, uniforms)
+        scores, first, ties = kernels.drawn_target_leader(self.log_odds, self.scatter, *given)
+        return scores, first, ties
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
