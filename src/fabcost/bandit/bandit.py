@@ -13,7 +13,7 @@ from fabcost import kernels
 from fabcost.bandit.prospects import Belief, Candidates, checked
 from fabcost.bandit.rows import Rows, own_rows
 from fabcost.bandit.rules import DEFAULT, Policy, Thompson
-from fabcost.bandit.targeted import TSUCB, ComparingPolicy
+from fabcost.bandit.targeted import TSUCB, compares
 from fabcost.bandit.values import ValuedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, is_ready
@@ -261,7 +261,7 @@ def _at_once(
 def _scores(
     belief: Belief, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
 ) -> FloatArray:
-    if excluded and isinstance(policy, ComparingPolicy):
+    if excluded and compares(policy):
         allowed = _others(rows, excluded)
         return _placed(policy.scores(belief, rows[allowed], rng), allowed, len(rows), -np.inf)
     scores = policy.scores(belief, rows, rng)
@@ -276,7 +276,7 @@ def _compared(
     """Scores whose largest is to be chosen, and the probability of each row to have it."""
     if isinstance(policy, Thompson):
         return policy.scored_shares(belief, rows, rng, draws)
-    if isinstance(policy, ComparingPolicy):
+    if compares(policy):
         return policy.compared(belief, rows, rng, draws)
     scores = policy.scores(belief, rows, rng)
     return scores, np.array(policy.shares(belief, rows, rng, draws), dtype=np.float64)

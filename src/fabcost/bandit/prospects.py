@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class Prospects:
         own = rows.law_of_items
         return cls(centre, spread, own.noise, own.places, rows.normals)
 
-    @property
+    @cached_property
     def variance(self) -> FloatArray:
         """Of the log-odds of each."""
         squares: FloatArray = kernels.squares(self.spread)
@@ -88,11 +89,15 @@ class Prospects:
     def drawn(self, rng: np.random.Generator, rows: int) -> Drawn:
         """``rows`` independent joint draws, and three more that share the normals of each."""
         normals, own = self._normals(rng, rows)
-        law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
-        best, leader = kernels.drawn_leaders(*law_and_draws)
-        # Without effects of items rows are exchangeable; with them, neighbours share normals.
-        row = 0 if self.noise is None else int(rows * rng.random())
-        return Drawn(best, leader, self._log_odds(normals, row, own))
+        best, leader = self._leaders(normals, own)
+        one = _deviations(self.spread, normals, own, self._row(rng, rows), 0, self.centre)
+        return Drawn(best, leader, one)
+
+    def best(self, rng: np.random.Generator, rows: int) -> FloatArray:
+        """That of `drawn`, from the same random numbers."""
+        best, _ = self._leaders(*self._normals(rng, rows))
+        self._row(rng, rows)
+        return best
 
     def scattered(
         self,
@@ -101,19 +106,21 @@ class Prospects:
         targets: FloatArray,
         mean: FloatArray,
         radius: FloatArray,
+        factors: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """(mean − target) / radius + a draw, in one of 4 × ``rows``, and wins of each in all.
+        """(mean − target) / radius + factor · deviation in one of 4 × ``rows`` draws, and shares.
 
         Each draw has one of the targets, which are of other draws.
         """
-        normals, own = self._normals(rng, rows)
-        law_and_draws = (self.spread, normals, *own)
-        leader = kernels.scattered_leaders(targets, mean, radius, *law_and_draws)
+        normals, (noise, places, of_items) = self._normals(rng, rows)
+        own = (None if noise is None else noise * factors, places, of_items)
+        spread = self.spread * factors[:, None]
+        leader = kernels.scattered_leaders(targets, mean, radius, spread, normals, *own)
         wins = np.bincount(leader.ravel(), minlength=self.centre.size) / leader.size
         row, pattern = divmod(int(leader.size * rng.random()), 4)
-        away = self._log_odds(normals, row, own, pattern)
+        away = _deviations(spread, normals, own, row, pattern)
         target = targets[(4 * row + pattern) % targets.size]
-        return kernels.scattered_scores(target, mean, radius, away), wins
+        return kernels.scattered_scores(target, mean, radius, away), self.shared(wins)
 
     def outcomes(
         self, rng: np.random.Generator, rows: int
@@ -123,7 +130,7 @@ class Prospects:
         law_and_draws = (self.centre, self.spread, normals, *own)
         values = np.ones_like(self.centre) if self.values is None else self.values
         costs = np.zeros_like(self.centre) if self.costs is None else self.costs
-        _, leader = kernels.drawn_leaders(*law_and_draws, self.values, self.costs)
+        _, leader = self._leaders(normals, own)
         return kernels.drawn_worths(*law_and_draws, values, costs), leader.ravel()
 
     def shared(self, wins: FloatArray) -> FloatArray:
@@ -152,18 +159,35 @@ class Prospects:
         own = (self.noise, self.places, fresh[of_weights:])
         return fresh[:of_weights].reshape(rows, columns), own
 
-    def _log_odds(
-        self, normals: FloatArray, row: int, own: tuple[Any, Any, Any], pattern: int = 0
-    ) -> FloatArray:
-        """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
-        all_signs, every_second = _SIGNS[pattern]
-        z = all_signs * normals[row]
-        z[1::2] *= every_second
-        log_odds = self.centre + kernels.times(self.spread, z)
-        noise, places, of_items = own
-        if noise is None:
-            return np.asarray(log_odds)
-        return np.asarray(log_odds + all_signs * every_second * noise * of_items[row + places])
+    def _leaders(
+        self, normals: FloatArray, own: tuple[Any, Any, Any]
+    ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
+        best, leader = kernels.drawn_leaders(*law_and_draws)
+        return best, leader
+
+    def _row(self, rng: np.random.Generator, rows: int) -> int:
+        """Any: without effects of items they are exchangeable, with them neighbours are alike."""
+        return 0 if self.noise is None else int(rows * rng.random())
+
+
+def _deviations(
+    spread: FloatArray,
+    normals: FloatArray,
+    own: tuple[Any, Any, Any],
+    row: int,
+    pattern: int,
+    centre: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
+    all_signs, every_second = _SIGNS[pattern]
+    z = all_signs * normals[row]
+    z[1::2] *= every_second
+    deviations = centre + kernels.times(spread, z)
+    noise, places, of_items = own
+    if noise is None:
+        return np.asarray(deviations)
+    return np.asarray(deviations + all_signs * every_second * noise * of_items[row + places])
 
 
 #: By pattern, the sign of all normals and another of every second, and of items.

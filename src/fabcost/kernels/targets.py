@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
+from fabcost.kernels.beliefs import marginals
 from fabcost.kernels.choosing import (
     LANES,
     LARGEST_FEATURE,
@@ -18,6 +19,7 @@ from fabcost.kernels.choosing import (
     drawn_weights,
     first_largest,
     largest,
+    own_scores,
 )
 from fabcost.kernels.functions import MILLS, exp
 from fabcost.kernels.lanes import (
@@ -35,6 +37,7 @@ from fabcost.kernels.lanes import (
     within,
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
+from fabcost.kernels.normals import SEEDS
 from fabcost.kernels.products import are_within, furthest
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
@@ -342,6 +345,46 @@ def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
 
 
 @njit(cache=True)
+def own_target_scores(
+    log_odds,
+    scatter,
+    parts,
+    source,
+    factors,
+    mean,
+    root,
+    uniforms,
+    tilt,
+    offset,
+    noise,
+    tilted,
+    places,
+):
+    """`_drawn_target_scores` by one draw, of folded rows with items' effects as of `own_scores`."""
+    folded, own = (parts, source, factors, mean, root), (tilt, offset, noise, tilted, places)
+    of_target = mean.size + SEEDS
+    best = largest(own_scores(*folded, uniforms[:of_target], 1.0, *own))
+    rows = np.empty(tilt.shape)
+    for k in range(len(rows)):
+        for j in range(mean.size):
+            rows[k, j] = parts[k, source[j]] * factors[j] - tilt[k, j]
+    centres, variances = marginals(rows, mean, root)
+    for k in range(len(rows)):
+        centres[k], variances[k] = centres[k] + offset[k], variances[k] + noise[k] * noise[k]
+    target, means, radii = best, centres, np.sqrt(variances)
+    if not log_odds:
+        target = logistic(best)
+        means, radii = click_moments(centres, variances)
+    if scatter <= 0.0:
+        return target_scores(target, means, radii)
+    away = own_scores(*folded, uniforms[of_target:], 1.0, *own)
+    inverse = inverse_roots(variances)
+    for k in range(len(rows)):
+        away[k] = scatter * (away[k] - centres[k]) * inverse[k]
+    return scattered_scores(target, means, radii, away)
+
+
+@njit(cache=True)
 def _winner(target, top, means, radii):
     """The first candidate of the largest score."""
     best, winner = -math.inf, 0
@@ -391,6 +434,15 @@ def _shared(winners, means, radii):
             equal = (means == means[k]) & (radii == radii[k])
             shares[equal] += wins[k] / equal.sum()
     return shares
+
+
+@njit(cache=True)
+def inverse_roots(variances):
+    """1/sd of each, and 0 of what is certain."""
+    found = np.empty(variances.size)
+    for k in range(variances.size):
+        found[k] = 1.0 / math.sqrt(max(variances[k], 1e-300)) if variances[k] > 0.0 else 0.0
+    return found
 
 
 @njit(cache=True)
