@@ -240,10 +240,10 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     )
 
 
-def migrate(connection: Connection) -> None:
-    """Run the migrations that are missing, each in a transaction."""
-    known = migrations(connection.dialect)
-    while _version(connection) != len(known):
+def migrate(connection: Connection, to: int | None = None) -> None:
+    """Run the migrations that are missing, each in a transaction; all, or up to a version."""
+    known = migrations(connection.dialect)[:to]
+    while version_of(connection) != len(known):
         _run(connection, "begin")
         try:
             _step(connection, known)
@@ -255,7 +255,7 @@ def migrate(connection: Connection) -> None:
 
 def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
     _run(connection, "lock_migrations")
-    version = _version(connection)
+    version = version_of(connection)
     if version == len(known):
         return
     if version == 0:
@@ -273,7 +273,7 @@ def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None
     With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
     version or an earlier one, which a migration would stop.
     """
-    version, newest = _version(connection), len(migrations(connection.dialect))
+    version, newest = version_of(connection), len(migrations(connection.dialect))
     if version == 0 and make:
         migrate(connection)
     elif version == 0:
@@ -288,7 +288,8 @@ def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None
         )
 
 
-def _version(connection: Connection) -> int:
+def version_of(connection: Connection) -> int:
+    """The version of a database, 0 if it is empty; an error if it is not ours to read."""
     tables = [name for (name,) in _run(connection, "tables")]
     if not tables:
         return 0
