@@ -110,6 +110,10 @@ WHERE d.resolved IS NULL AND d.deadline <= :now
 ORDER BY d.deadline, d.seq
 LIMIT :limit
 
+-- name: delete_feedback
+DELETE FROM feedback USING batch
+WHERE feedback.model = batch.model AND feedback.decision = batch.decision
+
 -- name: delete_decisions
 DELETE FROM decisions USING batch
 WHERE decisions.model = batch.model AND decisions.decision = batch.decision
