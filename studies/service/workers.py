@@ -172,9 +172,9 @@ asks, on the same machine, where all of these had real-time priority (of which L
 
 The most that two workers reach is {best:.2f} times what one does: {verdict}.  Where the processors
 together are near 0.95 · {cores}, the machine is full: what PostgreSQL and the client take is
-missing to the workers.  One worker keeps about one processor busy, however many there are: it is one
-interpreter.  So the more of a decision is arithmetic, the nearer two workers come to twice one; and
-with PostgreSQL and callers on other machines there is nothing else to share with.
+missing to the workers.  One worker keeps about one processor busy, however many there are: it is
+one interpreter.  So the more of a decision is arithmetic, the nearer two workers come to twice one;
+and with PostgreSQL and callers on other machines there is nothing else to share with.
 """
 
 

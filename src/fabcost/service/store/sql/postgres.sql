@@ -57,6 +57,14 @@ SELECT MAX(written.latest) FROM (
 -- name: be_alive
 SELECT pg_advisory_lock(7021958, (:own)::int)
 
+-- name: end_former
+-- A connection of this server that broke, which the database may not have noticed.
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE
+    locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+    AND classid = 7021958 AND objid = (:own)::int AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
 -- name: lead
 SELECT pg_try_advisory_lock(7021959)
 
