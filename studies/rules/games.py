@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,6 +25,8 @@ from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
 THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
 SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
 PROBABILITIES, SCATTERED = "ts-ucb, scattered", "ts-ucb, log-odds, scattered"
+#: A quarter of each candidate's own draw, where those above have a sixteenth.
+QUARTER, QUARTER_PROBABILITIES = f"{SCATTERED} 1/4", f"{PROBABILITIES} 1/4"
 RULES = (
     *SCALES,
     "greedy",
@@ -34,6 +37,8 @@ RULES = (
     "ts-ucb, log-odds",
     PROBABILITIES,
     SCATTERED,
+    QUARTER_PROBABILITIES,
+    QUARTER,
     "information-relaxation:5",
     "information-directed",
 )
@@ -41,8 +46,11 @@ NAMED: dict[str, Policy] = {
     "ts-ucb, log-odds": TSUCB(log_odds=True),
     PROBABILITIES: TSUCB(scatter=1.0 / 16.0),
     SCATTERED: TSUCB(log_odds=True, scatter=1.0 / 16.0),
+    QUARTER_PROBABILITIES: TSUCB(scatter=0.25),
+    QUARTER: TSUCB(log_odds=True, scatter=0.25),
 }
 HALF_LIFE = 350.0  # where weights change
+OWN = f"{FAB_COST}, own effects"  # of the items of a catalogue, as recommenders have them
 
 Results = dict["Game", list[float]]
 
@@ -81,10 +89,12 @@ def _played(game: Game) -> FloatArray:
     bandit = Bandit(
         _learner(game, visitor.rows.shape[1]), policy=policy_of(game.rule), seed=choices
     )
-    open_: deque[tuple[FloatArray, bool]] = deque()
+    items = [str(place) for place in range(len(visitor.rows))] if game.learner == OWN else None
+    open_: deque[tuple[FloatArray, bool, str | None]] = deque()
     for t in range(ROUNDS):
-        index = bandit.choose(visitor.rows).index
-        open_.append((visitor.rows[index].copy(), visitor.clicked(index)))
+        index = bandit.choose(visitor.rows, items=items).index
+        item = items[index] if items else None
+        open_.append((visitor.rows[index].copy(), visitor.clicked(index), item))
         if len(open_) > game.delay:
             bandit.learn(*open_.popleft())
         seen[:, t] = visitor.probability[index], visitor.probability.max()
@@ -97,19 +107,21 @@ def _learner(game: Game, weights: int) -> Learner:
     belief: Gaussian = prior.belief(["constant", *["numbers"] * (weights - 1)])  # type: ignore[list-item]
     if game.world == DRIFT and game.learner == FAB_COST:
         return FabCost(belief, half_life=HALF_LIFE)
+    if game.learner == OWN:
+        return FabCost(belief, own_variance=prior.items)
     return LEARNERS[game.learner](belief)
 
 
-def read(path: Path) -> Results:
-    """Games that were finished before; a line that was cut off is played again."""
-    found: Results = {}
+def lines(path: Path) -> Iterator[list[Any]]:
+    """What was written down before; a line that was cut off is left out, and played again."""
     for line in path.read_text().splitlines() if path.exists() else ():
-        try:
-            *game, result = json.loads(line)
-        except ValueError:
-            continue
-        found[Game(*game)] = result
-    return found
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def read(path: Path) -> Results:
+    """Games that were finished before."""
+    return {Game(*game): result for *game, result in lines(path)}
 
 
 def played(games: Sequence[Game], path: Path) -> Iterator[Game]:

@@ -17,7 +17,7 @@ from fabcost.bandit.environments import FreshCandidates, Round
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.impressions import chosen
 from studies.clicks.worlds import WORLDS as CLICK_WORLDS
-from studies.priors.sets import rows_of
+from studies.priors.sets import RARE, rows_of
 from studies.replays.logs import data_directory
 from studies.replays.public_logs import LOGS
 
@@ -158,6 +158,8 @@ TREES_CONFIRMING = _of_trees(
     "made, 2 % positive",
     "digits, eights",
 )
+#: Where a rule was mended that had lost in one of those to confirm on.
+TREES_RARE = {title: make for title, make in _of_trees(*RARE).items() if "fixed" in title}
 
 
 def _of_logs(*titles: str) -> dict[str, MakeWorld]:
@@ -171,6 +173,7 @@ WORLDS: dict[str, MakeWorld] = {
     **CHANGING,
     **TREES_CHOOSING,
     **TREES_CONFIRMING,
+    **TREES_RARE,
     **LOGS_CHOOSING,
     **LOGS_CONFIRMING,
 }

@@ -2,86 +2,34 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from functools import partial
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
 from fabcost.client import Client, ClientError, FeedbackRequest, ModelSettings, Retries
 from fabcost.service.settings import Settings
 from fabcost.wire.messages import Between
+from tests.client import speaking
 from tests.client.losing import Losing
 from tests.client.test_against_server import ADVERTS
 from tests.client.typescript import (
-    DRIVER,
-    NodeSpeaker,
-    PageSpeaker,
-    Speaker,
+    SOURCES,
     TypeScriptClient,
-    missing,
-    packed,
-    site,
 )
 from tests.service.dashboard.adverts import add_key
-from tests.service.dashboard.conftest import chromium  # noqa: F401 - a fixture
-from tests.service.faults.conftest import nursery  # noqa: F401 - a fixture
-from tests.service.faults.servers import Nursery, wait_for
 from tests.service.http.serving import Running, running
 from tests.service.http.waiting import wait_for_the_database
 from tests.service.postgres import find_port
 
+chromium, package = speaking.chromium, speaking.package
+origin, speaker = speaking.origin, speaking.speaker
 #: One of three that say the same.
 Caller = Client | TypeScriptClient
 HASTY = {"attempts": 50, "first": 1, "longest": 2}
-
-
-@pytest.fixture(scope="module")
-def package() -> Path:
-    if (why := missing()) is not None:
-        if os.environ.get("FABCOST_REQUIRE_NODE") == "1":
-            raise RuntimeError(why)
-        pytest.skip(f"the client in TypeScript cannot be built: {why}")
-    return packed()
-
-
-@pytest.fixture(scope="module")
-def origin(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the page is: another origin than the server's."""
-    folder = tmp_path_factory.mktemp("page")
-    text = (
-        "<!doctype html><title>a shop</title><p style='height: 3000px'>above</p><p id=ad>an ad</p>"
-    )
-    (folder / "index.html").write_text(text, encoding="utf-8")
-    with site(folder, package, DRIVER.parent) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def speaker(request: pytest.FixtureRequest) -> Callable[[str], Speaker]:
-    """Node, or a page, begun when it is first asked for."""
-    begun: dict[str, Speaker] = {}
-
-    def begin(kind: str) -> Speaker:
-        if kind == "node":
-            node = NodeSpeaker(request.getfixturevalue("package"))
-            request.addfinalizer(node.close)
-            return node
-        browser: Browser = request.getfixturevalue("chromium")
-        page = browser.new_page()
-        page.goto(request.getfixturevalue("origin"))
-        return PageSpeaker(page)
-
-    def find(kind: str) -> Speaker:
-        if kind not in begun:
-            begun[kind] = begin(kind)
-        return begun[kind]
-
-    return find
 
 
 @pytest.fixture(scope="module")
@@ -248,36 +196,38 @@ def test_a_page_has_no_secret_key(speaker: Any) -> None:
         client.decide("m")
 
 
-def test_what_was_said_to_be_sent_survives_kills(
-    tmp_path: Path,
-    origin: str,
-    speaker: Any,
-    nursery: Nursery,  # noqa: F811
+WORKER = """
+import {{ Client }} from "{origin}/dist/index.js";
+const client = new Client({options});
+const decision = await client.decide({{ candidates: {{ a: {{ x: 1 }} }} }});
+postMessage((await client.feedback(decision)).status);
+"""
+
+
+def test_it_works_in_a_worker(
+    admin: Client, server: Running, speaker: Any, origin: str, key: str, model: str
 ) -> None:
-    """In Node and in a page at once, while the server is killed and started again, twice."""
-    port, flags = find_port(), [f"--set=cors_origins={origin}"]
-    serve = partial(nursery.start, str(tmp_path / "bandit.db"), port=port, more=flags)
-    patient = {"attempts": 10_000, "first": 50, "longest": 400, "deadline": 600_000}
-    server = serve()
-    address = server.address()
-    clients = [
-        TypeScriptClient(speaker(where), address, "fp_x_y", retries=patient)
-        for where in ("node", "chromium")
-    ]
-    with Client(address) as admin:
-        admin.create_model("m")
-        admin.put_items("m", ADVERTS)
-        for each in clients:
-            each.begin("m", "visits", {"count": 60, "lanes": 5})
-        for after in (20, 60):
-            wait_for(lambda least=after: admin.model("m").impressions >= least)  # type: ignore[misc]
-            server.end()
-            server = serve()
-        visits = [visit for each in clients for visit in each.end()]
-        assert {each["status"] for each in visits} == {"applied"}
-        assert admin.stats("m").impressions == len(visits) == 120
-        views = admin.decisions("m", limit=1000).decisions
-        assert {each["decision_id"]: (each["item"], each["value"]) for each in visits} == {
-            each.decision_id: (each.item, each.value) for each in views
-        }
-    server.end()
+    options = json.dumps({"url": server.address, "model": model, "key": key})
+    script = WORKER.format(origin=origin, options=options)
+    told = speaker("chromium").page.evaluate(
+        """(script) => new Promise((resolve, reject) => {
+            const file = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+            const worker = new Worker(file, { type: "module" });
+            worker.onmessage = (said) => resolve(said.data);
+            worker.onerror = (error) => reject(error.message);
+        })""",
+        script,
+    )
+    assert (told, admin.posterior(model).impressions) == ("applied", 1)
+
+
+def test_the_package_has_what_it_says(package: Path) -> None:
+    about = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    exported = about["exports"]["."]
+    assert all((package / exported[each]).is_file() for each in ("types", "default"))
+    assert "dependencies" not in about
+    shipped = {each.relative_to(package).parts[0] for each in package.rglob("*") if each.is_file()}
+    assert shipped == {"package.json", "README.md", "dist"}
+    lock = (SOURCES / "package-lock.json").read_text(encoding="utf-8")
+    assert "integrity" in lock
+    assert "resolved" not in lock

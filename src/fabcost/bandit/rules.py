@@ -254,7 +254,7 @@ Rule = (
 )
 
 #: What decides unless another rule is given; chosen in docs/measurements/rules.md.
-DEFAULT = TSUCB(log_odds=True, scatter=1.0 / 16.0)
+DEFAULT = TSUCB(log_odds=True, scatter=0.25)
 
 #: The rules by the names that settings and commands give them.
 RULES: dict[str, type[Rule]] = {

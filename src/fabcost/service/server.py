@@ -30,11 +30,12 @@ from fabcost.service.address import (
 from fabcost.service.http.app import Application, Startup
 from fabcost.service.http.cors import EVERYONE, Cors
 from fabcost.service.http.fastpath import FastProtocol
+from fabcost.service.http.protocol import forward
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
-from fabcost.service.telemetry import Metrics, forward
+from fabcost.service.telemetry import Metrics
 from fabcost.service.workers import WorkerRegistry, Workers
 from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record

@@ -146,21 +146,25 @@ class Metrics:
         self.decided = self._decisions.add
 
     def _make_counters(self) -> None:
-        self._feedback = Counter(
-            "fabcost_feedback",
+        def counter(name: str, meaning: str, *labels: str) -> Counter:
+            return Counter(f"fabcost_{name}", meaning, labels, registry=self.registry)
+
+        self._feedback = counter(
+            "feedback",
             "Feedback by what became of it: applied, duplicate, late, parked and so on.",
-            ["model", "status"],
-            registry=self.registry,
+            "model",
+            "status",
         )
-        self._limited = Counter(
-            "fabcost_rate_limited",
-            "Requests refused because a publishable key had used up its rate.",
-            ["key"],
-            registry=self.registry,
+        of_arms = ("model", "arm")
+        self._impressions = counter("impressions", "Decisions whose outcome is known.", *of_arms)
+        self._clicks = counter("clicks", "Impressions that were clicked.", *of_arms)
+        self._expiries = counter(
+            "expiries", "Impressions by the default reward: no feedback in time.", *of_arms
         )
-        self._rows = Counter(
-            "fabcost_rows_committed", "Rows written to the database.", registry=self.registry
+        self._limited = counter(
+            "rate_limited", "Requests refused because a publishable key used up its rate.", "key"
         )
+        self._rows = counter("rows_committed", "Rows written to the database.")
 
     def _make_gauges(self) -> None:
         def gauge(name: str, meaning: str, *labels: str) -> Gauge:
@@ -210,6 +214,12 @@ class Metrics:
     def fed_back(self, model: str, status: str) -> None:
         """Count feedback."""
         self._feedback.labels(model, status).inc()
+
+    def resolved(self, model: str, arm: str, *, clicked: bool, expired: bool) -> None:
+        """Count an impression: what became of a decision is known."""
+        self._impressions.labels(model, arm).inc()
+        self._clicks.labels(model, arm).inc(clicked)
+        self._expiries.labels(model, arm).inc(expired)
 
     def rate_limited(self, key_id: str) -> None:
         """Count a request beyond the rate of a key."""
@@ -263,7 +273,8 @@ class Metrics:
         self.alarmed(model, ())
         self.gained(model, None, {})
         self._decisions.forget(model)
-        for metric in (self._feedback, self._version, self._published, self._lag, self._refreshes):
+        counted = (self._feedback, self._impressions, self._clicks, self._expiries)
+        for metric in (*counted, self._version, self._published, self._lag, self._refreshes):
             metric.remove_by_labels({"model": model})
 
     def render(self) -> bytes:
@@ -309,24 +320,6 @@ class _Lossy:
             self._stream.flush()
 
 
-def forward(name: str, log: FilteringBoundLogger) -> None:
-    """Send what a library logs under ``name`` to our log.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = io.TextIOWrapper(io.BytesIO())
-    >>> forward("fabcost.example", logger("info", "json", stream))
-    >>> logging.getLogger("fabcost.example").warning("a request was not HTTP")
-    >>> msgspec.json.decode(stream.buffer.getvalue())["event"]
-    'a request was not HTTP'
-    """
-    library = logging.getLogger(name)
-    library.handlers = [_Forwarding(log)]
-    library.propagate = False
-    library.setLevel(logging.WARNING)
-
-
 def _stamp(_logger: object, _level: str, event: Any) -> Any:
     event["timestamp"] = datetime.now(UTC).strftime("%H:%M:%S")
     return event
@@ -338,12 +331,3 @@ def _render(logger: object, level: str, event: Any) -> bytes:
     if "exc_info" in line:
         line = structlog.processors.format_exc_info(logger, level, line)
     return _ENCODER.encode(line)
-
-
-class _Forwarding(logging.Handler):
-    def __init__(self, log: FilteringBoundLogger) -> None:
-        super().__init__()
-        self._log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._log.log(record.levelno, record.getMessage(), exc_info=record.exc_info, by=record.name)

@@ -194,7 +194,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     Examples
     --------
     >>> ModelSettings(holdback=0.05).policy
-    TSUCBSettings(draws=1, log_odds=True, scatter=0.0625)
+    TSUCBSettings(draws=1, log_odds=True, scatter=0.25)
     >>> ModelSettings().prior
     PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=0.3)
     >>> ModelSettings(prior_variance=10.0).prior

@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fabcost.service.telemetry import Metrics, logger
 from tests.service.http.serving import Running
-from tests.service.http.waiting import lines_with
+from tests.service.http.waiting import lines_with, wait_until
 
 CANDIDATES = {"a": {"x": 1}, "b": {"x": 2}}
 
@@ -154,3 +154,45 @@ def test_income_of_the_arms_is_told() -> None:
     metrics.forget("news")
     assert b'model="news"' not in metrics.render()
     assert b'fabcost_income{arm="bandit",model="cars"} 1.0' in metrics.render()
+
+
+def test_outcomes_of_the_arms_are_counted(http: httpx.Client, model: str) -> None:
+    http.patch(f"/v1/models/{model}", json={"holdback": 0.5}).raise_for_status()
+    body = {"candidates": {"a": {"x": 1}, "b": {"x": 2}}}
+    arms: list[tuple[str, bool]] = []
+    for number in range(40):
+        made = http.post(f"/v1/models/{model}/decisions", json=body).json()
+        told = {"decision_id": made["decision_id"], "value": float(number % 4 == 0)}
+        http.post(f"/v1/models/{model}/feedback", json=told).raise_for_status()
+        arms.append((made["arm"], number % 4 == 0))
+    http.patch(f"/v1/models/{model}", json={"reward_wait_seconds": 0.1}).raise_for_status()
+    late = http.post(f"/v1/models/{model}/decisions", json=body).json()["arm"]
+
+    def counted(name: str) -> dict[str, float]:
+        found = samples(http.get("/metrics").text)
+        return {
+            arm: found.get(
+                (f"fabcost_{name}_total", frozenset({("model", model), ("arm", arm)})), 0
+            )
+            for arm in ("bandit", "holdback")
+        }
+
+    wait_until(lambda: counted("expiries")[late] == 1)
+    for arm in ("bandit", "holdback"):
+        own = [clicked for each, clicked in arms if each == arm]
+        assert counted("impressions")[arm] == len(own) + (arm == late)
+        assert counted("clicks")[arm] == sum(own)
+    assert sum(counted("expiries").values()) == 1
+
+
+def test_every_refresh_is_counted(http: httpx.Client, model: str) -> None:
+    for number in range(30):
+        body = {"candidates": {"a": {"x": number}, "b": {"y": number % 5}}}
+        made = http.post(f"/v1/models/{model}/decisions", json=body).json()["decision_id"]
+        told = {"decision_id": made, "value": number % 2}
+        http.post(f"/v1/models/{model}/feedback", json=told).raise_for_status()
+    refreshes = http.get(f"/v1/models/{model}/stats").json()["refreshes"]
+    found = samples(http.get("/metrics").text)
+    own = frozenset({("model", model)})
+    assert found["fabcost_refresh_seconds_count", own] == refreshes > 5
+    assert found["fabcost_refresh_seconds_sum", own] > 0.0

@@ -8,9 +8,11 @@ every head.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import httptools
+from structlog.typing import FilteringBoundLogger
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -228,3 +230,31 @@ class _Flow(FlowControl):
         """Read on if nothing is held back."""
         if not self.write_paused and not self._protocol.has_unread:
             super().resume_reading()
+
+
+def forward(name: str, log: FilteringBoundLogger) -> None:
+    """Send what a library logs under ``name`` to our log.
+
+    Examples
+    --------
+    >>> import io, msgspec
+    >>> from fabcost.service.telemetry import logger
+    >>> stream = io.TextIOWrapper(io.BytesIO())
+    >>> forward("fabcost.example", logger("info", "json", stream))
+    >>> logging.getLogger("fabcost.example").warning("a request was not HTTP")
+    >>> msgspec.json.decode(stream.buffer.getvalue())["event"]
+    'a request was not HTTP'
+    """
+    library = logging.getLogger(name)
+    library.handlers = [_Forwarding(log)]
+    library.propagate = False
+    library.setLevel(logging.WARNING)
+
+
+class _Forwarding(logging.Handler):
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log.log(record.levelno, record.getMessage(), exc_info=record.exc_info, by=record.name)

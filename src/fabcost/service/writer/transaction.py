@@ -45,6 +45,8 @@ class Result:
     answers: Answers = field(default_factory=list)
     learnt: dict[str, list[Learnt]] = field(default_factory=dict)
     statuses: list[tuple[str, str]] = field(default_factory=list)
+    #: Model and arm of each impression, whether it was clicked, and by which outcome.
+    outcomes: list[tuple[str, str, bool, str]] = field(default_factory=list)
     parked: set[Key] = field(default_factory=set)
     unparked: set[Key] = field(default_factory=set)
     written: int = 0
@@ -275,6 +277,7 @@ class Transaction:
             label = 1 if value > settings.click_threshold else -1
             fraction = settings.fraction(value)
             self._counts.outcome(stored, label, fraction)
+            self._result.outcomes.append((stored.model, stored.arm, label > 0, outcome))
         elif stored.arm != "imported":
             self._counts.never_shown(stored)
         if label is not None and stored.learns:

@@ -293,6 +293,8 @@ class WriterThread:
         self.metrics.committed(result.written, seconds)
         for model, status in result.statuses:
             self.metrics.fed_back(model, status)
+        for model, arm, clicked, outcome in result.outcomes:
+            self.metrics.resolved(model, arm, clicked=clicked, expired=outcome == "expired")
         for model in result.learnt:
             keeper = self.journal.keepers[model]
             self.metrics.applied(model, keeper.head)
@@ -309,8 +311,7 @@ class WriterThread:
                 self.backlog.keep(each)
         answers: Answers = [(each.done, not isinstance(each, Write) and error) for each in group]
         self.metrics.backlog(len(self.backlog))
-        if answers:
-            self.answer(answers)
+        self.answer(answers)
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""
