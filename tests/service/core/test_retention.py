@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,32 @@ def test_size_is_bounded_and_nothing_is_forgotten(tmp_path: Path, kind: str) -> 
     assert few[0] <= 4 * of_a_day
     assert few[1] <= 4 * of_a_day
     assert few[2] < all_rows[2]
+
+
+def test_one_of_the_two_snapshots_may_be_unreadable(tmp_path: Path) -> None:
+    """Decisions are kept for an hour only, so that nothing but snapshots has most of the log."""
+    path, copy = tmp_path / "bandit.db", tmp_path / "copy.db"
+
+    async def run() -> tuple[str, str]:
+        hands = Hands(now=100 * DAY)
+        async with serving(str(path), hands, keep_seconds=3600.0) as service:
+            await service.create_model("cars", KEPT["most kept"])
+            await service.put_items("cars", ITEMS)
+            for day in range(2):
+                await live_for_days(service, hands, range(day, day + 1))
+            await service.retire()
+            with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+                source.backup(target)
+                target.execute("DELETE FROM snapshots WHERE lsn = (SELECT MAX(lsn) FROM snapshots)")
+                target.commit()
+                ((first,),) = target.execute("SELECT MIN(lsn) FROM decisions").fetchall()
+            assert first > 1
+            expected = service.posterior("cars").digest
+        async with serving(str(copy), hands, keep_seconds=3600.0) as other:
+            return expected, other.posterior("cars").digest
+
+    expected, found = asyncio.run(run())
+    assert found == expected
 
 
 def test_a_log_without_its_beginning_and_without_snapshots_is_not_learnt(tmp_path: Path) -> None:
