@@ -217,6 +217,7 @@ async def start_service(
         metrics=metrics,
         share=shared,
         most_stale=settings.most_stale_seconds if settings.follow else None,
+        keep_seconds=86_400.0 * settings.keep_days,
     )
     if shared:
         service.listen(settings.database)

@@ -22,7 +22,10 @@ from fabcost.service.store.threads import StoreThread, run_apart
 from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Upkeep
 from fabcost.service.writer.journal import Journal
+from fabcost.service.writer.retention import Retention
 from fabcost.service.writer.writer import Writer
+
+_RETIRE_SECONDS = 3600.0
 
 
 class Service:
@@ -48,6 +51,7 @@ class Service:
         park_seconds: float,
         durable_within: float,
         most_stale: float | None,
+        keep_seconds: float,
     ) -> None:
         self.clock, self.metrics = clock, metrics
         self.memory = Memory(cache_bytes)
@@ -103,13 +107,17 @@ class Service:
         self.import_model = transfers.import_model
         self.start_model = transfers.start_model
 
+        self._measure_alarms = views.measure_alarms
+        keepers = writer.journal.keepers
+        self._retention = Retention(keepers, keep_seconds) if keep_seconds > 0.0 else None
+        self._retire_at = 0.0
         self._upkeep = Upkeep(
             decisions,
             writer,
             clock=clock,
             metrics=metrics,
             tell=tell,
-            look=lambda: views.measure_alarms(metrics),
+            look=self._look,
             park_seconds=park_seconds,
         )
 
@@ -128,19 +136,21 @@ class Service:
         cache_bytes: int = CACHE_BYTES,
         share: bool = False,
         most_stale: float | None = None,
+        keep_seconds: float = 0.0,
     ) -> Service:
         """Take over a database, or ``share`` it, and go on where its last server stopped.
 
         ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
         for a decision that is not there yet; one that the database does not keep in the seconds
         ``durable_within`` is answered from memory; or all are at once, by what was known of the
-        database at most ``most_stale`` seconds ago.
+        database at most ``most_stale`` seconds ago.  Decisions are deleted after ``keep_seconds``,
+        unless these are 0.
         """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
             store, load_shared = open_store(), partial(load_all, share=share)
-            store.session.may_lead = most_stale is None
+            store.session.may_lead, store.trims = most_stale is None, keep_seconds > 0.0
             loaded = await run_apart(load_shared, store, tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
@@ -164,6 +174,7 @@ class Service:
             park_seconds=park_seconds,
             durable_within=durable_within,
             most_stale=most_stale,
+            keep_seconds=keep_seconds,
         )
 
     async def stop(self) -> None:
@@ -178,6 +189,23 @@ class Service:
         self._reader.close()
         self._exporter.close()
         self._writer.journal.store.close()
+
+    async def _look(self) -> None:
+        """Look for alarms, and delete what is old every hour."""
+        await self._measure_alarms(self.metrics)
+        if self.loop.time() > self._retire_at and self._writer.journal.leads:
+            self._retire_at = self.loop.time() + _RETIRE_SECONDS
+            await self.retire()
+
+    async def retire(self) -> None:
+        """Delete decisions that are older than they are kept, if they are not kept for ever."""
+        retention, clock = self._retention, self.clock
+        if retention is None:
+            return
+        await self._writer.call(lambda _: retention.begin())
+        await self._writer.count()
+        while await self._writer.call(lambda store: retention.go_on(store, clock.now())):
+            pass
 
     def listen(self, database: str) -> None:
         """Follow other servers on a PostgreSQL as soon as it tells of them, besides looking."""

@@ -67,6 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     follow: bool = False
     most_stale_seconds: Seconds = 10.0
+    keep_days: Annotated[float, Meta(ge=0.0)] = 0.0
     create_personalizer_models: bool = True
     cors_origins: tuple[str, ...] = ()
 

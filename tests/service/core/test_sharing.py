@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 
 import msgspec
 import psycopg
 import pytest
 
+from fabcost.service.learning.recovery import schema_of
 from fabcost.service.service import Service
+from fabcost.service.store.rows import impression
 from fabcost.wire.errors import AlreadyThereError, StaleError, UnknownModelError
 from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import ITEMS, cars, serving, shown, stats_now, told, until
-from tests.service.faults.ledger import rebuilt_digest
+from tests.service.faults.ledger import model_row, reading, rebuilt_digest
 
 Use = Callable[[Service, Service], Awaitable[None]]
 
@@ -96,8 +99,8 @@ def test_feedback_anywhere_is_learnt_everywhere(
         for k in range(12):
             names = [f"one-{k}", f"other-{k}"]
             durable = await asyncio.gather(
-                decide(one, names[0], **{f"a{k}": f"x{k}", "n": k / 3}),
-                decide(other, names[1], **{f"b{k}": f"y{k}", "n": k / 7}),
+                decide(one, names[0], **{f"left{k}": f"x{k}", "n": k / 3}),
+                decide(other, names[1], **{f"right{k}": f"y{k}", "n": k / 7}),
             )
             assert list(durable) == [True, True]
             statuses = await asyncio.gather(told(other, names[0]), told(one, names[1], 0.0))
@@ -108,10 +111,29 @@ def test_feedback_anywhere_is_learnt_everywhere(
             await until(knows(each, 24))
         found = {each.posterior("cars").digest for each in (one, other)}
         assert found == {rebuilt_digest(postgres_address)[1]}
+        check_columns(postgres_address)
         assert one._registry.of("cars").lineage + other._registry.of("cars").lineage > 0
         assert one._registry.of("cars").schema.columns == other._registry.of("cars").schema.columns
 
     share(postgres_address, use)
+
+
+def check_columns(address: str) -> None:
+    """Each row has the columns of its own context, whoever decided."""
+    with reading(address) as store:
+        row = model_row(store)
+        settings = msgspec.json.decode(row.settings, type=ModelSettings)
+        if settings.belief:
+            return  # a hash has chosen them
+        schema = schema_of(settings)
+        schema.regrow(map(json.loads, store.steps("cars")))
+        decisions = store.history("cars", after=0, limit=99)
+    for each in decisions:
+        who, k = each.decision.split("-")
+        ours, others = ("left", "right") if who == "one" else ("right", "left")
+        named = {schema.columns[place] for place in impression(each.features).columns}
+        assert f"{ours}{k}={'x' if who == 'one' else 'y'}{k}" in named
+        assert not any(name.startswith(others) for name in named), named
 
 
 def settings_of(given: dict[str, object]) -> dict[str, object]:

@@ -63,7 +63,7 @@ def test_latest_decisions_are_found_without_reading_all(store: Store, name: str)
     with store.transaction():
         store.insert_decisions([decision_row(f"d-{number}") for number in range(4_000)])
         store.mark_counted()
-    plan = explain_alone(store, name)
+    plan = explain_alone(store, name, numbers=f"[{store.session.number}]")
     assert "decisions_in_order" in plan or "SEARCH d" in plan, plan
     assert not any(each in plan for each in ("Seq Scan on decisions", "SCAN d")), plan
     assert not any(each in plan for each in INDEXES), plan

@@ -43,6 +43,8 @@ class Saving:
         self._pack = pack
         #: Whether it is this server that saves.
         self.wanted = True
+        #: The lsns of the last two that this server wrote.
+        self.written = (0, 0)
         self.lsn = lsn
         self._seconds = 0.0
         self._longest = SECONDS
@@ -78,6 +80,7 @@ class Saving:
         with store.transaction():
             store.put_snapshot(model, packed[0], time.time(), packed[1])
         self._cost(time.monotonic() - started)
+        self.written = (self.written[1], packed[0])
         with self._lock:
             if self._waiting is packed:
                 self._waiting = None
@@ -188,6 +191,17 @@ class Learning:
         if self.saving is not None:
             self.saving.wanted = wanted
 
+    def pack(self) -> None:
+        """Pack the learner for a snapshot now, if it is not being refreshed."""
+        with self._lock:
+            if self.learner is not None and self.saving is not None:
+                self.saving.pack(self._follower, self.lsn)
+
+    @property
+    def saved(self) -> int:
+        """The lsn that two snapshots of this server have."""
+        return 0 if self.saving is None else min(self.saving.written)
+
     def tell_all(self) -> None:
         """Publish everything again, for someone who knows nothing of it."""
         with self._lock:
@@ -212,10 +226,9 @@ class Learning:
         A refresh that takes longer than ``seconds`` is abandoned: the next start does it again.
         """
         self.wait(seconds)
+        self.pack()
         with self._lock:
             self._stopping = True
-            if self.learner is not None and self.saving is not None:
-                self.saving.pack(self._follower, self.lsn)
 
     def _advance(self, impressions: Sequence[Learnt]) -> None:
         if self._provisional is None:

@@ -136,12 +136,16 @@ class Recovery:
 
     def newest(self, head: int) -> tuple[AnyFollower, int]:
         """The learner of the newest snapshot that can be read, or the first; and its lsn."""
+        is_whole = head == 0 or any(self.store.log(self.model, after=0, to=1))
         for lsn in self.store.snapshot_numbers(self.model):
             if lsn <= head:
                 try:
-                    return self._restored(self.store.snapshot(self.model, lsn)), lsn
+                    content = self.store.snapshot(self.model, lsn)
+                    return self._restored(content, learnt_again=is_whole), lsn
                 except (ValueError, KeyError) as error:
                     self.complain(f"snapshot {lsn} of model {self.model!r} is left out: {error}")
+        if not is_whole:
+            raise ValueError("the beginning of its log was deleted, and no snapshot can be read")
         return self.first(), 0
 
     def chunks(self, after: int, to: int) -> Iterator[list[Learnt]]:
@@ -152,7 +156,10 @@ class Recovery:
             yield chunk
 
     def snapshot(self, follower: AnyFollower) -> bytes:
-        """The learner without the rows that the log has; an imported model's has all rows."""
+        """The learner without the rows that the log has, unless it is an imported model's.
+
+        Or unless rows of the log are deleted.
+        """
         if isinstance(follower, WideFollower):
             return archive.pack(FORMAT, *follower.state())
         settings, arrays = follower.learner.state()
@@ -161,8 +168,9 @@ class Recovery:
             settings[_STEPS] = follower.growth.steps
         if self._base is not None:
             return archive.pack(learner_file.format_of(follower.learner), settings, arrays)
-        kept = {name: array for name, array in arrays.items() if name not in _ROWS}
-        return archive.pack(FORMAT, settings, kept)
+        if not self.store.trims:
+            arrays = {name: array for name, array in arrays.items() if name not in _ROWS}
+        return archive.pack(FORMAT, settings, arrays)
 
     def first(self) -> AnyFollower:
         """The learner before the log."""
@@ -186,11 +194,12 @@ class Recovery:
         prior = schema_of(self.settings).prior(self.settings.variances())
         return Follower(new_learner(self.settings, prior, refresh), self._growth())
 
-    def _restored(self, content: bytes) -> AnyFollower:
+    def _restored(self, content: bytes, *, learnt_again: bool = True) -> AnyFollower:
+        """A snapshot; one of other bits only if the log cannot be learnt again."""
         wide = self.settings.belief is not UNSET
         kind = FORMAT if self._base is None or wide else learner_file.LEARNER
         settings, arrays = archive.unpack(kind, content, "the snapshot")
-        if settings.get("arithmetic", 0) != kernels.ARITHMETIC:
+        if learnt_again and settings.get("arithmetic", 0) != kernels.ARITHMETIC:
             raise ValueError(
                 f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
                 f"{kernels.ARITHMETIC}: the log is learnt again"
@@ -203,7 +212,7 @@ class Recovery:
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
             growth.go_to(settings[_STEPS])
-        if self._base is None:
+        if self._base is None and "X" not in arrays:
             self._add_rows(settings, arrays)
         return Follower(FabCost.restored(settings, arrays), growth)
 

@@ -199,6 +199,7 @@ class Session:
         """Hold what a server loses with its connection, by which others see that it is gone."""
         self._leads = False
         if self.shared:
+            self.run("end_former", own=self.number)
             self.run("be_alive", own=self.number)
 
     def note(self, *times: float) -> None:

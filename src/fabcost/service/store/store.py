@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from fabcost.service.store.connection import Connection, Found
 from fabcost.service.store.keys import KeyTable, open_for_keys
@@ -54,6 +54,7 @@ class Store:
         self.session = session = Session(connection)
         self.open = session.open
         self.reopen = session.reopen
+        self.open_for_keys = partial(open_for_keys, session)
         self.close = connection.disconnect
         self.transaction = session.transaction
         self.append_decisions = session.append_decisions
@@ -62,15 +63,13 @@ class Store:
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
         self.counts = CountTables(session)
+        #: Whether old impressions are deleted, so that snapshots must do without them.
+        self.trims = False
 
     @cached_property
     def keys(self) -> KeyTable:
         """API keys."""
         return KeyTable(self.session)
-
-    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
-        """Connect for API keys alone; see there."""
-        open_for_keys(self.session, write=write, make=make)
 
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
@@ -224,8 +223,12 @@ class Store:
         return _stored(self._run("due", now=now, limit=limit, without=json.dumps(sorted(without))))
 
     def delete_decisions(self, keys: Collection[Key]) -> None:
-        """Delete decisions of a model that is no more."""
+        """Delete decisions of a model that is no more, or of long ago."""
         self._write_batch("delete_decisions", _KEY, list(keys))
+
+    def delete_feedback(self, keys: Collection[Key]) -> None:
+        """Delete all feedback of decisions."""
+        self._write_batch("delete_feedback", _KEY, list(keys))
 
     def pending(self, model: str) -> int:
         """How many decisions are unresolved."""
@@ -311,7 +314,12 @@ class CountTables:
     """Counts by minute and arm, by bin of the predicted click probability, and by item."""
 
     def __init__(self, session: Session) -> None:
-        self._run, self._write_batch = session.run, session.write_batch
+        self._run, self._write = session.run, session.write
+        self._write_batch = session.write_batch
+
+    def forget(self, model: str, before: float) -> None:
+        """Delete the counts of the minutes before."""
+        self._write("forget_counts", model=model, before=before)
 
     def add(
         self,

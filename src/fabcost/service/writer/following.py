@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from fabcost.service.learning.recovery import Keeper, schema_of
 from fabcost.service.store.rows import ItemRow, ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.writer.requests import Write
-from fabcost.wire.errors import TakenOverError
+from fabcost.wire.errors import ServiceError, TakenOverError
 from fabcost.wire.settings import ModelSettings
 
 
@@ -214,7 +215,11 @@ class Following:
             self.unheard.clear()
         self._grown.clear()
         self._learn()
-        while self.unloaded and not failed:
+        with suppress(ServiceError) if failed else nullcontext():
+            self._load()
+
+    def _load(self) -> None:
+        while self.unloaded:
             name, row = next(iter(self.unloaded.items()))
             loaded = self.load(row)
             del self.unloaded[name]

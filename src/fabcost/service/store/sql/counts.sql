@@ -55,3 +55,6 @@ FROM tallies
 WHERE model = :model
 ORDER BY decisions DESC, item
 LIMIT :limit
+
+-- name: forget_counts
+DELETE FROM counts WHERE model = :model AND start < :before

@@ -62,6 +62,14 @@ SELECT MAX(written.latest) FROM (
 -- name: be_alive
 SELECT pg_advisory_lock(7021958, (:own)::int)
 
+-- name: end_former
+-- A connection of this server that broke, which the database may not have noticed.
+SELECT pg_terminate_backend(pid) FROM pg_locks
+WHERE
+    locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
+    AND classid = 7021958 AND objid = (:own)::int AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+
 -- name: lead
 SELECT pg_try_advisory_lock(7021959)
 
@@ -114,6 +122,10 @@ WHERE d.resolved IS NULL AND d.deadline <= :now
     AND d.model <> ALL (ARRAY(SELECT json_array_elements_text(:without::json)))
 ORDER BY d.deadline, d.seq
 LIMIT :limit
+
+-- name: delete_feedback
+DELETE FROM feedback USING batch
+WHERE feedback.model = batch.model AND feedback.decision = batch.decision
 
 -- name: delete_decisions
 DELETE FROM decisions USING batch

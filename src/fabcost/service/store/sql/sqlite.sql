@@ -61,6 +61,9 @@ WHERE d.resolved IS NULL AND d.deadline <= :now
 ORDER BY d.deadline, d.seq
 LIMIT :limit
 
+-- name: delete_feedback
+DELETE FROM feedback WHERE (model, decision) IN (SELECT model, decision FROM batch)
+
 -- name: delete_decisions
 DELETE FROM decisions WHERE (model, decision) IN (SELECT model, decision FROM batch)
 
