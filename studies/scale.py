@@ -54,6 +54,16 @@ KILLED = (
     "killed (SIGKILL) at a random moment after the first block was written, and the command given "
     "again if it had ended."
 )
+#: A process inherits the peak of the one that starts it, which therefore is to be small.
+LAUNCHER = """
+import os, sys
+nowhere = os.open(os.devnull, os.O_WRONLY)
+actions = [(os.POSIX_SPAWN_DUP2, nowhere, 1)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, used = os.wait4(pid, 0)
+print([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024])
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 FABCOST = (sys.executable, "-m", "fabcost")
 
 
@@ -69,13 +79,14 @@ class Cost(NamedTuple):
 def run(command: tuple[str, ...]) -> Cost:
     """Run a command to its end."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    seconds = time.perf_counter() - start
-    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0)
+    told = subprocess.run(  # noqa: S603
+        [sys.executable, "-S", "-c", LAUNCHER, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    ).stdout
+    processor, megabytes = json.loads(told)
+    return Cost(time.perf_counter() - start, processor, megabytes)
 
 
 def fitted(log: Path, held_out: Path | None, *options: str) -> Cost:
