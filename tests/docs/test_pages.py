@@ -21,6 +21,7 @@ PAGES = [
     "how-to/saving.md",
     "how-to/drift.md",
     "how-to/weights.md",
+    "how-to/large-logs.md",
 ]
 POSTGRES = "postgresql://fabcost@127.0.0.1:5432/fabcost"
 #: Pages with code that tests of their own run.
