@@ -19,6 +19,7 @@ PAGES = [
     "how-to/prior-and-rule.md",
     "how-to/large-catalogues.md",
     "how-to/saving.md",
+    "how-to/notebooks.md",
     "how-to/drift.md",
     "how-to/weights.md",
     "how-to/large-logs.md",

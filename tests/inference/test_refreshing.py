@@ -25,8 +25,8 @@ from fabcost import (
 from fabcost.inference import file as learner_file
 from fabcost.inference import history, passes
 from fabcost.inference.history import History
-from fabcost.inference.memory import Pages
 from fabcost.inference.refreshing import MOST_WORK
+from fabcost.inference.sparse.memory import Pages
 from tests.inference.bits import data
 
 WEIGHTS, ROWS = 3, 60
