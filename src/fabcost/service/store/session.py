@@ -275,9 +275,12 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     )
 
 
-def migrate(connection: Connection) -> bool:
-    """Run the migrations that are missing, each in a transaction; whether there were any."""
-    known, before = migrations(connection.dialect), version_of(connection)
+def migrate(connection: Connection, to: int | None = None) -> bool:
+    """Run the migrations that are missing, each in a transaction; whether there were any.
+
+    All, or those up to a version.
+    """
+    known, before = migrations(connection.dialect)[:to], version_of(connection)
     while version_of(connection) != len(known):
         _run(connection, "begin")
         try:
