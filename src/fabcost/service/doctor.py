@@ -17,7 +17,8 @@ from typing import Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from fabcost.service.server import CannotStartError, asks_for_keys, is_loopback
+from fabcost.service.address import CannotStartError, is_loopback
+from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, without_password
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.session import migrations, version_of
