@@ -396,7 +396,7 @@ def test_a_fit_is_whole() -> None:
     """Nobody waits in it: the posterior is that of refreshes at once."""
     X, Y = data(400, 60)
     model = BayesianLogisticRegression(inference="fab-cost", fit_intercept=False)
-    model._new_learner = lambda prior: FabCost(  # type: ignore[method-assign]
+    model._new_learner = lambda prior: FabCost(
         prior, refresh=Refresh.at(390, max_sweeps=1), most_work=40 * 3600
     )
     whole = FabCost(

@@ -25,6 +25,9 @@ _AT_ONCE = 1_000
 _VERSION, _MODELS = "schema_version", "models"
 #: Tables that grow without end have a number for each row.
 _NUMBERED = ("decisions", "feedback")
+#: Where servers share a database, what each has counted of its own decisions.
+_SHARING = "replicas"
+_UNCOUNTED = "EXISTS (SELECT 1 FROM replicas AS r WHERE r.number = writer AND seq > r.counted)"
 _BESIDE = ("", "-wal", "-shm")
 _NO_LIMIT = "SET LOCAL statement_timeout = 0"
 
@@ -118,14 +121,13 @@ def _copy(source: Connection, target: Connection, begin: str) -> None:
     try:
         if target.dialect == "postgres":
             target.run(_NO_LIMIT, {})
-        for table in _tables(source):
+        for table in _tables(source, target):
             # The migrations left one row.
             target.run(f"DELETE FROM {table}", {})  # noqa: S608 - a table of ours
-            columns, booleans = _columns(target, table)
+            columns, booleans = _columns(source, target, table)
             for rows in _pages(source, table, columns):
                 target.insert_rows(table, columns, _typed(rows, booleans))
-        if target.dialect == "postgres":
-            _go_on_counting(target)
+        _mark_counted(source, target)
         target.run("COMMIT", {})
     except BaseException:
         target.roll_back()
@@ -133,15 +135,24 @@ def _copy(source: Connection, target: Connection, begin: str) -> None:
     source.roll_back()
 
 
-def _tables(connection: Connection) -> list[str]:
-    found = [name for (name,) in connection.run(statements(connection.dialect)["tables"], {})]
-    others = [name for name in found if name not in (_VERSION, _MODELS)]
+def _names(connection: Connection) -> list[str]:
+    return [name for (name,) in connection.run(statements(connection.dialect)["tables"], {})]
+
+
+def _tables(source: Connection, target: Connection) -> list[str]:
+    """Those that both have, in an order in which they can be filled."""
+    there = _names(target)
+    others = [name for name in _names(source) if name in there and name not in (_VERSION, _MODELS)]
     return [_MODELS, *others]
 
 
-def _columns(connection: Connection, table: str) -> tuple[list[str], list[int]]:
-    """Names, and the places of those that hold booleans, which SQLite has none of."""
-    found = connection.run(statements(connection.dialect)["columns"], {"table": table})
+def _columns(source: Connection, target: Connection, table: str) -> tuple[list[str], list[int]]:
+    """Those that both have, and the places of booleans, which SQLite has none of."""
+    given, found = (
+        each.run(statements(each.dialect)["columns"], {"table": table}) for each in (source, target)
+    )
+    names = {name for name, _ in given}
+    found = [(name, is_bool) for name, is_bool in found if name in names]
     return [name for name, _ in found], [
         place for place, (_, is_bool) in enumerate(found) if is_bool
     ]
@@ -152,11 +163,19 @@ def _pages(connection: Connection, table: str, columns: list[str]) -> Iterator[R
     if table not in _NUMBERED:
         yield connection.run(f"SELECT {listed} FROM {table}", {})  # noqa: S608 - a table of ours
         return
-    place, after = columns.index("seq"), -1
-    text = f"SELECT {listed} FROM {table} WHERE seq > :after ORDER BY seq LIMIT {_AT_ONCE}"  # noqa: S608
-    while rows := connection.run(text, {"after": after}):
-        yield rows
-        after = rows[-1][place]
+    place, written = columns.index("seq"), 0
+    is_shared = table == "decisions" and _SHARING in _names(connection)
+    for which in (f"NOT {_UNCOUNTED}", _UNCOUNTED) if is_shared else ("TRUE",):
+        text = (
+            f"SELECT {listed} FROM {table} WHERE {which} AND seq > :after "  # noqa: S608
+            f"ORDER BY seq LIMIT {_AT_ONCE}"
+        )
+        after = -1
+        while rows := connection.run(text, {"after": after}):
+            after = rows[-1][place]
+            numbered = enumerate(rows, start=written + 1)
+            yield [(*row[:place], number, *row[place + 1 :]) for number, row in numbered]
+            written += len(rows)
 
 
 def _typed(rows: Rows, booleans: list[int]) -> Rows:
@@ -168,9 +187,19 @@ def _typed(rows: Rows, booleans: list[int]) -> Rows:
     ]
 
 
-def _go_on_counting(connection: Connection) -> None:
+def _mark_counted(source: Connection, target: Connection) -> None:
+    """Which decisions the statistics do not have yet: the last, in a file."""
+    if _SHARING in _names(source):
+        ((many,),) = source.run(f"SELECT COUNT(*) FROM decisions WHERE NOT {_UNCOUNTED}", {})  # noqa: S608
+        target.run("UPDATE server SET counted = :many", {"many": many})
+    if target.dialect == "sqlite":
+        return
+    if _SHARING in _names(target):
+        target.run(f"UPDATE {_SHARING} SET counted = (SELECT counted FROM server)", {})  # noqa: S608
+        later = "seq > (SELECT counted FROM server)"
+        target.run(f"UPDATE decisions SET writer = 0 WHERE {later}", {})  # noqa: S608
     for table in _NUMBERED:
-        connection.run(
+        target.run(
             f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), "  # noqa: S608
             f"(SELECT COALESCE(MAX(seq), 0) + 1 FROM {table}), FALSE)",
             {},
