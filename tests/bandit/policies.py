@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from fabcost import kernels
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Policy, Thompson, Uniform
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.impressions import FloatArray
@@ -39,3 +42,13 @@ def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:
     possible = shares.sum(axis=0) > 0
     assert counts[~possible].sum() == 0
     return float(away @ np.linalg.pinv(covariance, rcond=1e-9) @ away), int(possible.sum()) - 1
+
+
+def drawn_wins(
+    centre: FloatArray, spread: FloatArray, normals: FloatArray, draws: int, *own: Any
+) -> FloatArray:
+    """How often each is the best of joint draws; centre becomes the scores of the first."""
+    law_and_draws = (centre, spread, normals)
+    leaders = (*law_and_draws, *own, None, None)
+    counted = (*law_and_draws, kernels.drawn_leaders(*leaders)[1], draws, *own, 0)
+    return np.asarray(draws * kernels.drawn_shares(*counted))

@@ -17,7 +17,7 @@ from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects
-from tests.bandit.policies import EVERY_POLICY, independent
+from tests.bandit.policies import EVERY_POLICY, drawn_wins, independent
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = ("a", "b", "c", "d", "new", "newer")
@@ -124,7 +124,7 @@ def test_targets_of_folded_rows_are_those_of_a_matrix(log_odds: bool, scatter: f
 
 @settings(deadline=None)
 @given(st.integers(1, 70), st.integers(1, 9), st.integers(1, 600), st.integers(0, 99))
-def test_count_drawn_wins_with_noise(many: int, width: int, draws: int, seed: int) -> None:
+def test_drawn_shares_with_noise(many: int, width: int, draws: int, seed: int) -> None:
     """Beside scores that are written out; equal rows tie only if they are one item."""
     rng = np.random.default_rng(seed)
     centre, spread = rng.normal(size=many), rng.normal(size=(many, width))
@@ -140,7 +140,7 @@ def test_count_drawn_wins_with_noise(many: int, width: int, draws: int, seed: in
     four = np.stack([away + its, changed - its, -away - its, its - changed], axis=1)
     scores = centre + four.reshape(-1, many)[:draws]
     scores[:, many - 1] = scores[:, 0]
-    found = kernels.count_drawn_wins(centre, spread, normals, draws, noise, places, own)
+    found = drawn_wins(centre, spread, normals, draws, noise, places, own)
     np.testing.assert_allclose(found, kernels.count_wins(scores), rtol=1e-12)
 
 
@@ -153,7 +153,7 @@ def test_all_normals_of_a_draw_are_independent() -> None:
         assert len(set(used)) == many
     # One candidate beats all by its noise alone where its normal is the largest in size.
     normals = np.zeros((groups, width))
-    wins = kernels.count_drawn_wins(
+    wins = drawn_wins(
         np.zeros(many),
         np.zeros((many, width)),
         normals,

@@ -90,8 +90,10 @@ class Prospects:
         """``rows`` independent joint draws, and three more that share the normals of each."""
         normals, own = self._normals(rng, rows)
         best, leader = self._leaders(normals, own)
-        one = _deviations(self.spread, normals, own, self._row(rng, rows), 0, self.centre)
-        return Drawn(best, leader, one)
+        row = self._row(rng, rows)
+        one = self.centre + kernels.times(self.spread, normals[row])
+        noise, places, of_items = own
+        return Drawn(best, leader, one if noise is None else one + noise * of_items[row + places])
 
     def best(self, rng: np.random.Generator, rows: int) -> FloatArray:
         """That of `drawn`, from the same random numbers."""
@@ -116,11 +118,11 @@ class Prospects:
         own = (None if noise is None else noise * factors, places, of_items)
         spread = self.spread * factors[:, None]
         leader = kernels.scattered_leaders(targets, mean, radius, spread, normals, *own)
-        wins = np.bincount(leader.ravel(), minlength=self.centre.size) / leader.size
-        row, pattern = divmod(int(leader.size * rng.random()), 4)
-        away = _deviations(spread, normals, own, row, pattern)
-        target = targets[(4 * row + pattern) % targets.size]
-        return kernels.scattered_scores(target, mean, radius, away), self.shared(wins)
+        law_and_draws = (rng.random(), leader, targets, mean, radius, spread, normals, *own)
+        scores, shares = kernels.scattered_shares(
+            *law_and_draws, self.centre, self._features, self.noise
+        )
+        return scores, shares
 
     def outcomes(
         self, rng: np.random.Generator, rows: int
@@ -135,13 +137,16 @@ class Prospects:
 
     def shared(self, wins: FloatArray) -> FloatArray:
         """Wins of candidates that are equal in everything, of which the first has won, divided."""
-        spread = self.spread
-        if self.values is not None and self.costs is not None:
-            spread = np.column_stack([spread, self.values, self.costs])
-        shares: FloatArray = kernels.share_among_equals(
-            self.centre, np.ascontiguousarray(spread), wins, self.noise, self.places
-        )
+        law = (self.centre, self._features, wins, self.noise, self.places)
+        shares: FloatArray = kernels.share_among_equals(*law)
         return shares
+
+    @property
+    def _features(self) -> FloatArray:
+        """What is the same of candidates that are equal in everything, beside centre and noise."""
+        if self.values is None or self.costs is None:
+            return np.ascontiguousarray(self.spread)
+        return np.ascontiguousarray(np.column_stack([self.spread, self.values, self.costs]))
 
     def win_shares(self, drawn: Drawn, draws: int) -> FloatArray:
         """How often each candidate was the best in the first ``draws``."""
@@ -150,7 +155,7 @@ class Prospects:
 
     def _normals(
         self, rng: np.random.Generator, rows: int
-    ) -> tuple[FloatArray, tuple[FloatArray | None, Positions | None, FloatArray | None]]:
+    ) -> tuple[FloatArray, tuple[Any, Any, Any]]:
         columns = self.spread.shape[1]
         if self.noise is None:
             return standard_normal(rng, (rows, columns)), (None, None, None)
@@ -169,29 +174,6 @@ class Prospects:
     def _row(self, rng: np.random.Generator, rows: int) -> int:
         """Any: without effects of items they are exchangeable, with them neighbours are alike."""
         return 0 if self.noise is None else int(rows * rng.random())
-
-
-def _deviations(
-    spread: FloatArray,
-    normals: FloatArray,
-    own: tuple[Any, Any, Any],
-    row: int,
-    pattern: int,
-    centre: FloatArray | float = 0.0,
-) -> FloatArray:
-    """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
-    all_signs, every_second = _SIGNS[pattern]
-    z = all_signs * normals[row]
-    z[1::2] *= every_second
-    deviations = centre + kernels.times(spread, z)
-    noise, places, of_items = own
-    if noise is None:
-        return np.asarray(deviations)
-    return np.asarray(deviations + all_signs * every_second * noise * of_items[row + places])
-
-
-#: By pattern, the sign of all normals and another of every second, and of items.
-_SIGNS = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
 
 
 def drawn_log_odds(

@@ -245,7 +245,7 @@ class OwnRows:
         own_normals: FloatArray,
         row: int,
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores in the first draw of a row, and wins in all; see `kernels.count_drawn_wins`."""
+        """Scores in the first draw of a row, and wins in all; see `kernels.count_own_wins`."""
         law = self.law_of_items
         own = (law.tilt, law.offset, noise, law.tilted, places, own_normals, row)
         folded: Any = self._rows

@@ -130,7 +130,8 @@ class Thompson:
             spread *= self.scale
         normals, own, row = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
         # Nothing is said as None, not left out: kernels are compiled apart for either.
-        shares: FloatArray = kernels.drawn_shares(centre, spread, normals, draws, *own, row)
+        _, leader = kernels.drawn_leaders(centre, spread, normals, *own, None, None)
+        shares: FloatArray = kernels.drawn_shares(centre, spread, normals, leader, draws, *own, row)
         return centre, shares
 
     def _wide_shares(

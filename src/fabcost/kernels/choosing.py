@@ -176,21 +176,14 @@ def add_noise(noise, normals, away, changed):
 
 
 @njit(cache=True)
-def count_drawn_wins(centre, spread, normals, draws, noise=None, places=None, own_normals=None):
-    """How often each score is the largest over ``draws`` draws; see `drawn_leaders`.
+def drawn_shares(centre, spread, normals, leader, draws, noise, places, own_normals, row):
+    """How often each score is the largest, by the leaders of `drawn_leaders` in ``draws`` draws.
 
-    Different rows tie with probability zero.
+    Different rows tie with probability zero.  Centre becomes the scores of a row's first draw.
     """
     wins = np.zeros(centre.size)
-    _, leader = drawn_leaders(centre, spread, normals, noise, places, own_normals, None, None)
     count_leaders(wins, leader, draws)
-    return share_among_equals(centre, spread, wins, noise, places)
-
-
-@njit(cache=True)
-def drawn_shares(centre, spread, normals, draws, noise, places, own_normals, row):
-    """Shares of the wins of `count_drawn_wins`; centre becomes the scores of a row's first draw."""
-    shares = count_drawn_wins(centre, spread, normals, draws, noise, places, own_normals)
+    shares = share_among_equals(centre, spread, wins, noise, places)
     away = times(spread, normals[row])
     for k in range(centre.size):
         shares[k] /= draws
@@ -347,7 +340,7 @@ def count_own_wins(
     own_normals,
     row,
 ):
-    """Scores in the first draw of a row, and `count_drawn_wins`, of folded rows with effects.
+    """Scores in the first draw of a row, and wins in all draws, of folded rows with effects.
 
     The weights themselves are drawn, R z for all z at once, and scores made of them.  Where both
     candidates and weights are many that is less work than the spread of all scores, XR, which

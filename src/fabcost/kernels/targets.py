@@ -20,6 +20,7 @@ from fabcost.kernels.choosing import (
     first_largest,
     largest,
     own_scores,
+    share_among_equals,
 )
 from fabcost.kernels.functions import MILLS, exp
 from fabcost.kernels.lanes import (
@@ -38,7 +39,7 @@ from fabcost.kernels.lanes import (
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
 from fabcost.kernels.normals import SEEDS
-from fabcost.kernels.products import are_within, furthest
+from fabcost.kernels.products import are_within, furthest, times
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
@@ -488,6 +489,44 @@ def scattered_leaders(targets, means, radii, spread, normals, noise, places, own
             _challenge_below(law, -1.0, changed, short[3], best[3], leader[3])
         leaders[:, start : start + many] = leader
     return leaders
+
+
+@njit(cache=True)
+def scattered_shares(
+    u,
+    leader,
+    targets,
+    means,
+    radii,
+    spread,
+    normals,
+    noise,
+    places,
+    own_normals,
+    centres,
+    features,
+    of_items,
+):
+    """`scattered_scores` of a draw, by a uniform number u, and shares of the leaders of all.
+
+    Those share that have the same centre, features and noise of items.
+    """
+    wins = np.zeros(means.size)
+    for pattern in range(4):
+        for k in leader[pattern]:
+            wins[k] += 1.0
+    wins /= leader.size
+    shares = share_among_equals(centres, features, wins, of_items, places)
+    place = int(leader.size * u)
+    row, pattern = place // 4, place % 4
+    sign, every_second = (1.0 if pattern < 2 else -1.0), (1.0 if pattern % 2 == 0 else -1.0)
+    z = sign * normals[row]
+    z[1::2] *= every_second
+    away = times(spread, z)
+    if noise is not None:
+        for k in range(away.size):
+            away[k] += sign * every_second * noise[k] * own_normals[row + places[k]]
+    return scattered_scores(targets[place % targets.size], means, radii, away), shares
 
 
 @njit(cache=True)

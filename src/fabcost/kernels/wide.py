@@ -168,7 +168,7 @@ def count_wide_wins(
 ):
     """Scores in the first of ``draws`` draws, and how often each row has the largest.
 
-    Row i is in the columns ``touched[places]``.  As in `count_drawn_wins` each z serves four draws,
+    Row i is in the columns ``touched[places]``.  As in `drawn_leaders` each z serves four draws,
     every second of its numbers with two signs.  A row of ``seeds`` is for `LANES` of z.
     """
     many = starts.size - 1
