@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import fabcost
+from fabcost.bandit.rules import RULES
 from fabcost.cli import application
+from fabcost.offline.methods import THOMPSON, UNSCALED
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("sklearn", "matplotlib", "nutpie", "arviz", "pandas", "rich", "typer", "httpx", "msgspec")
@@ -61,6 +63,18 @@ def test_demo_writes_a_table_and_a_picture(tmp_path: Path) -> None:
 
 def test_version() -> None:
     assert run("-m", "fabcost", "version").strip() == fabcost.__version__
+    assert CliRunner().invoke(application, ["--version"]).output.strip() == fabcost.__version__
+
+
+def test_help_names_all_policies() -> None:
+    shown = {
+        name: CliRunner().invoke(application, [name, "--help"], env={"COLUMNS": "200"}).output
+        for name in ("replay", "evaluate")
+    }
+    for name in (*THOMPSON, *UNSCALED):
+        assert f"{name}," in shown["replay"] or f"{name};" in shown["replay"], name
+    for name in RULES:
+        assert name in shown["evaluate"], name
 
 
 def run_without(module: str) -> subprocess.CompletedProcess[str]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import sys
 
-_OF_THE_COMMAND_LINE = ("rich", "typer")
+from fabcost.extras import MissingExtraError, of_command, told_what_is_missing
 
 
 def main() -> None:
     """Run the command line, or say what to install and exit with status 2."""
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    what = f"fabcost {command}" if command else "the fabcost command"
     try:
-        from fabcost.cli import application
-    except ModuleNotFoundError as error:
-        missing = str(error.name).partition(".")[0]
-        if missing not in _OF_THE_COMMAND_LINE:
-            raise
-        sys.stderr.write(
-            f"the fabcost command needs the extra 'reports' ({missing} is missing): "
-            "pip install 'fabcost[reports]'\n"
-        )
+        with told_what_is_missing(what, *of_command(command)):
+            from fabcost.cli import application
+
+            application()
+    except MissingExtraError as error:
+        sys.stderr.write(f"{error}\n")
         sys.exit(2)
-    application()
 
 
 if __name__ == "__main__":

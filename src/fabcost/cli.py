@@ -46,8 +46,18 @@ application.add_typer(service.keys, name="keys")
 transfer.mount(application)
 
 
+def _told(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
 @application.callback()
-def describe() -> None:
+def describe(
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_told, help="Print the version.")
+    ] = False,
+) -> None:
     """Cold-start recommendation by Bayesian logistic regression."""
 
 
@@ -196,8 +206,9 @@ def replay(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="fabcost, laplace, uniform, greedy, …; fabcost@0.5 draws half as wide, "
-            "fabcost@ts-ucb chooses by another rule."
+            help="fabcost, fabcost-paper, adf, ep, laplace, laplace-online, laplace-diagonal, "
+            "laplace-published, linear, greedy, uniform; fabcost@0.5 draws half as wide, "
+            "fabcost@ts-ucb chooses by another rule: those of evaluate; repeatable."
         ),
     ] = ["fabcost", "laplace", "uniform"],  # noqa: B006
     against: Annotated[

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import filterfalse
 
 #: Packages by the extra that has them; what another extra has, too, is named with the first.
 PACKAGES = {
-    "reports": ("matplotlib", "pyarrow", "rich", "threadpoolctl", "typer"),
+    "reports": ("matplotlib", "pyarrow", "rich", "typer"),
     "service": (
         "httptools",
         "httpx",
@@ -25,6 +25,8 @@ PACKAGES = {
     "nuts": ("arviz", "nutpie"),
     "scale": ("dask", "distributed"),
 }
+_OF_LOGS_AND_MODELS = ("create-model", "export-log", "import-log")
+_OF_SERVICE = ("serve", "keys", "demo", "doctor", "backup", "restore", *_OF_LOGS_AND_MODELS)
 
 
 class MissingExtraError(ImportError):
@@ -45,9 +47,7 @@ def missing(*extras: str) -> dict[str, list[str]]:
     >>> missing("reports")
     {}
     """
-    found = {
-        extra: [name for name in PACKAGES[extra] if find_spec(name) is None] for extra in extras
-    }
+    found = {extra: list(filterfalse(_is_installed, PACKAGES[extra])) for extra in extras}
     return {extra: names for extra, names in found.items() if names}
 
 
@@ -55,7 +55,8 @@ def missing(*extras: str) -> dict[str, list[str]]:
 def told_what_is_missing(what: str, *extras: str) -> Iterator[None]:
     """Turn the import of a package that is not installed into a `MissingExtraError`.
 
-    It names all that is missing of these extras at once.  Other imports that fail do so as ever.
+    It names all that is missing of these extras at once, and the extra of the package, if it is
+    in none of them.  Imports of other packages fail as ever.
 
     Examples
     --------
@@ -66,10 +67,11 @@ def told_what_is_missing(what: str, *extras: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         absent = str(error.name).partition(".")[0]
-        if absent not in {name for extra in extras for name in PACKAGES[extra]}:
+        owners = [extra for extra in PACKAGES if absent in PACKAGES[extra]]
+        if not owners:
             raise
-        here = {extra: [absent] for extra in extras if absent in PACKAGES[extra]}
-        lacking = missing(*extras) or here
+        wanted = extras if {*extras} & {*owners} else (*extras, owners[0])
+        lacking = missing(*wanted) or {owners[0]: [absent]}
         raise MissingExtraError(needs(what, lacking)) from error
 
 
@@ -89,17 +91,28 @@ def needs(what: str, lacking: dict[str, list[str]]) -> str:
 
 
 def install(extras: Iterable[str]) -> str:
-    """The command that installs extras: of the clone that is run, or of the package.
+    """The commands that install extras: of the package, and of a clone.
 
     Examples
     --------
-    >>> install(["nuts"]).endswith("[nuts]'")
-    True
+    >>> install(["nuts"])
+    "pip install 'fabcost[nuts]' (in a clone: pip install '.[nuts]')"
     """
-    clone = Path(__file__).resolve().parents[2]
-    is_clone = (clone / "pyproject.toml").is_file() and (clone / "src" / "fabcost").is_dir()
-    source = f"--editable '{clone}" if is_clone else "'fabcost"
-    return f"pip install {source}[{','.join(extras)}]'"
+    listed = ",".join(extras)
+    return f"pip install 'fabcost[{listed}]' (in a clone: pip install '.[{listed}]')"
+
+
+def of_command(name: str) -> tuple[str, ...]:
+    """The extras that a command of the command line needs.
+
+    Examples
+    --------
+    >>> of_command("serve"), of_command("tour")
+    (('service',), ('nuts', 'reports'))
+    """
+    if name in _OF_SERVICE:
+        return ("service",)
+    return ("nuts", "reports") if name in {"tour", "reproduce"} else ("reports",)
 
 
 def _is_installed(package: str) -> bool:

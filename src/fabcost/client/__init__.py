@@ -7,6 +7,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from fabcost.extras import told_what_is_missing
+
 if TYPE_CHECKING:
     from fabcost.client.clients import AsyncClient, Client
     from fabcost.client.exchange import NEVER, ClientError, Retries
@@ -38,5 +40,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # The command line imports this package without the extra that clients need.
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        with told_what_is_missing("fabcost.client", "service"):
+            return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

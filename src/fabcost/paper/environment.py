@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fabcost import __version__
+from fabcost.extras import MissingExtraError, install
 
 EXTRAS = {"nuts": ("arviz", "nutpie"), "reports": ("matplotlib", "pyarrow", "rich", "typer")}
 _PACKAGES = ("numpy", "scipy", "numba", "nutpie", "matplotlib")
@@ -22,16 +23,18 @@ def require(extras: Mapping[str, tuple[str, ...]] = EXTRAS) -> None:
     Examples
     --------
     >>> require({"nuts": ("json",)})
-    >>> require({"nuts": ("json", "no_such_package")})
-    Traceback (most recent call last):
-    ImportError: no_such_package is missing: pip install 'fabcost[nuts]'
+    >>> try:
+    ...     require({"nuts": ("json", "no_such_package")})
+    ... except ImportError as error:
+    ...     str(error).partition(":")[0]
+    'no_such_package is missing'
     """
     packages = [(name, extra) for extra, names in extras.items() for name in names]
     missing = {name: extra for name, extra in packages if find_spec(name) is None}
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        install = f"pip install 'fabcost[{','.join(dict.fromkeys(missing.values()))}]'"
-        raise ImportError(f"{' and '.join(missing)} {verb} missing: {install}")
+        how = install(dict.fromkeys(missing.values()))
+        raise MissingExtraError(f"{' and '.join(missing)} {verb} missing: {how}")
 
 
 def describe() -> dict[str, str]:

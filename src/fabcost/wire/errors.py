@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fabcost.extras import MissingExtraError, told_what_is_missing
+
 
 class ServiceError(Exception):
     """A request that cannot be served; ``code`` is for programs, the message for people.
@@ -141,10 +143,10 @@ def explained() -> Iterator[None]:
     import typer  # noqa: PLC0415 - only commands need it
 
     try:
-        yield
-    except ModuleNotFoundError as error:
-        wanted = f"this command needs the extra 'service' ({error.name} is missing)"
-        typer.echo(f"{wanted}: pip install 'fabcost[service]'", err=True)
+        with told_what_is_missing("this command", "service"):
+            yield
+    except MissingExtraError as error:
+        typer.echo(str(error), err=True)
         raise typer.Exit(2) from error
     except (ValueError, OSError, ServiceError) as error:
         typer.echo(f"Error: {getattr(error, 'detail', '') or error}", err=True)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fabcost.extras import MissingExtraError, install
 from fabcost.features.layout import Places
 from fabcost.impressions import FloatArray
 
@@ -236,7 +237,7 @@ def pyarrow_for(what: str) -> Any:
     try:
         return importlib.import_module("pyarrow")
     except ImportError as error:
-        raise ImportError(f"{what} needs pyarrow: pip install 'fabcost[reports]'") from error
+        raise MissingExtraError(f"{what} needs pyarrow: {install(['reports'])}") from error
 
 
 def _coded(rows: Iterable[Any], length: int) -> Coded:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from fabcost.extras import MissingExtraError, install
 from fabcost.offline.fit.driver import Result, Task
 from fabcost.offline.fit.engines import Shown
 
@@ -75,7 +76,8 @@ def connected(
         import dask  # noqa: PLC0415 - an extra
         from distributed import Client, LocalCluster  # noqa: PLC0415
     except ImportError as error:
-        raise ImportError(f"--dask needs Dask: pip install 'fabcost[scale]' ({error})") from error
+        how = install(["scale"])
+        raise MissingExtraError(f"--dask needs Dask: {how} ({error})") from error
     limits = {
         "distributed.scheduler.allowed-failures": _MOST_DEATHS,
         "distributed.comm.timeouts.connect": patience,
