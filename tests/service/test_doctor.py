@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fabcost.service.doctor import Finding, examine
+from fabcost.service.doctor import Symptom, examine
 from fabcost.service.settings import Settings
 from fabcost.service.store.threads import store_at
 from tests.service.http.serving import running
@@ -16,7 +16,7 @@ from tests.service.http.test_server import command
 from tests.service.store.test_versions import NEWEST, make_version
 
 
-def found(settings: Settings, subject: str, *, now: float | None = None) -> list[Finding]:
+def found(settings: Settings, subject: str, *, now: float | None = None) -> list[Symptom]:
     clock = time.time if now is None else lambda: now
     return [each for each in examine(settings, now=clock) if each.subject == subject]
 

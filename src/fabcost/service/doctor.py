@@ -32,7 +32,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "msgspec", "uvicorn", "psycopg")
 _AHEAD_SECONDS = 60.0
 
 
-class Finding(NamedTuple):
+class Symptom(NamedTuple):
     """What was looked at, and what to do about it if something is."""
 
     state: State
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
         return f"{self.state:5}  {self.subject:8} {self.said}{advice}"
 
 
-def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iterator[Finding]:
+def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iterator[Symptom]:
     """All findings, those about the database only if it can be read.
 
     Examples
@@ -62,13 +62,13 @@ def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iter
         folder = Path(path).resolve().parent
         state: State = "look" if folder.is_dir() else "wrong"
         advice = "it is made by `fabcost serve` or `fabcost keys add`" if state == "look" else ""
-        yield Finding(state, "database", f"there is no file {path}", advice or f"make {folder}")
+        yield Symptom(state, "database", f"there is no file {path}", advice or f"make {folder}")
     else:
         yield from _database(settings, now())
     yield _server(settings)
 
 
-def _versions() -> Finding:
+def _versions() -> Symptom:
     found = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     missing = []
     for name in ("fabcost", *_PACKAGES):
@@ -78,19 +78,19 @@ def _versions() -> Finding:
             missing.append(name)
     if missing:
         advice = "install them: pip install 'fabcost[service]'"
-        return Finding("wrong", "versions", f"{', '.join(missing)} missing", advice)
-    return Finding("ok", "versions", ", ".join(found))
+        return Symptom("wrong", "versions", f"{', '.join(missing)} missing", advice)
+    return Symptom("ok", "versions", ", ".join(found))
 
 
-def _cache() -> Finding:
+def _cache() -> Symptom:
     folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])
     if os.access(folder, os.W_OK) or (not folder.exists() and os.access(folder.parent, os.W_OK)):
-        return Finding("ok", "kernels", f"compiled ones are kept in {folder}")
+        return Symptom("ok", "kernels", f"compiled ones are kept in {folder}")
     advice = "set NUMBA_CACHE_DIR to a folder that can be written, or each start may compile"
-    return Finding("look", "kernels", f"{folder} cannot be written", advice)
+    return Symptom("look", "kernels", f"{folder} cannot be written", advice)
 
 
-def _disk(settings: Settings) -> Iterator[Finding]:
+def _disk(settings: Settings) -> Iterator[Symptom]:
     path = file_at(settings.database)
     folder = None if path is None else Path(path).resolve().parent
     if path is None or folder is None or not folder.is_dir():
@@ -100,15 +100,15 @@ def _disk(settings: Settings) -> Iterator[Finding]:
     said = f"{free / 1e9:.1f} GB free beside a database of {size / 1e9:.3f} GB"
     if free < max(_LEAST_FREE, size):
         advice = "a full disk stops learning, and a migration or a backup needs as much again"
-        yield Finding("wrong" if free < _LEAST_FREE / 10 else "look", "disk", said, advice)
+        yield Symptom("wrong" if free < _LEAST_FREE / 10 else "look", "disk", said, advice)
     else:
-        yield Finding("ok", "disk", said)
+        yield Symptom("ok", "disk", said)
     if is_open_to_others(settings.database):
         advice = f"chmod 600 {path}"
-        yield Finding("wrong", "disk", "every user of this machine can read the database", advice)
+        yield Symptom("wrong", "disk", "every user of this machine can read the database", advice)
 
 
-def _database(settings: Settings, now: float) -> Iterator[Finding]:
+def _database(settings: Settings, now: float) -> Iterator[Symptom]:
     shown, connection = without_password(settings.database), connection_at(settings.database)
     store = Store(connection)
     try:
@@ -118,7 +118,7 @@ def _database(settings: Settings, now: float) -> Iterator[Finding]:
             if here < newest:
                 advice = "back it up; the next start of this program brings it up to date"
                 said = f"{shown} has version {here}, this program writes {newest}"
-                yield Finding("look", "database", said, advice)
+                yield Symptom("look", "database", said, advice)
             else:
                 yield from _tables(store, f"{shown}, version {here}", now)
                 models = [row.model for row in store.models()]
@@ -127,43 +127,43 @@ def _database(settings: Settings, now: float) -> Iterator[Finding]:
             store.close()
     except ServiceError as error:
         advice = "is it up, and is the address right? `fabcost serve --show-config` prints it"
-        yield Finding("wrong", "database", f"{shown}: {error}", advice)
+        yield Symptom("wrong", "database", f"{shown}: {error}", advice)
 
 
-def _tables(store: Store, shown: str, now: float) -> Iterator[Finding]:
-    yield Finding("ok", "database", f"{shown}, {len(store.models())} models")
+def _tables(store: Store, shown: str, now: float) -> Iterator[Symptom]:
+    yield Symptom("ok", "database", f"{shown}, {len(store.models())} models")
     ahead = store.latest_time() - now
     if ahead > _AHEAD_SECONDS:
         advice = "set the clock right; times go on from the latest that was written until then"
-        yield Finding("wrong", "clock", f"{ahead:.0f} s behind the latest time written", advice)
+        yield Symptom("wrong", "clock", f"{ahead:.0f} s behind the latest time written", advice)
     else:
-        yield Finding("ok", "clock", "not behind what was written")
+        yield Symptom("ok", "clock", "not behind what was written")
 
 
-def _keys(settings: Settings, rows: list[KeyRow], models: list[str]) -> Iterator[Finding]:
+def _keys(settings: Settings, rows: list[KeyRow], models: list[str]) -> Iterator[Symptom]:
     valid = [row for row in rows if row.revoked is None]
     try:
         needed = asks_for_keys(settings, len(valid) if rows else None)
     except CannotStartError as error:
-        yield Finding("wrong", "keys", str(error))
+        yield Symptom("wrong", "keys", str(error))
         return
     if not needed:
-        yield Finding("look", "keys", "none are asked for", "whoever reaches it may do everything")
+        yield Symptom("look", "keys", "none are asked for", "whoever reaches it may do everything")
     elif not any("admin" in row.roles.split(",") for row in valid):
         advice = "make one: fabcost keys add NAME --role admin"
-        yield Finding("look" if valid else "wrong", "keys", "no admin has one in force", advice)
+        yield Symptom("look" if valid else "wrong", "keys", "no admin has one in force", advice)
     else:
-        yield Finding("ok", "keys", f"{len(valid)} in force, {len(rows) - len(valid)} revoked")
+        yield Symptom("ok", "keys", f"{len(valid)} in force, {len(rows) - len(valid)} revoked")
     for row in valid:
         if row.model is not None and row.model not in models:
             said = f"{row.key_id} ({row.name}) opens {row.model}, which is not there"
-            yield Finding("look", "keys", said, f"fabcost create-model {row.model}, or revoke it")
+            yield Symptom("look", "keys", said, f"fabcost create-model {row.model}, or revoke it")
     if any(row.rate is not None for row in valid) and not settings.cors_origins:
         advice = "fabcost serve --set cors_origins=https://shop.example"
-        yield Finding("look", "keys", "some are for pages, but no origin may ask", advice)
+        yield Symptom("look", "keys", "some are for pages, but no origin may ask", advice)
 
 
-def _server(settings: Settings) -> Finding:
+def _server(settings: Settings) -> Symptom:
     host = settings.host if is_loopback(settings.host) else "127.0.0.1"
     address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     try:
@@ -171,10 +171,10 @@ def _server(settings: Settings) -> Finding:
             degraded = b"degraded" in answer.read()
     except HTTPError as error:
         said = error.read().decode(errors="replace")
-        return Finding("wrong", "server", f"{address} is not ready: {said}")
+        return Symptom("wrong", "server", f"{address} is not ready: {said}")
     except (URLError, OSError) as error:
-        return Finding("look", "server", f"nobody answers at {address}: {error}", "is it started?")
+        return Symptom("look", "server", f"nobody answers at {address}: {error}", "is it started?")
     if degraded:
         advice = f"ask {address}/readyz which, and why"
-        return Finding("wrong", "server", f"{address} does not serve all its models", advice)
-    return Finding("ok", "server", f"{address} is ready")
+        return Symptom("wrong", "server", f"{address} does not serve all its models", advice)
+    return Symptom("ok", "server", f"{address} is ready")

@@ -13,7 +13,10 @@ from tests.service.store.test_versions import connect, make_version, run
 
 NEWEST = len(migrations("sqlite"))
 ADD = ("add", "shop", "--role", "read")
-KEY = "INSERT INTO keys VALUES ('k-1', 'ab', 'site', 'decide', NULL, 5.0, NULL)"
+KEY = """
+INSERT INTO keys (key_id, digest, name, roles, model, created, revoked)
+VALUES ('k-1', 'ab', 'site', 'decide', NULL, 5.0, NULL)
+"""
 
 
 def version(address: str) -> int:
