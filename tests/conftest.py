@@ -47,6 +47,7 @@ LONGEST = (
     "service/faults/test_unusable.py",
     "service/faults/test_postgres_away.py",
     "service/faults/test_long_refreshes.py",
+    "offline/fit/test_cluster.py",
     "offline/test_replay_command.py",
     "test_package.py",
 )

@@ -83,7 +83,7 @@ def connected(
         "distributed.comm.timeouts.connect": patience,
         "distributed.comm.retry.count": 0,
     }
-    with dask.config.set(limits):
+    with dask.config.set(limits), _hushed():
         if scheduler is not None:
             try:
                 client = Client(scheduler, timeout=patience, set_as_default=False)
@@ -105,3 +105,17 @@ def connected(
         ):
             say(f"Dask with {workers} local workers, dashboard {client.dashboard_link}")
             yield Cluster(client, console)
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Without the tracebacks that Dask logs when a connection ends: it is told of in words."""
+    known = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = {name: logging.getLogger(name).level for name in known}
+    for name in known:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
