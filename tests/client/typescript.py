@@ -77,20 +77,23 @@ def build(files: list[Path], folder: Path) -> None:
         copy = work / each.relative_to(SOURCES)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(each, copy)
-    npm(work, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-    npm(work, "pack")
+    said = npm(work, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+    if said is not None:
+        raise NodeMissingError(f"npm ci failed: {said}")
+    said = npm(work, "pack")
+    assert said is None, f"what is written cannot be compiled: {said}"
     (archive,) = work.glob("*.tgz")
     with tarfile.open(archive) as content:
         content.extractall(work, filter="data")
     (work / "package").rename(folder / "package")
 
 
-def npm(folder: Path, *arguments: str) -> None:
+def npm(folder: Path, *arguments: str) -> str | None:
+    """What npm says, if it fails."""
     done = subprocess.run(
         [program("npm"), *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise NodeMissingError(f"npm {arguments[0]} failed: {done.stdout}{done.stderr}")
+    return done.stdout + done.stderr if done.returncode else None
 
 
 @contextlib.contextmanager
