@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -54,6 +55,16 @@ KILLED = (
     "killed (SIGKILL) at a random moment after the first block was written, and the command given "
     "again if it had ended."
 )
+#: A process inherits the peak of the one that starts it, which therefore is to be small.
+LAUNCHER = """
+import os, sys
+nowhere = os.open(os.devnull, os.O_WRONLY)
+actions = [(os.POSIX_SPAWN_DUP2, nowhere, 1)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=actions)
+_, status, used = os.wait4(pid, 0)
+print([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024])
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 FABCOST = (sys.executable, "-m", "fabcost")
 
 
@@ -69,13 +80,14 @@ class Cost(NamedTuple):
 def run(command: tuple[str, ...]) -> Cost:
     """Run a command to its end."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    seconds = time.perf_counter() - start
-    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024.0)
+    told = subprocess.run(  # noqa: S603
+        [sys.executable, "-S", "-c", LAUNCHER, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    ).stdout
+    processor, megabytes = json.loads(told)
+    return Cost(time.perf_counter() - start, processor, megabytes)
 
 
 def fitted(log: Path, held_out: Path | None, *options: str) -> Cost:
@@ -93,13 +105,21 @@ def fitted(log: Path, held_out: Path | None, *options: str) -> Cost:
 
 
 def other(name: str, log: Path, held_out: Path) -> Cost:
-    """The cost of another library, in a process of its own."""
-    out = log.parent / "other.json"
-    cost = run((sys.executable, "-m", "studies.scale", name, str(log), str(held_out), str(out)))
-    return cost._replace(loss=json.loads(out.read_text()))
+    """The cost of another library in a process of its own, up to the end of its fit."""
+    out, now = log.parent / "other.json", str(time.time())
+    given = (name, str(log), str(held_out), str(out), now)
+    run((sys.executable, "-m", "studies.scale", *given))
+    return Cost(*json.loads(out.read_text()))
 
 
-def vowpal(log: Path, held_out: Path) -> float:
+def so_far(started: float) -> Cost:
+    """Of this process, which another started at that time."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    processor = used.ru_utime + used.ru_stime
+    return Cost(time.time() - started, processor, used.ru_maxrss / 1024.0)
+
+
+def vowpal(log: Path, held_out: Path, started: float) -> Cost:
     """One pass in the text format of Vowpal Wabbit, which its own parser reads."""
     text = log.parent / "log.vw"
     with text.open("wb") as file:
@@ -109,11 +129,11 @@ def vowpal(log: Path, held_out: Path) -> float:
     model = log.parent / "model.vw"
     options = "--loss_function logistic --no_stdin --quiet"
     Workspace(f"{options} -d {text} -f {model}").finish()
-    table = pyarrow.parquet.read_table(held_out)
+    cost, table = so_far(started), pyarrow.parquet.read_table(held_out)
     reader = Workspace(f"{options} -t -i {model} --link logistic")
     lines = _lines(table.combine_chunks().to_batches()[0]).decode().splitlines()
     chances = [reader.predict(line) for line in lines]
-    return float(log_loss(table[REWARD].to_numpy(), chances))
+    return cost._replace(loss=float(log_loss(table[REWARD].to_numpy(), chances)))
 
 
 def _lines(batch: pa.RecordBatch) -> bytes:
@@ -127,14 +147,14 @@ def _lines(batch: pa.RecordBatch) -> bytes:
     return ("\n".join(joined.to_pylist()) + "\n").encode()
 
 
-def descent(log: Path, held_out: Path) -> float:
+def descent(log: Path, held_out: Path, started: float) -> Cost:
     """One pass of SGDClassifier over the files, in batches."""
     model = SGDClassifier(loss="log_loss", random_state=0)
     for part in sorted(log.glob("*.parquet")):
         for batch in pyarrow.parquet.ParquetFile(part).iter_batches(2**16):
             model.partial_fit(*_arrays(pa.Table.from_batches([batch])), classes=[0, 1])
-    X, y = _arrays(pyarrow.parquet.read_table(held_out))
-    return float(log_loss(y, model.predict_proba(X)[:, 1]))
+    cost, (X, y) = so_far(started), _arrays(pyarrow.parquet.read_table(held_out))
+    return cost._replace(loss=float(log_loss(y, model.predict_proba(X)[:, 1])))
 
 
 def _arrays(table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
@@ -328,7 +348,7 @@ def main() -> None:
 if __name__ == "__main__":
     asked = {"vowpal": vowpal, "descent": descent}
     if sys.argv[1:2] and sys.argv[1] in asked:
-        log, held_out, out = map(Path, sys.argv[2:])
-        out.write_text(json.dumps(asked[sys.argv[1]](log, held_out)))
+        log, held_out, out = map(Path, sys.argv[2:5])
+        out.write_text(json.dumps(asked[sys.argv[1]](log, held_out, float(sys.argv[5]))))
     else:
         main()

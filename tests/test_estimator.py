@@ -314,10 +314,72 @@ def test_works_in_a_pipeline_under_cross_validation(
 
 @each_inference
 def test_copies_learn_on_like_the_original(inference: Inference, X: FloatArray, y: Any) -> None:
-    model = BayesianLogisticRegression(inference=inference).fit(X[:75], y[:75])
+    model = BayesianLogisticRegression(inference=inference).partial_fit(X[:75], y[:75], (0, 1))
     restored = pickle.loads(pickle.dumps(model))
     assert restored.partial_fit(X, y).posterior_ == model.partial_fit(X, y).posterior_
     assert not hasattr(clone(model), "posterior_")
+
+
+@each_inference
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_pickle_does_not_grow_with_the_rows(
+    inference: Inference, sparse: bool, X: FloatArray, y: Any
+) -> None:
+    some, more = (
+        BayesianLogisticRegression(inference=inference).fit(
+            csr_matrix(X[:many]) if sparse else X[:many], y[:many]
+        )
+        for many in (40, ROWS)
+    )
+    content = pickle.dumps(more)
+    assert abs(len(content) - len(pickle.dumps(some))) < 100
+    before = more.posterior_
+    restored = pickle.loads(content)
+    assert restored.posterior_ == before
+    assert restored.converged_ == more.converged_
+    assert more.partial_fit(X, y).n_iter_ >= 1  # the one that was pickled still has its rows
+    if inference in {"ep", "fab-cost"}:
+        assert len(pickle.dumps(more)) > len(content) + 8 * X.nbytes // 10
+
+
+@each_inference
+def test_what_is_unpickled_learns_on_from_its_belief(
+    inference: Inference, X: FloatArray, y: Any
+) -> None:
+    model = BayesianLogisticRegression(inference=inference).fit(X[:75], y[:75])
+    restored = pickle.loads(pickle.dumps(model)).partial_fit(X[75:], y[75:])
+    # The belief so far is the prior of what follows: what the others do by a function of it.
+    reference = BayesianLogisticRegression(inference="ep").fit(X, y)
+    gap = restored.posterior_.mean - reference.posterior_.mean
+    assert (np.abs(gap) < 0.5 * reference.posterior_.sd).all()
+    if inference == "ep":
+        then = ep.fit(model.posterior_, with_ones(X[75:]), y[75:]).posterior
+        np.testing.assert_allclose(restored.posterior_.mean, then.mean, rtol=0, atol=1e-4)
+        np.testing.assert_allclose(restored.posterior_.sd, then.sd, rtol=1e-3)
+
+
+def test_intervals_are_quantiles_of_the_probability(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression().fit(X, y)
+    found = model.predict_interval(X[:20], level=0.8)
+    draws = model.posterior_.sample(np.random.default_rng(4), 40_000)
+    drawn = expit(with_ones(X[:20]) @ draws.T)
+    # The sd of a share of 0.1 in 40,000 draws is 0.0015; each of 40 is beyond 5 at 6e-7.
+    np.testing.assert_allclose((drawn < found[:, :1]).mean(axis=1), 0.1, rtol=0, atol=0.0075)
+    np.testing.assert_allclose((drawn > found[:, 1:]).mean(axis=1), 0.1, rtol=0, atol=0.0075)
+    inside = model.predict_proba(X[:20])[:, 1]
+    assert ((found[:, 0] < inside) & (inside < found[:, 1])).all()
+    with pytest.raises(ValueError, match="level is 1.0 but must lie between 0 and 1"):
+        model.predict_interval(X, level=1.0)
+
+
+def test_log_probabilities_are_those_of_the_probabilities(X: FloatArray, y: Any) -> None:
+    model = BayesianLogisticRegression(inference="laplace").fit(X, y)
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+    sure = BayesianLogisticRegression(fit_intercept=False, inference="laplace", prior_variance=1e6)
+    with pytest.warns(UserWarning, match="too large"):
+        sure.fit(np.repeat([[1.0], [-1.0]], 400, axis=0), np.repeat([1, 0], 400))
+    far = sure.predict_log_proba([[-300.0]])
+    assert np.isfinite(far).all()
 
 
 def test_clone_keeps_the_schedule() -> None:

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
     from fabcost.inference.ep import Refresh
-    from fabcost.inference.file import load, save
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
+    from fabcost.notebook.draws import to_arviz
+    from fabcost.notebook.plots import plot_calibration, plot_weights
     from fabcost.prior import Prior
+    from fabcost.recommend.file import load, save
     from fabcost.recommend.recommender import Recommender
 
 __version__ = "0.1.0"
@@ -55,7 +57,10 @@ __all__ = [
     "Wide",
     "WideFabCost",
     "load",
+    "plot_calibration",
+    "plot_weights",
     "save",
+    "to_arviz",
 ]
 
 #: Imported when asked for: a client needs no kernels, and hardly anyone scikit-learn.
@@ -69,12 +74,14 @@ _HOMES = {
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
-    "inference.file": ("load", "save"),
+    "recommend.file": ("load", "save"),
     "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
+    "notebook.draws": ("to_arviz",),
+    "notebook.plots": ("plot_calibration", "plot_weights"),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

@@ -39,7 +39,8 @@ def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
     return fabcost.Prior() if own_effects else fabcost.Prior(items=0.0)
 
 
-application.command()(service.serve)
+for command in (service.serve, service.backup, service.restore, service.doctor):
+    application.command()(command)
 application.command()(fitting.fit)
 application.add_typer(service.keys, name="keys")
 transfer.mount(application)

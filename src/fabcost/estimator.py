@@ -9,24 +9,22 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from fabcost import training
-from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, GivenRows, Rows
-from fabcost.inference import laplace
+from fabcost.gaussian import Marginal
+from fabcost.impressions import FloatArray, GivenRows
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
-from fabcost.inference.passes import Swept
+from fabcost.inference.saved.state import without_rows
+from fabcost.inference.summary import LEVEL, Summary, sds_of, summarise
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted
 from fabcost.training import ClassWeight, Design, Inference, Weights
 
-_BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 _SMALLEST_PREDICTIVE_VARIANCE = 1e-300
 _PRIOR = Prior()
 
@@ -99,8 +97,6 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     skipped_ : int
         Steps and visits left out because they would have left the cone of positive definite
         covariances (only "mackay" has any on ordinary data).
-    n_features_in_ : int
-        Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
@@ -151,6 +147,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     ) -> Self:
         """Learn from these rows alone, in their order; what was learnt before is forgotten.
 
+        A pickle made then has no rows: it learns on, but does not refine what they said.
+
         Parameters
         ----------
         X, y
@@ -189,7 +187,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             As in `fit`.
         """
         first = not hasattr(self, "posterior_")
-        both = self._checked_classes(classes, first)
+        both = training.both_classes(classes, getattr(self, "classes_", None))
         rows, labels = self._validated(X, y, reset=first)
         training.check_known(labels, both)
         given = training.for_a_part(self.class_weight)
@@ -203,9 +201,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
         The sign is that of the posterior mean of wᵀx + b, but uncertain rows are nearer to 0.
         """
-        check_is_fitted(self)
-        design = training.design(self._validated(X, reset=False), self.posterior_.dimension)
-        mean, variance = self.posterior_.marginal(design)
+        mean, variance = self._marginal(X)
         # A row of zeros without an intercept has variance zero; any tiny one gives the same ½.
         variance = np.maximum(variance, _SMALLEST_PREDICTIVE_VARIANCE)
         return tilted(mean, variance).log_z - tilted(mean, variance, -1.0).log_z
@@ -216,6 +212,34 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         # σ(∓ log p₁/p₀) sums to one where the two integrals do so only to their accuracy.
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
+    def predict_log_proba(self, X: GivenRows) -> FloatArray:
+        """Logarithms of `predict_proba`, also where these are too small for a number."""
+        log_odds = self.decision_function(X)
+        return np.column_stack([log_expit(-log_odds), log_expit(log_odds)])
+
+    def predict_interval(self, X: GivenRows, level: float = LEVEL) -> FloatArray:
+        r"""Central interval of the probability of ``classes_[1]``: from and to, for each row.
+
+        The log-odds of a row are normal, and σ is monotone: its quantiles are
+        :math:`\sigma(\mu \pm z s)`.  It is how well the probability is known, not the label.
+
+        Examples
+        --------
+        >>> model = BayesianLogisticRegression().fit([[-1.0], [0.0], [1.0]], [0, 1, 1])
+        >>> model.predict_interval([[1.0]], level=0.8).round(2)
+        array([[0.38, 0.98]])
+        """
+        centre, variance = self._marginal(X)
+        half = sds_of(level) * np.sqrt(variance)
+        return expit(np.column_stack([centre - half, centre + half]))
+
+    def summary(self, *, level: float = LEVEL) -> Summary:
+        """Names, means, sds and intervals of the weights, as a table; the intercept is last."""
+        check_is_fitted(self)
+        names = [*_check_feature_names_in(self), "intercept"][: self.posterior_.dimension]
+        title = f"{type(self).__name__}: weights in the log-odds of {self.classes_[1]!s}"
+        return summarise(title, self.posterior_, names, level=level)
+
     def predict(self, X: GivenRows) -> npt.NDArray[Any]:
         """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
         likelier = (self.decision_function(X) > 0.0).astype(np.intp)
@@ -224,9 +248,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     @property
     def converged_(self) -> bool:
         """Whether EP ended where it was to, as far as it was to sweep until nothing moves."""
-        if self._learner is None:
-            return True
-        if self._begun_as == "ep":
+        if self._learner is None or self._begun_as == "ep":
             return self._last_converged
         return self._learner.unconverged == 0
 
@@ -259,37 +281,43 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Posterior covariance; the intercept is the last row and column."""
         return self.posterior_.covariance
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was learnt; of rows that `fit` had none, of those of `partial_fit` all kept."""
+        state: dict[str, Any] = super().__getstate__()
+        learner = state.get("_learner")
+        if learner is not None and getattr(self, "_is_whole", False):
+            state["_learner"] = without_rows(learner)
+        return state
+
+    def _html_repr(self) -> str:
+        """scikit-learn's diagram and, below, what was learnt."""
+        learnt = self.summary()._repr_html_() if hasattr(self, "posterior_") else ""
+        return f"{super()._html_repr()}{learnt}"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
 
-    def _checked_classes(self, classes: npt.ArrayLike | None, first: bool) -> npt.NDArray[Any]:
-        if classes is None:
-            if first:
-                raise ValueError("classes is None but the first partial_fit needs both labels")
-            return np.asarray(self.classes_)
-        both = training.two_classes(np.asarray(classes), "classes")
-        if not first and not np.array_equal(both, self.classes_):
-            raise ValueError(f"classes are {both} but were {self.classes_} in the first call")
-        return both
-
     def _begin(self, classes: npt.NDArray[Any], rows: Design) -> None:
         """Back to the prior, with the parameters as they are now."""
-        prior = self._prior()
-        fab_cost = ("refresh", "most_kept", "half_life", "window")
-        training.check_inference(self.inference, **{name: getattr(self, name) for name in fab_cost})
+        own = self.intercept_prior_variance
+        intercept = (self.prior_variance if own is None else own) if self.fit_intercept else None
+        prior = training.prior(self.n_features_in_, self.prior_variance, intercept)
+        given = {name: getattr(self, name) for name in ("most_kept", "half_life", "window")}
+        training.check_inference(self.inference, refresh=self.refresh, **given)
         is_exact(self.moments)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         for complaint in training.complaints(rows, names, self.prior_variance):
             warnings.warn(complaint, UserWarning, stacklevel=3)
-        # Laplace needs no more than its last posterior.
-        self._learner = None if self.inference == "laplace" else self._new_learner(prior)
-        self._newton_steps = 1
-        self._begun_as = self.inference
-        self.classes_ = classes
-        self.posterior_ = prior
+        self._learner = None  # Laplace needs no more than its last posterior.
+        if self.inference != "laplace":
+            schedule = training.schedule(self.inference, self.refresh, self.max_sweeps)
+            given |= {"moments": self.moments, "tolerance": self.tolerance}
+            self._learner = FabCost(prior, refresh=schedule, **given)
+        self._newton_steps, self._last_converged, self._begun_as = 1, True, self.inference
+        self.classes_, self.posterior_ = classes, prior
 
     def _learn(
         self, rows: Design, labels: npt.NDArray[Any], weight: Weights, *, is_all: bool
@@ -299,52 +327,24 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         lesson = training.lesson(design, labels == self.classes_[1], weight)
         evidence = math.nan
         if self._learner is None:
-            evidence = self._step(*lesson)
+            self.posterior_, self._newton_steps, evidence = training.step(self.posterior_, lesson)
         else:
             is_refined = self._begun_as == "ep"
             training.teach(self._learner, lesson, is_all=is_all, is_refined=is_refined)
             if is_refined:
-                swept = self._refine(self._learner)
+                swept = training.refine(self._learner, self.max_sweeps)
+                self._last_converged = swept.converged
                 if is_all:
                     evidence = training.log_evidence(self._learner, swept, lesson.design)
             self.posterior_ = self._learner.posterior
         self.log_evidence_ = evidence if is_all else math.nan
+        self._is_whole = is_all
         return self
 
-    def _step(self, design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> float:
-        if design.shape[0] == 1:
-            updated = laplace.update(self.posterior_, design, second, weight=weight)
-            self.posterior_, self._newton_steps = updated, 1
-            return math.nan
-        fit = laplace.fit(self.posterior_, design, second, weight=weight)
-        self.posterior_, self._newton_steps = fit.posterior, fit.iterations
-        return fit.log_evidence
-
-    def _refine(self, learner: FabCost) -> Swept:
-        swept = learner.refresh()
-        lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
-        if not swept.converged:
-            warnings.warn(
-                f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
-                f"skipped{lost}: max_sweeps is {self.max_sweeps} and tolerance {self.tolerance}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self._last_converged = swept.converged
-        return swept
+    def _marginal(self, X: GivenRows) -> Marginal:
+        check_is_fitted(self)
+        design = training.design(self._validated(X, reset=False), self.posterior_.dimension)
+        return self.posterior_.marginal(design)
 
     def _validated(self, X: GivenRows, *y: npt.ArrayLike, reset: bool = True) -> Any:
         return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
-
-    def _prior(self) -> Gaussian:
-        variances = np.full(self.n_features_in_, self.prior_variance, dtype=np.float64)
-        if self.fit_intercept:
-            own = self.intercept_prior_variance
-            variances = np.append(variances, self.prior_variance if own is None else own)
-        return Gaussian(np.zeros(variances.size), np.diag(variances))
-
-    def _new_learner(self, prior: Gaussian) -> FabCost:
-        all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=self.max_sweeps)
-        refresh = {"adf": Refresh.never(), "ep": all_rows}.get(self.inference, self.refresh)
-        settings = ("moments", "tolerance", "most_kept", "half_life", "window")
-        return FabCost(prior, refresh=refresh, **{name: getattr(self, name) for name in settings})

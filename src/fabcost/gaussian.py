@@ -121,7 +121,8 @@ class Gaussian:
     def _freeze(self, mean: FloatArray, root: FloatArray) -> None:
         mean.setflags(write=False)
         root.setflags(write=False)
-        self.__dict__.update(mean=mean, root=root)
+        known = self.__dict__
+        known["mean"], known["root"] = mean, root
 
     def __getstate__(self) -> tuple[FloatArray, FloatArray]:
         return self.mean, self.root
@@ -163,7 +164,7 @@ class Gaussian:
     @cached_property
     def triangle(self) -> FloatArray:
         """The lower triangular L with Σ = L Lᵀ: another root than `root`, unless that is one."""
-        if not np.triu(self.root, 1).any():
+        if kernels.is_lower(self.root):
             return self.root
         return _frozen(kernels.narrow(self.root.copy()))
 

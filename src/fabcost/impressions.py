@@ -234,8 +234,19 @@ def check_weights(given: FloatArray, name: str) -> None:
         raise ValueError(f"{name} contains {wrong} but must be from 0 to {LARGEST_WEIGHT:g}")
 
 
+def is_ready(array: npt.NDArray[Any]) -> bool:
+    """Whether an array has float64 numbers in C order, as kernels take them.
+
+    Examples
+    --------
+    >>> is_ready(np.zeros(2)), is_ready(np.arange(2))
+    (True, False)
+    """
+    return array.dtype is _FLOAT64 and array.flags.c_contiguous
+
+
 def _as_floats(values: Any, name: str) -> FloatArray:
-    if type(values) is np.ndarray and values.dtype is _FLOAT64 and values.flags.c_contiguous:
+    if type(values) is np.ndarray and is_ready(values):
         return values
     try:
         if np.iscomplexobj(values):

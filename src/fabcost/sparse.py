@@ -13,7 +13,7 @@ from fabcost import kernels
 FloatArray = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.int64]
 #: Beyond this magnitude the square of a feature times a variance could overflow.
-LARGEST_FEATURE = 1e75
+LARGEST_FEATURE = kernels.LARGEST_FEATURE
 _LARGEST_DENSE = 10_000_000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,8 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows
-from fabcost.inference import result
+from fabcost.inference import laplace, result
+from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
 from fabcost.inference.portion import Portion
@@ -31,6 +33,7 @@ Design = Any
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
 _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
 _MOST_NAMED = 5
+_BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
 
 
 class Lesson(NamedTuple):
@@ -86,7 +89,6 @@ def teach(
 
     Examples
     --------
-    >>> from fabcost import Gaussian
     >>> learner = FabCost(Gaussian.isotropic(2))
     >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None))
     >>> learner.seen
@@ -108,12 +110,74 @@ def teach(
         warnings.warn(str(each.message), category, stacklevel=5)
 
 
+def prior(columns: int, variance: float, of_intercept: float | None) -> Gaussian:
+    """Independent weights of one variance and mean zero, the intercept last, if there is one.
+
+    Examples
+    --------
+    >>> prior(2, 1.0, 16.0).sd
+    array([1., 1., 4.])
+    """
+    more = [] if of_intercept is None else [of_intercept]
+    variances = np.array([variance] * columns + more, dtype=np.float64)
+    return Gaussian(np.zeros(variances.size), np.diag(variances))
+
+
+def schedule(
+    inference: Inference, refresh: Refresh | Callable[[int], bool] | None, max_sweeps: int
+) -> Refresh | Callable[[int], bool] | None:
+    """When a learner refines what it keeps: as it is told, never, or when it is asked to.
+
+    Examples
+    --------
+    >>> schedule("adf", None, 20).kind
+    'never'
+    """
+    all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
+    return {"adf": Refresh.never(), "ep": all_rows}.get(inference, refresh)
+
+
+def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
+    """Laplace's posterior of a lesson, its Newton steps, and log p(y | X), NaN of a single row.
+
+    Examples
+    --------
+    >>> step(Gaussian.isotropic(1), Lesson(np.ones((1, 1)), np.array([True]), None))[1:]
+    (1, nan)
+    """
+    if lesson.design.shape[0] == 1:
+        return laplace.update(posterior, *lesson[:2], weight=lesson.weight), 1, math.nan
+    fit = laplace.fit(posterior, *lesson[:2], weight=lesson.weight)
+    return fit.posterior, fit.iterations, fit.log_evidence
+
+
+def refine(learner: FabCost, max_sweeps: int) -> Swept:
+    """EP over all that a learner keeps, with scikit-learn's warning if it still moves.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe([1.0], True)
+    >>> refine(learner, 20).converged
+    True
+    """
+    swept = learner.refresh()
+    lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
+    if not swept.converged:
+        warnings.warn(
+            f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
+            f"skipped{lost}: max_sweeps is {max_sweeps} and tolerance {learner.tolerance}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return swept
+
+
 def log_evidence(learner: FabCost, swept: Swept, rows: Rows) -> float:
     """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean.
 
     Examples
     --------
-    >>> from fabcost import Gaussian
     >>> learner = FabCost(Gaussian.isotropic(1))
     >>> learner.observe([1.0], True)
     >>> round(log_evidence(learner, learner.refresh(), np.ones((1, 1))), 6)
@@ -202,6 +266,24 @@ def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
             f"class{'' if classes.size == 1 else 'es'}, {classes}, but must have exactly two"
         )
     return classes
+
+
+def both_classes(given: npt.ArrayLike | None, known: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """Both labels: those of the first call, which a later one may repeat.
+
+    Examples
+    --------
+    >>> both_classes(None, np.array(["click", "skip"]))
+    array(['click', 'skip'], dtype='<U5')
+    """
+    if given is None:
+        if known is None:
+            raise ValueError("classes is None but the first partial_fit needs both labels")
+        return np.asarray(known)
+    both = two_classes(np.asarray(given), "classes")
+    if known is not None and not np.array_equal(both, known):
+        raise ValueError(f"classes are {both} but were {known} in the first call")
+    return both
 
 
 def check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:

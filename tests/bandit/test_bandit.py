@@ -13,6 +13,7 @@ from fabcost.bandit.baselines import (
     OnlineLaplace,
 )
 from fabcost.bandit.rules import (
+    DEFAULT,
     BayesianUCB,
     EpsilonGreedy,
     Greedy,
@@ -185,11 +186,13 @@ def test_linear_learner_is_the_normal_equations() -> None:
 def test_bad_questions_are_named_and_draw_nothing(
     arguments: dict[str, object], complaint: str
 ) -> None:
-    bandit = some_bandit(Thompson())
-    before = bandit.rng.bit_generator.state
-    with pytest.raises(ValueError, match=complaint):
-        bandit.choose(**arguments)  # type: ignore[arg-type]
-    assert bandit.rng.bit_generator.state == before
+    for policy in (Thompson(), DEFAULT):
+        bandit = some_bandit(policy)
+        bandit.rng.integers(9, dtype=np.uint32)  # half a number is left over
+        before = bandit.rng.bit_generator.state
+        with pytest.raises(ValueError, match=complaint):
+            bandit.choose(**arguments)  # type: ignore[arg-type]
+        assert bandit.rng.bit_generator.state == before
 
 
 @pytest.mark.parametrize(

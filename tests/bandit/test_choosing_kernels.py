@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 from scipy.special import entr
 
 from fabcost import Gaussian, kernels
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.impressions import FloatArray
+from tests.simulated import correlated_prior
 
 SMALL = st.integers(-3, 3).map(float)
 
@@ -26,6 +29,25 @@ def test_first_largest(values: FloatArray) -> None:
 
 def test_first_largest_of_excluded_values() -> None:
     assert kernels.first_largest(np.array([-np.inf, 2.0, -np.inf, 2.0])) == (1, 2)
+
+
+@pytest.mark.parametrize("many", [1, 4, 31, 33, 70])
+@pytest.mark.parametrize("weights", [1, 7, 8, 17, 25])
+def test_drawn_leader(many: int, weights: int) -> None:
+    rng, belief = np.random.default_rng(many), correlated_prior(weights)
+    rows, uniforms = rng.normal(size=(many, weights)), rng.random(weights)
+    theta = belief.mean + 0.5 * belief.root @ stats.norm.ppf(uniforms)
+    law = belief.mean, belief.root
+    scores, first, ties = kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)
+    np.testing.assert_allclose(scores, rows @ theta, atol=1e-9)
+    assert (first, ties) == (scores.argmax(), 1)
+    for wrong in (np.nan, -np.inf, 2e75):
+        rows[rng.integers(many), rng.integers(weights)] = wrong
+        assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] == 0
+        target = rows, *law, rng.random(2 * weights), belief.root
+        assert kernels.drawn_target_leader(True, 0.1, *target)[2] == 0
+        rows[~(np.abs(rows) < 1e75)] = -1e75
+    assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] > 0
 
 
 @settings(deadline=None)

@@ -12,6 +12,7 @@ from fabcost import FabCost, Gaussian, kernels
 from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.rows import WIDE, OwnRows, own_rows
 from fabcost.bandit.rules import BayesianUCB, Greedy, Policy, Thompson
+from fabcost.bandit.targeted import TSUCB
 from fabcost.features.folding import FoldedRows
 from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
@@ -106,6 +107,19 @@ def test_scores_are_those_of_one_hot_ids(policy: Policy) -> None:
     for candidates in (given, folded(given)):
         found = Bandit(learner, policy=policy).choose(candidates, items=ITEMS).scores
         np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("scatter", [0.0, 0.3])
+@pytest.mark.parametrize("log_odds", [False, True])
+def test_targets_of_folded_rows_are_those_of_a_matrix(log_odds: bool, scatter: float) -> None:
+    """A kernel does at once what takes several calls for rows that are written out."""
+    learner, given = taught(), rows()
+    policy = TSUCB(log_odds=log_odds, scatter=scatter)
+    found, expected = (
+        Bandit(learner, policy=policy, seed=5).choose(each, items=ITEMS).scores
+        for each in (folded(given), given)
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @settings(deadline=None)

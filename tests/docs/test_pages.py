@@ -19,8 +19,10 @@ PAGES = [
     "how-to/prior-and-rule.md",
     "how-to/large-catalogues.md",
     "how-to/saving.md",
+    "how-to/notebooks.md",
     "how-to/drift.md",
     "how-to/weights.md",
+    "how-to/large-logs.md",
 ]
 POSTGRES = "postgresql://fabcost@127.0.0.1:5432/fabcost"
 #: Pages with code that tests of their own run.

@@ -141,11 +141,15 @@ def test_products(weights: int) -> None:
 @pytest.mark.parametrize("weights", [1, 5, 8, 17, 129])
 def test_marginals_and_draws(weights: int) -> None:
     belief, rng = correlated_prior(weights), np.random.default_rng(weights)
-    rows, normals = rng.normal(size=(6, weights)), rng.normal(size=(4, weights))
+    rows, normals = rng.normal(size=(14, weights)), rng.normal(size=(4, weights))
+    rows[6:] *= rng.random((8, weights)) < 0.2  # fours that all, some and none of the rows have
+    rows[9] = 0.0
     centres, variances = kernels.marginals(rows, belief.mean, belief.root)
     np.testing.assert_allclose(centres, rows @ belief.mean, atol=1e-11)
     expected = np.einsum("ij,jk,ik->i", rows, belief.covariance, rows)
     np.testing.assert_allclose(variances, expected, rtol=1e-11)
+    alone = [kernels.marginals(row[None, :], belief.mean, belief.root)[1][0] for row in rows]
+    np.testing.assert_array_equal(variances, alone)
     draws = kernels.drawn(belief.mean, belief.root, normals)
     np.testing.assert_allclose(draws, belief.mean + normals @ belief.root.T, atol=1e-11)
 

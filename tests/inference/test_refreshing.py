@@ -25,8 +25,8 @@ from fabcost import (
 from fabcost.inference import file as learner_file
 from fabcost.inference import history, passes
 from fabcost.inference.history import History
-from fabcost.inference.memory import Pages
 from fabcost.inference.refreshing import MOST_WORK
+from fabcost.inference.sparse.memory import Pages
 from tests.inference.bits import data
 
 WEIGHTS, ROWS = 3, 60
@@ -396,7 +396,7 @@ def test_a_fit_is_whole() -> None:
     """Nobody waits in it: the posterior is that of refreshes at once."""
     X, Y = data(400, 60)
     model = BayesianLogisticRegression(inference="fab-cost", fit_intercept=False)
-    model._new_learner = lambda prior: FabCost(  # type: ignore[method-assign]
+    model._new_learner = lambda prior: FabCost(
         prior, refresh=Refresh.at(390, max_sweeps=1), most_work=40 * 3600
     )
     whole = FabCost(

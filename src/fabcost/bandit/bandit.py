@@ -10,18 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.prospects import Belief
-from fabcost.bandit.rows import CheckedRows, Rows, is_checked, own_rows
+from fabcost.bandit.prospects import Belief, Candidates, checked
+from fabcost.bandit.rows import Rows, own_rows
 from fabcost.bandit.rules import DEFAULT, Policy, Thompson
-from fabcost.bandit.targeted import ComparingPolicy
+from fabcost.bandit.targeted import TSUCB, compares
 from fabcost.bandit.values import ValuedRows
-from fabcost.impressions import FloatArray, as_rows
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray, is_ready
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
-from fabcost.inference.wide.belief import WideGaussian
-from fabcost.sparse import SparseRows, as_sparse
-
-Candidates = npt.ArrayLike | CheckedRows | SparseRows
+from fabcost.sparse import SparseRows
 
 
 class Learner(Protocol):
@@ -153,7 +151,7 @@ class Bandit:
         """
         belief = self.learner.posterior
         given = candidates if items is None else self._with_effects(candidates, items)
-        rows, excluded = _checked(given, exclude, 1, belief)
+        rows, excluded = checked(given, exclude, 1, belief)
         if values is not None or costs is not None:
             rows = ValuedRows(rows, values, costs)
         _check_mixing(draws, floor)
@@ -212,7 +210,10 @@ def choose(
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])
     """
-    rows, excluded = _checked(candidates, exclude, top_k, belief)
+    plain = values is None and costs is None and draws is None and top_k == 1 and not exclude
+    if plain and (choice := _at_once(belief, policy, candidates, rng)):
+        return choice
+    rows, excluded = checked(candidates, exclude, top_k, belief)
     if values is not None or costs is not None:
         rows = ValuedRows(rows, values, costs)
     many = min(top_k, len(rows) - len(excluded))
@@ -235,10 +236,32 @@ def choose(
     return Choice(chosen, ranking, scores, shares)
 
 
+def _at_once(
+    belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
+) -> Choice | None:
+    """The choice among sound rows of an ordinary matrix, by rules whose kernels check them."""
+    if type(candidates) is not np.ndarray or not isinstance(policy, (Thompson, TSUCB)):
+        return None
+    generator = rng.bit_generator
+    if type(belief) is not Gaussian or type(generator) is not np.random.PCG64:
+        return None
+    weights = belief.mean.size
+    if candidates.shape[1:] != (weights,) or not is_ready(candidates) or not len(candidates):
+        return None
+    scores, best, ties = policy.led(belief, candidates, rng.random(policy.vectors * weights))
+    if ties == 0:  # who is told so goes on as if nothing had been asked
+        after = generator.state
+        generator.advance(-policy.vectors * weights)
+        generator.state = {**after, "state": generator.state["state"]}
+        return None
+    ranking = _first(scores, best, ties, rng)
+    return Choice(int(ranking[0]), ranking, scores)
+
+
 def _scores(
     belief: Belief, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
 ) -> FloatArray:
-    if excluded and isinstance(policy, ComparingPolicy):
+    if excluded and compares(policy):
         allowed = _others(rows, excluded)
         return _placed(policy.scores(belief, rows[allowed], rng), allowed, len(rows), -np.inf)
     scores = policy.scores(belief, rows, rng)
@@ -253,7 +276,7 @@ def _compared(
     """Scores whose largest is to be chosen, and the probability of each row to have it."""
     if isinstance(policy, Thompson):
         return policy.scored_shares(belief, rows, rng, draws)
-    if isinstance(policy, ComparingPolicy):
+    if compares(policy):
         return policy.compared(belief, rows, rng, draws)
     scores = policy.scores(belief, rows, rng)
     return scores, np.array(policy.shares(belief, rows, rng, draws), dtype=np.float64)
@@ -290,42 +313,6 @@ def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 
-def _checked(
-    candidates: Candidates,
-    exclude: Collection[int],
-    top_k: int,
-    belief: Belief,
-) -> tuple[Rows, list[int]]:
-    rows: Rows
-    if isinstance(belief, WideGaussian):
-        rows = as_sparse(candidates, belief.dimension)
-    elif type(candidates) is not np.ndarray and is_checked(candidates):
-        rows = _of_width(candidates, belief.dimension)
-    else:
-        rows = as_rows(candidates, belief.dimension)
-    if len(rows) == 0:
-        raise ValueError("candidates are empty but there must be at least one")
-    if top_k < 1:
-        raise ValueError(f"top_k is {top_k} but must be at least 1")
-    if not exclude:
-        return rows, []
-    excluded = sorted(set(exclude))
-    for index in excluded:
-        if not 0 <= index < len(rows):
-            raise ValueError(f"exclude names {index} but there are {len(rows)} candidates")
-    if len(excluded) == len(rows):
-        raise ValueError(f"all {len(rows)} candidates are excluded but one must be left")
-    return rows, excluded
-
-
-def _of_width(rows: CheckedRows, weights: int) -> CheckedRows:
-    if rows.shape[1] != weights:
-        raise ValueError(
-            f"the rows have {rows.shape[1]} columns but the prior has {weights} weights"
-        )
-    return rows
-
-
 def _check_mixing(draws: int, floor: float) -> None:
     if draws < 1:
         raise ValueError(f"draws is {draws} but must be at least 1")
@@ -337,7 +324,13 @@ def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDAr
     """The ``many`` largest, largest first, ties at random."""
     if many == 1:
         best, ties = kernels.first_largest(scores)
-        if ties == 1:
-            return np.array([best])
-        return rng.choice(np.flatnonzero(scores == scores[best]), 1)
+        return _first(scores, best, ties, rng)
     return np.lexsort((rng.random(scores.size), -scores))[:many]
+
+
+def _first(
+    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    if ties == 1:
+        return np.array([best])
+    return rng.choice(np.flatnonzero(scores == scores[best]), 1)

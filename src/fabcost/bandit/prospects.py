@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.rows import OwnRows, Positions, Rows, is_checked, law
+from fabcost.bandit.rows import CheckedRows, OwnRows, Positions, Rows, is_checked, law
 from fabcost.bandit.values import ValuedRows, worths
 from fabcost.gaussian import Gaussian, Marginal, standard_normal
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray, as_rows, read_only
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.sparse import as_sparse
+from fabcost.sparse import SparseRows, as_sparse
 
 Belief = Gaussian | WideGaussian
+Candidates = npt.ArrayLike | CheckedRows | SparseRows
 MANY = 512  # rows
 
 
@@ -70,7 +73,7 @@ class Prospects:
         own = rows.law_of_items
         return cls(centre, spread, own.noise, own.places, rows.normals)
 
-    @property
+    @cached_property
     def variance(self) -> FloatArray:
         """Of the log-odds of each."""
         squares: FloatArray = kernels.squares(self.spread)
@@ -86,11 +89,15 @@ class Prospects:
     def drawn(self, rng: np.random.Generator, rows: int) -> Drawn:
         """``rows`` independent joint draws, and three more that share the normals of each."""
         normals, own = self._normals(rng, rows)
-        law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
-        best, leader = kernels.drawn_leaders(*law_and_draws)
-        # Without effects of items rows are exchangeable; with them, neighbours share normals.
-        row = 0 if self.noise is None else int(rows * rng.random())
-        return Drawn(best, leader, self._log_odds(normals, row, own))
+        best, leader = self._leaders(normals, own)
+        one = _deviations(self.spread, normals, own, self._row(rng, rows), 0, self.centre)
+        return Drawn(best, leader, one)
+
+    def best(self, rng: np.random.Generator, rows: int) -> FloatArray:
+        """That of `drawn`, from the same random numbers."""
+        best, _ = self._leaders(*self._normals(rng, rows))
+        self._row(rng, rows)
+        return best
 
     def scattered(
         self,
@@ -99,19 +106,21 @@ class Prospects:
         targets: FloatArray,
         mean: FloatArray,
         radius: FloatArray,
+        factors: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """(mean − target) / radius + a draw, in one of 4 × ``rows``, and wins of each in all.
+        """(mean − target) / radius + factor · deviation in one of 4 × ``rows`` draws, and shares.
 
         Each draw has one of the targets, which are of other draws.
         """
-        normals, own = self._normals(rng, rows)
-        law_and_draws = (self.spread, normals, *own)
-        leader = kernels.scattered_leaders(targets, mean, radius, *law_and_draws)
+        normals, (noise, places, of_items) = self._normals(rng, rows)
+        own = (None if noise is None else noise * factors, places, of_items)
+        spread = self.spread * factors[:, None]
+        leader = kernels.scattered_leaders(targets, mean, radius, spread, normals, *own)
         wins = np.bincount(leader.ravel(), minlength=self.centre.size) / leader.size
         row, pattern = divmod(int(leader.size * rng.random()), 4)
-        away = self._log_odds(normals, row, own, pattern)
+        away = _deviations(spread, normals, own, row, pattern)
         target = targets[(4 * row + pattern) % targets.size]
-        return kernels.scattered_scores(target, mean, radius, away), wins
+        return kernels.scattered_scores(target, mean, radius, away), self.shared(wins)
 
     def outcomes(
         self, rng: np.random.Generator, rows: int
@@ -121,7 +130,7 @@ class Prospects:
         law_and_draws = (self.centre, self.spread, normals, *own)
         values = np.ones_like(self.centre) if self.values is None else self.values
         costs = np.zeros_like(self.centre) if self.costs is None else self.costs
-        _, leader = kernels.drawn_leaders(*law_and_draws, self.values, self.costs)
+        _, leader = self._leaders(normals, own)
         return kernels.drawn_worths(*law_and_draws, values, costs), leader.ravel()
 
     def shared(self, wins: FloatArray) -> FloatArray:
@@ -150,18 +159,35 @@ class Prospects:
         own = (self.noise, self.places, fresh[of_weights:])
         return fresh[:of_weights].reshape(rows, columns), own
 
-    def _log_odds(
-        self, normals: FloatArray, row: int, own: tuple[Any, Any, Any], pattern: int = 0
-    ) -> FloatArray:
-        """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
-        all_signs, every_second = _SIGNS[pattern]
-        z = all_signs * normals[row]
-        z[1::2] *= every_second
-        log_odds = self.centre + kernels.times(self.spread, z)
-        noise, places, of_items = own
-        if noise is None:
-            return np.asarray(log_odds)
-        return np.asarray(log_odds + all_signs * every_second * noise * of_items[row + places])
+    def _leaders(
+        self, normals: FloatArray, own: tuple[Any, Any, Any]
+    ) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+        law_and_draws = (self.centre, self.spread, normals, *own, self.values, self.costs)
+        best, leader = kernels.drawn_leaders(*law_and_draws)
+        return best, leader
+
+    def _row(self, rng: np.random.Generator, rows: int) -> int:
+        """Any: without effects of items they are exchangeable, with them neighbours are alike."""
+        return 0 if self.noise is None else int(rows * rng.random())
+
+
+def _deviations(
+    spread: FloatArray,
+    normals: FloatArray,
+    own: tuple[Any, Any, Any],
+    row: int,
+    pattern: int,
+    centre: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Those of the draw of a row that has one of the sign patterns of `drawn_leaders`."""
+    all_signs, every_second = _SIGNS[pattern]
+    z = all_signs * normals[row]
+    z[1::2] *= every_second
+    deviations = centre + kernels.times(spread, z)
+    noise, places, of_items = own
+    if noise is None:
+        return np.asarray(deviations)
+    return np.asarray(deviations + all_signs * every_second * noise * of_items[row + places])
 
 
 #: By pattern, the sign of all normals and another of every second, and of items.
@@ -189,8 +215,8 @@ def drawn_log_odds(
         return rows.drawn(belief.mean, belief.root, uniforms, scale)
     uniforms = rng.random(belief.dimension)
     given = np.ascontiguousarray(rows)
-    found: FloatArray = kernels.drawn_scores(given, belief.mean, belief.root, uniforms, scale)
-    return found
+    found = kernels.drawn_leader(given, belief.mean, belief.root, uniforms, scale)
+    return np.asarray(found[0])
 
 
 def drawn_and_marginal(
@@ -208,23 +234,23 @@ def drawn_and_marginal(
         return drawn_and_marginal(belief, rows.rows, rng)
     if isinstance(belief, WideGaussian) or not isinstance(rows, np.ndarray):
         return drawn_log_odds(belief, rows, rng), *marginal(belief, rows)
-    drawn, centre, variance = kernels.drawn_marginals(*law_and_uniforms(belief, rows, rng, 1))
+    uniforms = rng.random(belief.dimension)
+    drawn, centre, variance, _ = kernels.drawn_marginals(*drawn_law(belief, rows, uniforms))
     return drawn[0], centre, variance
 
 
-def law_and_uniforms(
-    belief: Gaussian, rows: npt.NDArray[Any], rng: np.random.Generator, draws: int
+def drawn_law(
+    belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
 ) -> tuple[FloatArray, ...]:
     """What `kernels.drawn_marginals` is asked with: a triangle only where it saves time.
 
     Examples
     --------
-    >>> belief, rng = Gaussian([1.0], [[9.0]]), np.random.default_rng(0)
-    >>> len(law_and_uniforms(belief, np.array([[2.0]]), rng, 1))
+    >>> len(drawn_law(Gaussian([1.0], [[9.0]]), np.array([[2.0]]), np.array([0.5])))
     5
     """
-    given, uniforms = read_only(np.ascontiguousarray(rows)), rng.random((draws, belief.dimension))
     triangle = belief.triangle if len(rows) >= MANY else belief.root
+    given = read_only(np.ascontiguousarray(rows))
     return given, belief.mean, belief.root, uniforms, triangle
 
 
@@ -267,6 +293,46 @@ def worth(rows: Rows, log_odds: FloatArray) -> FloatArray:
     array([1.5])
     """
     return worths(log_odds, rows.values, rows.costs) if isinstance(rows, ValuedRows) else log_odds
+
+
+def checked(
+    candidates: Candidates, exclude: Collection[int], top_k: int, belief: Belief
+) -> tuple[Rows, list[int]]:
+    """Rows that fit the belief, and which are excluded; a ValueError that says what is wrong.
+
+    Examples
+    --------
+    >>> checked([[1.0], [2.0]], [1], 1, Gaussian([0.0], [[1.0]]))[1]
+    [1]
+    """
+    rows: Rows
+    if isinstance(belief, WideGaussian):
+        rows = as_sparse(candidates, belief.dimension)
+    elif type(candidates) is not np.ndarray and is_checked(candidates):
+        rows = _of_width(candidates, belief.dimension)
+    else:
+        rows = as_rows(candidates, belief.dimension)
+    if len(rows) == 0:
+        raise ValueError("candidates are empty but there must be at least one")
+    if top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if not exclude:
+        return rows, []
+    excluded = sorted(set(exclude))
+    for index in excluded:
+        if not 0 <= index < len(rows):
+            raise ValueError(f"exclude names {index} but there are {len(rows)} candidates")
+    if len(excluded) == len(rows):
+        raise ValueError(f"all {len(rows)} candidates are excluded but one must be left")
+    return rows, excluded
+
+
+def _of_width(rows: CheckedRows, weights: int) -> CheckedRows:
+    if rows.shape[1] != weights:
+        raise ValueError(
+            f"the rows have {rows.shape[1]} columns but the prior has {weights} weights"
+        )
+    return rows
 
 
 def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]:

@@ -220,6 +220,20 @@ class OwnRows:
         scores: FloatArray = kernels.own_scores(rows, None, None, mean, root, uniforms, scale, *own)
         return scores
 
+    @property
+    def are_folded(self) -> bool:
+        """Whether `target_scores` can be asked."""
+        return hasattr(self._rows, "folding")
+
+    def target_scores(
+        self, log_odds: bool, scatter: float, belief: Gaussian, uniforms: FloatArray
+    ) -> FloatArray:
+        """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
+        rows: Any = self._rows
+        given = (*rows.folding, belief.mean, belief.root, uniforms, *self.law_of_items)
+        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *given)
+        return scores
+
     def drawn_wins(
         self,
         mean: FloatArray,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import (
@@ -71,6 +72,7 @@ class Thompson:
     """
 
     scale: float = 1.0
+    vectors: ClassVar[int] = 1  # draws of the weights that `led` needs uniform numbers for
 
     def __post_init__(self) -> None:
         _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
@@ -89,6 +91,17 @@ class Thompson:
         Of rows with values, what they are worth in that draw.
         """
         return worth(rows, drawn_log_odds(belief, rows, rng, self.scale))
+
+    def led(
+        self, belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
+    ) -> tuple[FloatArray, int, int]:
+        """Scores of rows that nobody has checked, the first of the largest, and how many there are.
+
+        There are none if a number of the rows is no feature.
+        """
+        given = (rows, belief.mean, belief.root, uniforms, self.scale)
+        scores, first, ties = kernels.drawn_leader(*given)
+        return scores, first, ties
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

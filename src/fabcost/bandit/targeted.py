@@ -10,27 +10,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
     Prospects,
     drawn_and_marginal,
+    drawn_law,
     drawn_log_odds,
-    law_and_uniforms,
     moments,
     worth,
 )
-from fabcost.bandit.rows import Rows
+from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.values import ValuedRows, worths
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 
 
-@runtime_checkable
 class ComparingPolicy(Protocol):
     """A policy of which excluded candidates must not know: it is asked about the others only."""
 
@@ -43,6 +43,17 @@ class ComparingPolicy(Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """Scores and shares, by the same draws."""
         ...
+
+
+def compares(policy: object) -> TypeGuard[ComparingPolicy]:
+    """Whether a policy is a `ComparingPolicy`.
+
+    Examples
+    --------
+    >>> compares(TSUCB()), compares(3)
+    (True, False)
+    """
+    return hasattr(policy, "compared")
 
 
 @dataclass(frozen=True)
@@ -102,23 +113,39 @@ class TSUCB:
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
-        if isinstance(rows, np.ndarray) and isinstance(belief, Gaussian):
-            given = law_and_uniforms(belief, rows, rng, self.draws + (self.scatter > 0.0))
-            return np.asarray(kernels.drawn_target_scores(self.log_odds, self.scatter, *given))
+        if isinstance(belief, Gaussian):
+            if isinstance(rows, np.ndarray):
+                return self.led(belief, rows, rng.random(self.vectors * belief.dimension))[0]
+            if isinstance(rows, OwnRows) and rows.are_folded and self.draws == 1:
+                many = self.vectors * (belief.dimension + kernels.SEEDS)
+                return rows.target_scores(self.log_odds, self.scatter, belief, rng.random(many))
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)
         else:
             known = Prospects.of(belief, rows)
             centre, variance = known.centre, known.variance
-            best = known.drawn(rng, self.draws).best[0]
+            best = known.best(rng, self.draws)[0]
         target = self._targets(rows, best).mean()
         mean, radius = self._moments(rows, centre, variance)
         if self.scatter == 0.0:
             return np.asarray(kernels.target_scores(target, mean, radius))
         apart = drawn_log_odds(belief, rows, rng) - centre
-        away = self.scatter * apart * _inverse_roots(variance)
+        away = self.scatter * apart * kernels.inverse_roots(variance)
         return np.asarray(kernels.scattered_scores(target, mean, radius, away))
+
+    @property
+    def vectors(self) -> int:
+        """How many draws of the weights `led` needs uniform numbers for."""
+        return self.draws + (self.scatter > 0.0)
+
+    def led(
+        self, belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
+    ) -> tuple[FloatArray, int, int]:
+        """As `rules.Thompson.led`."""
+        given = drawn_law(belief, rows, uniforms)
+        scores, first, ties = kernels.drawn_target_leader(self.log_odds, self.scatter, *given)
+        return scores, first, ties
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -137,17 +164,15 @@ class TSUCB:
         many = (draws + 3) // 4
         # A target is one number of all candidates: where these scatter, each serves four draws.
         of_targets = many if self.scatter == 0.0 else (many + 3) // 4
-        best = known.drawn(rng, max(of_targets, self.draws)).best.ravel()
+        best = known.best(rng, max(of_targets, self.draws)).ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(rows, best)
         if self.draws > 1:
             targets = kernels.moving_means(targets, self.draws)
         mean, radius = self._moments(rows, known.centre, known.variance)
         if self.scatter > 0.0:
-            factors = self.scatter * _inverse_roots(known.variance)
-            away = known.scaled(0.0, factors)
-            scores, wins = away.scattered(rng, many, targets, mean, radius)
-            return scores, known.shared(wins)
+            factors = self.scatter * kernels.inverse_roots(known.variance)
+            return known.scattered(rng, many, targets, mean, radius, factors)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         one = targets[int(targets.size * rng.random())]
         return kernels.target_scores(one, mean, radius), shares
@@ -315,11 +340,6 @@ def _whole(name: str, given: float) -> int:
     if not (math.isfinite(given) and given == int(given) and 1 <= given <= MOST_DRAWS):
         raise ValueError(f"{name} is {given} but must be a whole number from 1 to {MOST_DRAWS}")
     return int(given)
-
-
-def _inverse_roots(variance: FloatArray) -> FloatArray:
-    """1/sd, and 0 of what is certain."""
-    return np.asarray(np.where(variance > 0.0, 1.0, 0.0) / np.sqrt(np.maximum(variance, 1e-300)))
 
 
 MOST_DRAWS = 4096

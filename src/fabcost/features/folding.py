@@ -70,6 +70,11 @@ class FoldedRows:
         return len(self._parts), self._factors.size
 
     @property
+    def folding(self) -> tuple[FloatArray, Places, FloatArray]:
+        """Parts, sources and factors."""
+        return self._parts, self._source, self._factors
+
+    @property
     def own_bytes(self) -> int:
         """Bytes of sources and factors; the parts are those of the items."""
         return self._source.nbytes + self._factors.nbytes

@@ -1,9 +1,6 @@
-"""A learner as a file."""
+"""A learner as the bytes of a file."""
 
 from __future__ import annotations
-
-import os
-from pathlib import Path
 
 from fabcost import archive
 from fabcost.inference.online import FabCost
@@ -16,37 +13,8 @@ _WITHOUT_FORGETTING = LEARNER._replace(version=2)
 _WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)
 
 
-def save(learner: FabCost, path: str | os.PathLike[str]) -> None:
-    """Write a learner to ``path``; a file already there is replaced in one step.
-
-    Examples
-    --------
-    >>> import fabcost, tempfile
-    >>> learner = fabcost.FabCost(fabcost.Gaussian.isotropic(2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fabcost.save(learner, f"{folder}/learner.fabcost")
-    ...     fabcost.load(f"{folder}/learner.fabcost").seen
-    0
-    """
-    archive.replace_file(path, to_bytes(learner))
-
-
-def load(path: str | os.PathLike[str]) -> FabCost:
-    """Read a learner; what it learns from then on has the same bits as if it had never stopped.
-
-    A file that is truncated, altered or of a newer version is a ValueError that says so.
-
-    Examples
-    --------
-    >>> load("no-such-file")
-    Traceback (most recent call last):
-    FileNotFoundError: [Errno 2] No such file or directory: 'no-such-file'
-    """
-    return from_bytes(Path(path).read_bytes(), source=str(path))
-
-
 def to_bytes(learner: FabCost) -> bytes:
-    """The file of `save` as bytes.
+    """What `fabcost.save` writes of a learner.
 
     Examples
     --------

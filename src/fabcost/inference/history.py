@@ -11,9 +11,9 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
-from fabcost.inference.memory import MUCH, Pages
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.sparse.memory import MUCH, Pages
 from fabcost.inference.sparse.steps import absorb_rows
 from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import SparseRows, as_sparse

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit
 
+from fabcost.extras import told_what_is_missing
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, as_impressions
 from fabcost.inference import laplace
@@ -163,14 +164,9 @@ def _result(arviz: ModuleType, trace: Any) -> NutsResult:
 
 
 def _samplers() -> tuple[ModuleType, ModuleType]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # arviz announces its next version
-            import arviz
-            import nutpie
-            import nutpie.compiled_pyfunc
-    except ImportError as error:
-        raise ImportError(
-            f"NUTS needs the extra 'nuts' ({error.name} is missing): pip install 'fabcost[nuts]'"
-        ) from error
+    with warnings.catch_warnings(), told_what_is_missing("NUTS", "nuts"):
+        warnings.simplefilter("ignore", FutureWarning)  # arviz announces its next version
+        import arviz
+        import nutpie
+        import nutpie.compiled_pyfunc
     return nutpie, arviz

@@ -16,13 +16,14 @@ from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
 from fabcost.inference.forgetting.ageing import parts_of
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
-from fabcost.inference.inheritance.inheritance import Inheritance, put_below
+from fabcost.inference.inheritance.inheritance import Inheritance, put_below, put_prior
 from fabcost.inference.own.directory import NOBODY, Key, Slots
-from fabcost.inference.own.effects import OwnEffects, effects_of
+from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
 from fabcost.inference.portion import Portion, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
+from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.sparse import FloatArray, Rows, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
@@ -287,21 +288,7 @@ class FabCost:
         It needs all impressions: if some are no longer kept, nothing changes.  The sites are those
         of the old prior until the next refresh.
         """
-        if prior.dimension != self.prior.dimension:
-            raise ValueError(
-                f"the prior has {prior.dimension} weights but the learner {self.prior.dimension}"
-            )
-        self.finish()
-        if self._history.count != self.seen:
-            return False
-        inheritance, first = put_below(self.inheritance, prior)
-        begin = OwnEffects.clear if inheritance is None else inheritance.begin
-        rebuilt = self._history.rebuilt(first, self.own, begin)
-        if rebuilt is None:
-            return False
-        self.prior, self._belief, self._posterior = first, rebuilt, None
-        self.inheritance = inheritance
-        return True
+        return put_prior(self, prior)
 
     def forget(self, items: Iterable[Key]) -> None:
         """Integrate items out: their effects are dropped, what they taught about weights stays."""
@@ -335,6 +322,15 @@ class FabCost:
         self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
         self.seen += over.stop - over.start
         self._posterior = None
+
+    def summary(self, names: Iterable[Any] | None = None, *, level: float = LEVEL) -> Summary:
+        """Means, sds and intervals of the weights, as a table; ``names`` has one for each."""
+        facts = {} if self.own is None else {"items with effects of their own": len(self.own)}
+        title = f"FabCost: {self.prior.dimension:,} weights after {self.seen:,} impressions"
+        return summarise(title, self.posterior, names, level=level, facts=facts)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings (plain JSON values) and arrays from which `restored` goes on bit for bit."""

@@ -11,10 +11,10 @@ from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.impressions import FloatArray, read_only
 from fabcost.inference.history import Carried, Pass, Sites
-from fabcost.inference.memory import untouched
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.covariance import CovarianceSweep
+from fabcost.inference.sparse.memory import untouched
 from fabcost.sparse import SparseRows
 
 _NOTHING_ASIDE = (

@@ -47,7 +47,7 @@ from fabcost.kernels.lanes import (
     total,
 )
 from fabcost.kernels.moments import site
-from fabcost.kernels.products import dot
+from fabcost.kernels.products import dot, times
 
 SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
 LARGEST_VARIANCE = 1e250
@@ -488,24 +488,88 @@ def ep_summary(sums, moves, own_moves):
 
 @njit(cache=True, nogil=True)
 def marginals(rows, mean, root):
-    """Mean and variance of xᵀθ for each row x, under a belief whose root is not padded."""
-    weights = mean.size
+    """Mean and variance of xᵀθ for each row x, under a belief whose root is not padded.
+
+    Four rows take turns, so that the numbers of a large root come from memory once for them.
+    """
+    many, weights = rows.shape
     width = -(-weights // 8) * 8
-    padded, scratch = np.zeros((weights, width)), np.empty(width)
-    for i in range(weights):
-        for j in range(weights):
-            padded[i, j] = root[i, j]
-    centres, variances = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    xs, means, roots, along = pointer(rows), pointer(mean), pointer(padded), pointer(scratch)
-    for i in range(rows.shape[0]):
-        x = skip(xs, i * weights)
-        centres[i] = dot(x, means, weights)
-        variances[i] = _project(roots, x, weights, width, along)
+    centres, variances, scratch = times(rows, mean), np.empty(many), np.empty((4, width))
+    xs, roots, along = pointer(rows), pointer(root), pointer(scratch)
+    for first in range(0, many, 4):
+        four = min(4, many - first)
+        scratch[:] = 0.0
+        for i in range(0, weights, 4):
+            x = skip(xs, first * weights)
+            if four == 4 and i + 4 <= weights and _are_all_met(x, i, weights):
+                _add_to_four(roots, i, x, weights, width, along)
+            else:
+                for k in range(four):
+                    _add_rows(roots, i, skip(x, k * weights), weights, skip(along, k * width))
+        for k in range(four):
+            own = skip(along, k * width)
+            variances[first + k] = dot(own, own, width)
     hold(rows)
-    hold(mean)
-    hold(padded)
+    hold(root)
     hold(scratch)
     return centres, variances
+
+
+@njit(cache=True, nogil=True)
+def _are_all_met(x, i, weights):
+    """Whether each of four rows has a number that is not zero among the four from i on."""
+    met = 0
+    for at in range(i, i + 4 * weights, weights):
+        met += x[at] != 0.0 or x[at + 1] != 0.0 or x[at + 2] != 0.0 or x[at + 3] != 0.0
+    return met == 4
+
+
+@njit(cache=True, nogil=True)
+def _add_to_four(root, i, x, weights, width, along):
+    """`_add_rows` for four rows x at once, with the numbers of the root in registers."""
+    whole, left = weights - weights % 8, weights % 8
+    for j in range(0, whole, 8):
+        at = i * weights + j
+        p, q = load(root, at), load(root, at + weights)
+        r, s = load(root, at + 2 * weights), load(root, at + 3 * weights)
+        for k in range(4):
+            _add_multiples(skip(x, k * weights + i), p, q, r, s, along, k * width + j)
+    if left:
+        at = i * weights + whole
+        p, q = load_some(root, at, left), load_some(root, at + weights, left)
+        at += 2 * weights
+        r, s = load_some(root, at, left), load_some(root, at + weights, left)
+        for k in range(4):
+            _add_multiples(skip(x, k * weights + i), p, q, r, s, along, k * width + whole)
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(root, i, x, weights, along):
+    """along += rootᵀ x by the four weights from i on, in the order of `_project`.
+
+    What is zero is passed over, which changes no sum.
+    """
+    whole, left = weights - weights % 8, weights % 8
+    if i + 4 > weights:
+        for d in range(i, weights):
+            for j in range(0, weights, 8):
+                row = load_some(root, d * weights + j, min(8, weights - j))
+                store(along, j, load(along, j) + x[d] * row)
+    elif x[i] != 0.0 or x[i + 1] != 0.0 or x[i + 2] != 0.0 or x[i + 3] != 0.0:
+        for j in range(0, whole, 8):
+            store(along, j, load(along, j) + _four(root, i * weights + j, weights, x, i))
+        if left:
+            at = i * weights + whole
+            p, q = load_some(root, at, left), load_some(root, at + weights, left)
+            at += 2 * weights
+            r, s = load_some(root, at, left), load_some(root, at + weights, left)
+            _add_multiples(skip(x, i), p, q, r, s, along, whole)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_multiples(x, p, q, r, s, along, at):
+    """Add four rows of a root times their features."""
+    store(along, at, load(along, at) + ((x[0] * p + x[1] * q) + (x[2] * r + x[3] * s)))
 
 
 @njit(cache=True, nogil=True)

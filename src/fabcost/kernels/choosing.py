@@ -8,22 +8,41 @@ import numpy as np
 from numba import njit
 
 from fabcost.kernels.functions import exp, log, make_normal
-from fabcost.kernels.lanes import hold, load, load_some, pointer, store, store_some
+from fabcost.kernels.lanes import (
+    hold,
+    load,
+    load_some,
+    pick,
+    pointer,
+    raced,
+    skip,
+    store,
+    store_some,
+)
 from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.moments import logistic
 from fabcost.kernels.normals import fresh_normals
-from fabcost.kernels.products import dot, narrow, times, times_where
+from fabcost.kernels.products import (
+    are_within,
+    dot,
+    fill_dots,
+    furthest,
+    narrow,
+    times,
+    times_where,
+)
 
 LANES = 64  # draws of normals that are compared at once
 STRIP = 16  # columns of a spread whose sums are in registers at once
+BATCH = 32  # rows that are checked and scored while they are near
+LARGEST_FEATURE = 1e75
 
 
 @njit(cache=True, nogil=True)
 def all_within(values, limit):
-    """Whether every value is a number of magnitude at most ``limit``, in one pass."""
-    sound = True
-    for i in range(values.size):
-        sound &= abs(values[i]) <= limit
+    """Whether every value is a number of magnitude at most ``limit``."""
+    sound = are_within(furthest(pointer(values), values.size, lanes_of(0.0)), limit)
+    hold(values)
     return sound
 
 
@@ -40,13 +59,21 @@ def largest(values):
 @njit(cache=True, nogil=True)
 def first_largest(values):
     """Position of the first of the largest values, and how many there are."""
-    top = largest(values)
-    ties = 0
-    for i in range(values.size):
-        ties += values[i] == top
-    winner = 0
-    while values[winner] != top:
-        winner += 1
+    numbers, eights = pointer(values), values.size - values.size % 8
+    best, where, met = lanes_of(-math.inf), lanes_of(0.0), lanes_of(0.0)
+    for i in range(0, eights, 8):
+        best, where, met = raced(load(numbers, i), float(i), best, where, met)
+    top, winner, ties = -math.inf, values.size, 0
+    for k in range(values.size - eights + 8):
+        if k < 8:
+            value, place, times_met = pick(best, k), k + int(pick(where, k)), int(pick(met, k))
+        else:
+            value, place, times_met = values[eights + k - 8], eights + k - 8, 1
+        if times_met and value >= top:
+            winner = place if value > top else min(winner, place)
+            ties = times_met if value > top else ties + times_met
+            top = value
+    hold(values)
     return winner, ties
 
 
@@ -495,9 +522,26 @@ def drawn_weights(mean, root, uniforms, scale):
 
 
 @njit(cache=True)
-def drawn_scores(rows, mean, root, uniforms, scale):
-    """Scores of rows under `drawn_weights`."""
-    return times(rows, drawn_weights(mean, root, uniforms, scale))
+def drawn_leader(rows, mean, root, uniforms, scale):
+    """Scores of rows under `drawn_weights`, the first of the largest, and how many there are.
+
+    There are none if a number of the rows is no feature, which is seen on the way.
+    """
+    many, columns = rows.shape
+    theta, scores, worst = drawn_weights(mean, root, uniforms, scale), np.empty(many), lanes_of(0.0)
+    a, b = pointer(rows), pointer(theta)
+    for start in range(0, many, BATCH):
+        stop = min(start + BATCH, many)
+        worst = furthest(skip(a, start * columns), (stop - start) * columns, worst)
+        fours = stop - stop % 4
+        for i in range(start, fours, 4):
+            fill_dots(skip(a, i * columns), b, columns, scores[i : i + 4])
+        for i in range(fours, stop):
+            scores[i] = dot(skip(a, i * columns), b, columns)
+    hold(rows)
+    hold(theta)
+    first, ties = first_largest(scores)
+    return scores, first, ties if are_within(worst, LARGEST_FEATURE) else 0
 
 
 @njit(cache=True)

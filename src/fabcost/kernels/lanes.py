@@ -254,6 +254,35 @@ def choose_at(_, x, limit, otherwise, value):
 
 
 @intrinsic
+def further(_, worst, lanes):
+    """|x|, or ``worst`` where that is larger; NaN is larger than any number."""
+
+    def build(context, builder, signature, args):
+        worst, x = (builder.bitcast(each, LONGS) for each in args)
+        size = builder.and_(x, _whole(2**63 - 1))  # in the order of these bits as whole numbers
+        larger = builder.select(builder.icmp_signed(">", size, worst), size, worst)
+        return builder.bitcast(larger, VECTOR)
+
+    return LANES(LANES, LANES), build
+
+
+@intrinsic
+def raced(_, lanes, place, best, where, ties):
+    """The best so far, its ``place`` and how often it was met, of each lane, after these."""
+
+    def build(context, builder, signature, args):
+        x, place, best, where, ties = (_alike(builder, each, VECTOR) for each in args)
+        ahead, level = (builder.fcmp_ordered(sign, x, best) for sign in (">", "=="))
+        one = ir.Constant(VECTOR, [1.0] * WIDTH)
+        again = builder.select(level, builder.fadd(ties, one), ties)
+        after = (ahead, x, best), (ahead, place, where), (ahead, one, again)
+        found = [builder.select(*each) for each in after]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(LANES, 3)(LANES, types.float64, LANES, LANES, LANES), build
+
+
+@intrinsic
 def times_power(_, x, shifted):
     """x times 2ᵏ, for ``shifted`` = k + 3·2⁵¹, which has k in its last bits."""
 

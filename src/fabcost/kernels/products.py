@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.lanes import hold, load, load_some, pointer, skip, spread, total
+from fabcost.kernels.lanes import further, hold, load, load_some, pick, pointer, skip, spread, total
 
 
 @njit(cache=True, nogil=True)
@@ -44,7 +44,7 @@ def times(matrix, vector):
     a, b = pointer(matrix), pointer(vector)
     fours = rows - rows % 4
     for i in range(0, fours, 4):
-        _fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
+        fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
     for i in range(fours, rows):
         product[i] = dot(skip(a, i * columns), b, columns)
     hold(matrix)
@@ -61,7 +61,7 @@ def times_where(matrix, vector, wanted):
     fours = rows - rows % 4
     for i in range(0, fours, 4):
         if wanted[i] | wanted[i + 1] | wanted[i + 2] | wanted[i + 3]:
-            _fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
+            fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
     for i in range(fours, rows):
         product[i] = dot(skip(a, i * columns), b, columns)
     hold(matrix)
@@ -70,7 +70,7 @@ def times_where(matrix, vector, wanted):
 
 
 @njit(cache=True, nogil=True)
-def _fill_dots(a, vector, count, dots):
+def fill_dots(a, vector, count, dots):
     """The `dot` of four rows, each in its order: memory answers four at once sooner."""
     b, c, d = skip(a, count), skip(a, 2 * count), skip(a, 3 * count)
     a1 = b1 = c1 = d1 = spread(0.0)
@@ -99,6 +99,31 @@ def _fill_dots(a, vector, count, dots):
         total(c1 + c2),
         total(d1 + d2),
     )
+
+
+@njit(cache=True, nogil=True)
+def furthest(a, count, worst):
+    """In lanes, the largest magnitudes of ``worst`` and ``count`` numbers behind a pointer."""
+    other = worst
+    i = 0
+    while i + 15 < count:
+        worst, other = further(worst, load(a, i)), further(other, load(a, i + 8))
+        i += 16
+    if i + 7 < count:
+        worst = further(worst, load(a, i))
+        i += 8
+    if i < count:
+        other = further(other, load_some(a, i, count - i))
+    return further(worst, other)
+
+
+@njit(cache=True, nogil=True)
+def are_within(worst, limit):
+    """Whether no lane is larger, or NaN."""
+    sound = True
+    for k in range(8):
+        sound &= pick(worst, k) <= limit
+    return sound
 
 
 @njit(cache=True, nogil=True)
@@ -159,6 +184,16 @@ def narrow(wide):
                 wide[i, d] -= part * wide[j, d]
     hold(wide)
     return low
+
+
+@njit(cache=True, nogil=True)
+def is_lower(root):
+    """Whether all numbers above the diagonal are zero."""
+    for i in range(len(root)):
+        for j in range(i + 1, len(root)):
+            if root[i, j] != 0.0:
+                return False
+    return True
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,17 @@ import math
 import numpy as np
 from numba import njit
 
-from fabcost.kernels.choosing import LANES, add_noise, deviate, drawn_weights, largest
+from fabcost.kernels.beliefs import marginals
+from fabcost.kernels.choosing import (
+    LANES,
+    LARGEST_FEATURE,
+    add_noise,
+    deviate,
+    drawn_weights,
+    first_largest,
+    largest,
+    own_scores,
+)
 from fabcost.kernels.functions import MILLS, exp
 from fabcost.kernels.lanes import (
     choose_at,
@@ -27,6 +37,8 @@ from fabcost.kernels.lanes import (
     within,
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
+from fabcost.kernels.normals import SEEDS
+from fabcost.kernels.products import are_within, furthest
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
@@ -179,16 +191,19 @@ def _correct_tails(centres, variances, means, radii):
 def drawn_marginals(rows, mean, root, uniforms, triangle):
     """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
+    The last that is found is whether all numbers of the rows are features.
+
     Eight rows are taken at once, and the weights in their order: equal rows have equal bits.  The
     triangle is a root whose columns begin with zeros, which are passed over; it may be the root.
     """
     many, weights = rows.shape
-    draws = len(uniforms)
+    draws = uniforms.size // weights
     found, block = np.empty((draws + 2, many)), np.zeros((weights + 8, 8))
     columns, starts = _columns(mean, root, uniforms, triangle)
-    xs, eight, out = pointer(rows), pointer(block), pointer(found)
+    xs, eight, out, worst = pointer(rows), pointer(block), pointer(found), spread(0.0)
     for first in range(0, many, 8):
         size = min(8, many - first)
+        worst = furthest(skip(xs, first * weights), size * weights, worst)
         if size == 8:
             _fill_block(skip(xs, first * weights), weights, eight)
         else:
@@ -218,17 +233,19 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
     hold(rows)
     hold(block)
     hold(found)
-    return found[:draws], found[draws], found[draws + 1]
+    sound = are_within(worst, LARGEST_FEATURE)
+    return found[:draws], found[draws], found[draws + 1], sound
 
 
 @njit(cache=True)
 def _columns(mean, root, uniforms, triangle):
     """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
-    weights, before = mean.size, len(uniforms) + 1
+    weights, before = mean.size, uniforms.size // mean.size + 1
     many = -(-(weights + before) // 4) * 4
     columns, starts = np.zeros((many, weights)), np.zeros(many // 4, dtype=np.int64)
-    for k in range(len(uniforms)):
-        columns[k] = drawn_weights(mean, root, uniforms[k], 1.0)
+    for k in range(before - 1):
+        own = uniforms[k * weights : (k + 1) * weights]
+        columns[k] = drawn_weights(mean, root, own, 1.0)
     columns[before - 1] = mean
     for j in range(weights):
         for d in range(weights):
@@ -295,12 +312,23 @@ def target_scores(target, means, radii):
 
 
 @njit(cache=True)
-def drawn_target_scores(log_odds, scatter, rows, mean, root, uniforms, triangle):
+def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle):
+    """`_drawn_target_scores`, the first of the largest, and how many there are.
+
+    There are none if a number of the rows is no feature.
+    """
+    found = drawn_marginals(rows, mean, root, uniforms, triangle)
+    scores = _drawn_target_scores(log_odds, scatter, *found[:3])
+    first, ties = first_largest(scores)
+    return scores, first, ties if found[3] else 0
+
+
+@njit(cache=True)
+def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
     """`target_scores` of rows whose target is the best of a draw, on average over draws.
 
     With scatter, the last draw is that of the deviations of `scattered_scores`.
     """
-    drawn, centres, variances = drawn_marginals(rows, mean, root, uniforms, triangle)
     target, draws = 0.0, len(drawn) - (1 if scatter > 0.0 else 0)
     for k in range(draws):
         best = largest(drawn[k])
@@ -313,6 +341,46 @@ def drawn_target_scores(log_odds, scatter, rows, mean, root, uniforms, triangle)
     for k in range(sds.size):
         apart = drawn[draws, k] - centres[k]
         away[k] = scatter * apart / sds[k] if sds[k] > 0.0 else 0.0
+    return scattered_scores(target, means, radii, away)
+
+
+@njit(cache=True)
+def own_target_scores(
+    log_odds,
+    scatter,
+    parts,
+    source,
+    factors,
+    mean,
+    root,
+    uniforms,
+    tilt,
+    offset,
+    noise,
+    tilted,
+    places,
+):
+    """`_drawn_target_scores` by one draw, of folded rows with items' effects as of `own_scores`."""
+    folded, own = (parts, source, factors, mean, root), (tilt, offset, noise, tilted, places)
+    of_target = mean.size + SEEDS
+    best = largest(own_scores(*folded, uniforms[:of_target], 1.0, *own))
+    rows = np.empty(tilt.shape)
+    for k in range(len(rows)):
+        for j in range(mean.size):
+            rows[k, j] = parts[k, source[j]] * factors[j] - tilt[k, j]
+    centres, variances = marginals(rows, mean, root)
+    for k in range(len(rows)):
+        centres[k], variances[k] = centres[k] + offset[k], variances[k] + noise[k] * noise[k]
+    target, means, radii = best, centres, np.sqrt(variances)
+    if not log_odds:
+        target = logistic(best)
+        means, radii = click_moments(centres, variances)
+    if scatter <= 0.0:
+        return target_scores(target, means, radii)
+    away = own_scores(*folded, uniforms[of_target:], 1.0, *own)
+    inverse = inverse_roots(variances)
+    for k in range(len(rows)):
+        away[k] = scatter * (away[k] - centres[k]) * inverse[k]
     return scattered_scores(target, means, radii, away)
 
 
@@ -366,6 +434,15 @@ def _shared(winners, means, radii):
             equal = (means == means[k]) & (radii == radii[k])
             shares[equal] += wins[k] / equal.sum()
     return shares
+
+
+@njit(cache=True)
+def inverse_roots(variances):
+    """1/sd of each, and 0 of what is certain."""
+    found = np.empty(variances.size)
+    for k in range(variances.size):
+        found[k] = 1.0 / math.sqrt(max(variances[k], 1e-300)) if variances[k] > 0.0 else 0.0
+    return found
 
 
 @njit(cache=True)

@@ -22,6 +22,7 @@ from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.summary import LEVEL, Summary
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend import document, options
@@ -234,6 +235,13 @@ class Recommender:
             self._learn(pending, -1.0, now, expired=True)
             expired.append(decision)
         return tuple(expired)
+
+    def summary(self, *, level: float = LEVEL) -> Summary:
+        """Names, means, sds and intervals of the weights, as a table, and what else is known."""
+        return self.weights.summary(self.learner, len(self._ledger.pending), level)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file, without pickle; see `load`."""

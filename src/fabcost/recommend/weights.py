@@ -12,6 +12,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import whole
+from fabcost.inference.summary import Summary, summarise
 from fabcost.prior import Prior
 from fabcost.recommend.start import Start
 
@@ -100,6 +101,20 @@ class Weights:
             self._replace_prior(learner)
         self._followed = steps
         self._warn()
+
+    def summary(self, learner: Learner, pending: int, level: float) -> Summary:
+        """What a learner believes of the weights, by the names of their columns."""
+        own = learner.own if isinstance(learner, FabCost) else None
+        facts: dict[str, Any] = {"decisions that wait": pending}
+        if own is not None:
+            facts["items with effects of their own"] = (
+                f"{len(own):,} (prior sd {own.variance**0.5:.2g})"
+            )
+        seen, width = getattr(learner, "seen", None), learner.posterior.dimension
+        after = "" if seen is None else f" after {seen:,} outcomes"
+        title = f"Recommender: {width:,} weights{after}"
+        names = self._schema.columns or None  # hashed columns have none
+        return summarise(title, learner.posterior, names, level=level, facts=facts)
 
     def _grow(self, learner: Learner) -> None:
         known = learner.posterior.dimension

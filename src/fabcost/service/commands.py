@@ -1,4 +1,4 @@
-"""Commands: ``serve``, and ``keys`` to make, list and revoke API keys.
+"""Commands: ``serve``, ``keys`` to make, list and revoke API keys, and what operators need.
 
 Each imports the service only when it runs: the command line works without the extra.
 """
@@ -130,6 +130,50 @@ def revoke(
             raise ValueError(f"there is no key {key_id!r} in force")
 
 
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file.")],
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Copy a database into a file, also while it is served."""
+    with explained():
+        from fabcost.service.store.backup import back_up  # noqa: PLC0415
+
+        address = _database(database, config)
+        _must_be_there(address)
+        typer.echo(f"{file} holds {back_up(address, file)}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="As `fabcost backup` made it.")],
+    database: Database = None,
+    config: Config = None,
+) -> None:
+    """Make a database of a backup: an SQLite file that is not there, or an empty PostgreSQL."""
+    with explained():
+        from fabcost.service.settings import without_password  # noqa: PLC0415
+        from fabcost.service.store import backup as backups  # noqa: PLC0415
+
+        address = _database(database, config)
+        found = backups.restore(file, address)
+        typer.echo(f"{without_password(address)} holds {found}")
+
+
+def doctor(database: Database = None, config: Config = None) -> None:
+    """Look at settings, versions, database, clock, disk, keys and server, and give advice."""
+    with explained():
+        from fabcost.service.doctor import examine  # noqa: PLC0415
+        from fabcost.service.settings import load  # noqa: PLC0415
+
+        loaded = load(_given({"database": database}), os.environ, config)
+        wrong = 0
+        for each in examine(loaded.settings):
+            typer.echo(str(each))
+            wrong += each.state == "wrong"
+    if wrong:
+        raise typer.Exit(1)
+
+
 def _insert(store: Store, row: KeyRow) -> None:
     """Insert a key; if the connection breaks, look whether it is there."""
     from fabcost.wire.errors import ServiceError, StoreAwayError  # noqa: PLC0415
@@ -176,19 +220,32 @@ def _store(
     database: str | None, config: Path | None, *, write: bool, make: bool = False
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
-    from fabcost.service.settings import load  # noqa: PLC0415
-    from fabcost.service.store.threads import file_at, store_at  # noqa: PLC0415
+    from fabcost.service.store.threads import store_at  # noqa: PLC0415
 
-    settings = load(_given({"database": database}), os.environ, config).settings
-    store = store_at(settings.database)
-    path = file_at(settings.database)
-    if not make and path is not None and not Path(path).exists():
-        raise ValueError(f"there is no database {path}")
+    address = _database(database, config)
+    store = store_at(address)
+    if not make:
+        _must_be_there(address)
     store.open_for_keys(write=write, make=make)
     try:
         yield store
     finally:
         store.close()
+
+
+def _database(given: str | None, config: Path | None) -> str:
+    """The address of the database of the settings."""
+    from fabcost.service.settings import load  # noqa: PLC0415
+
+    return load(_given({"database": given}), os.environ, config).settings.database
+
+
+def _must_be_there(address: str) -> None:
+    from fabcost.service.store.threads import file_at  # noqa: PLC0415
+
+    path = file_at(address)
+    if path is not None and not Path(path).exists():
+        raise ValueError(f"there is no database {path}")
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects
+
+if TYPE_CHECKING:
+    from fabcost.inference.online import FabCost
 
 #: Among which the evidence chooses.
 DISCOUNTS = (0.0, 0.01, 0.1, 1.0)
@@ -172,3 +176,30 @@ def put_below(
     if inheritance is None:
         return None, prior
     return put_below(None, inheritance.on(prior))
+
+
+def put_prior(learner: FabCost, prior: Gaussian | Inheritance) -> bool:
+    """Put another prior below the sites of a learner that keeps all impressions; whether it does.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> put_prior(learner, Gaussian.isotropic(1, variance=9.0)), learner.posterior.sd
+    (True, array([3.]))
+    """
+    if prior.dimension != learner.prior.dimension:
+        raise ValueError(
+            f"the prior has {prior.dimension} weights but the learner {learner.prior.dimension}"
+        )
+    learner.finish()
+    if learner._history.count != learner.seen:
+        return False
+    inheritance, first = put_below(learner.inheritance, prior)
+    begin = OwnEffects.clear if inheritance is None else inheritance.begin
+    rebuilt = learner._history.rebuilt(first, learner.own, begin)
+    if rebuilt is None:
+        return False
+    learner.prior, learner._belief, learner._posterior = first, rebuilt, None
+    learner.inheritance = inheritance
+    return True

@@ -66,6 +66,26 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     return settings | more, arrays | of_more
 
 
+def without_rows(learner: FabCost) -> FabCost:
+    """A copy that keeps no impressions: it learns on, but what they said is no longer refined.
+
+    If a refresh is under way, it ends first.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
+    >>> alone = without_rows(learner)
+    >>> alone.kept, alone.seen, alone.posterior == learner.posterior
+    (0, 3, True)
+    """
+    learner.finish()
+    alone = copy.copy(learner)
+    alone._history = learner._no_history()
+    return alone
+
+
 def rests(learner: FabCost) -> bool:
     """Whether the schedule is asked later than it says, because a refresh was spread.
 

@@ -14,6 +14,7 @@ from fabcost import archive, kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from fabcost.impressions import FloatArray, as_label, as_labels
 from fabcost.inference.saved import checks as saved
+from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.inference.wide.belief import WideGaussian, rows_of
 from fabcost.sparse import SparseRows, as_sparse
 from fabcost.tilted import Moments, is_exact
@@ -171,6 +172,14 @@ class WideFabCost:
         )
         self.skipped += skipped
         self.seen += labels.size
+
+    def summary(self, *, level: float = LEVEL) -> Summary:
+        """Means, sds and intervals of the weights that any impression had, as a table."""
+        title = f"WideFabCost: {self._belief.dimension:,} weights after {self.seen:,} impressions"
+        return summarise(title, self._belief, level=level)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learner to ``path``; a file already there is replaced in one step.

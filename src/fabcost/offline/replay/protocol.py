@@ -13,7 +13,7 @@ from fabcost.bandit.bandit import Learner
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.rules import LinearPolicy, Policy, Uniform
-from fabcost.bandit.targeted import ComparingPolicy
+from fabcost.bandit.targeted import ComparingPolicy, compares
 from fabcost.bandit.values import ValuedRows, checked_amounts
 from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
@@ -99,7 +99,7 @@ def replay(
     if keys.shape != labels.shape:
         raise ValueError(f"there are {keys.size} items but {labels.size} impressions")
     pool = _Offered(rows, None if items is None else own, keys, values, costs)
-    if isinstance(policy, ComparingPolicy):
+    if compares(policy):
         choose = _comparing_chooser(policy, learner, pool, ties, draws)
     elif pool.are_plain or isinstance(policy, Uniform):
         choose = _chooser(policy, learner, rows, ties, draws)

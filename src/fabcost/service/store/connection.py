@@ -55,6 +55,9 @@ class Connection(Protocol):
     def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on a table ``batch`` of these rows, numbered by ``place`` from 1."""
 
+    def insert_rows(self, table: str, columns: Sequence[str], rows: Rows) -> None:
+        """Insert rows with all their columns, as another database had them."""
+
     def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
         """Like `run_batch`, for a statement that returns nothing; how many rows it inserted."""
 

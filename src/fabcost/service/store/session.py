@@ -276,9 +276,9 @@ def migrations(dialect: Dialect) -> tuple[Migration, ...]:
     )
 
 
-def migrate(connection: Connection) -> bool:
-    """Run the migrations that are missing, each in a transaction; whether there were any."""
-    known, before = migrations(connection.dialect), version_of(connection)
+def migrate(connection: Connection, to: int | None = None) -> bool:
+    """Run the migrations that are missing, all or up to a version; whether there were any."""
+    known, before = migrations(connection.dialect)[:to], version_of(connection)
     while version_of(connection) != len(known):
         _run(connection, "begin")
         try:
@@ -305,7 +305,7 @@ def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
 
 
 def version_of(connection: Connection) -> int:
-    """Of the tables; 0 if there are none."""
+    """The version of a database, 0 if it is empty; an error if it is not ours to read."""
     tables = [name for (name,) in _run(connection, "tables")]
     if not tables:
         return 0

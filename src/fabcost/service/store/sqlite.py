@@ -57,7 +57,7 @@ class Sqlite:
     dialect: Dialect = "sqlite"
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         self._connection: sqlite3.Connection | None = None
         self._file = 0
         self._looked = 0.0
@@ -72,12 +72,12 @@ class Sqlite:
             )
         self.disconnect()
         if not self._file:
-            _make_private(self._path)
+            _make_private(self.path)
         # A new file in the place of one that was deleted would help nobody.
-        existing = f"file://{quote(os.path.abspath(self._path))}?mode=rw"
-        with _errors(self._path, at_first=True):
+        existing = f"file://{quote(os.path.abspath(self.path))}?mode=rw"
+        with _errors(self.path, at_first=True):
             self._connection = sqlite3.connect(
-                existing if self._file else self._path,
+                existing if self._file else self.path,
                 uri=bool(self._file),
                 timeout=self._wait_seconds,
                 isolation_level=None,
@@ -85,7 +85,7 @@ class Sqlite:
                 cached_statements=_STATEMENTS,
             )
             self._prepare(self._connection)
-            self._file = os.stat(self._path).st_ino
+            self._file = os.stat(self.path).st_ino
 
     def hurry(self) -> None:
         """Wait two seconds at most for the lock of another program."""
@@ -101,14 +101,14 @@ class Sqlite:
 
     def run(self, statement: str, parameters: Mapping[str, Any]) -> Found:
         """Run one statement."""
-        with _errors(self._path):
+        with _errors(self.path):
             return self._open().execute(statement, dict(parameters)).fetchall()
 
     def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on rows; more than 512 are run by so many at a time."""
         found = []
         for text, values in _over_batches(statement, columns, rows):
-            with _errors(self._path):
+            with _errors(self.path):
                 found += self._open().execute(text, values).fetchall()
         return found
 
@@ -118,6 +118,19 @@ class Sqlite:
         before = connection.total_changes
         self.run_batch(statement, columns, rows)
         return connection.total_changes - before
+
+    def insert_rows(self, table: str, columns: Sequence[str], rows: Rows) -> None:
+        """Insert rows as they are."""
+        marks = ", ".join("?" * len(columns))
+        text = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        with _errors(self.path):
+            self._open().executemany(text, rows)
+
+    def copy_to(self, other: Sqlite) -> None:
+        """Make another file the same as this one at one moment, whoever writes it."""
+        with _errors(self.path):
+            # In one step: what another program wrote between two would begin it anew.
+            self._open().backup(other._open(), pages=-1)
 
     def roll_back(self) -> None:
         """Undo what was begun; some errors have done so already."""
@@ -137,10 +150,10 @@ class Sqlite:
     def _look_for_the_file(self) -> None:
         # SQLite goes on with a file that is no longer in its folder.
         with suppress(OSError):
-            if os.stat(self._path).st_ino == self._file:
+            if os.stat(self.path).st_ino == self._file:
                 return
         said = "was deleted or replaced"
-        raise StoreAwayError(f"the database {said}", f"{self._path} {said}")
+        raise StoreAwayError(f"the database {said}", f"{self.path} {said}")
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         mode = _keep_a_log(connection, self._wait_seconds)
@@ -148,7 +161,7 @@ class Sqlite:
             said = "cannot keep a write-ahead log"
             raise DatabaseUnusableError(
                 f"the database {said}",
-                f"{self._path} {said} (its journal mode is {mode!r}); "
+                f"{self.path} {said} (its journal mode is {mode!r}); "
                 "expected a file on a local disk",
             )
         connection.execute("PRAGMA synchronous = FULL")

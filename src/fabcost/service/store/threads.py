@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fabcost.service.settings import KEYWORDS
+from fabcost.service.store.connection import Connection
 from fabcost.service.store.sqlite import Sqlite
 from fabcost.service.store.store import Store
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
@@ -60,6 +61,16 @@ def is_open_to_others(address: str) -> bool:
     return bool(folder & stat.S_IXOTH and os.stat(path).st_mode & (stat.S_IROTH | stat.S_IWOTH))
 
 
+def connection_at(address: str) -> Connection:
+    """A connection to the database at an address as `store_at` takes it; not yet open."""
+    path = file_at(address)
+    if path is not None:
+        return Sqlite(path)
+    from fabcost.service.store.postgres import Postgres  # noqa: PLC0415 - its driver loads slowly
+
+    return Postgres(address)
+
+
 def store_at(address: str) -> Store:
     """The store at ``sqlite:///path``, at a bare path, or at ``postgresql://…``; not yet open.
 
@@ -67,12 +78,7 @@ def store_at(address: str) -> Store:
     ``sqlite:////var/news.db`` an absolute one.  PostgreSQL may be given by keywords and values:
     ``host=db dbname=news``.
     """
-    path = file_at(address)
-    if path is not None:
-        return Store(Sqlite(path))
-    from fabcost.service.store.postgres import Postgres  # noqa: PLC0415 - its driver loads slowly
-
-    return Store(Postgres(address))
+    return Store(connection_at(address))
 
 
 async def run_apart(function: Callable[..., T], *arguments: Any) -> T:

@@ -3,6 +3,11 @@
 -- name: tables
 SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename
 
+-- name: columns
+SELECT column_name, data_type = 'boolean' FROM information_schema.columns
+WHERE table_schema = current_schema() AND table_name = :table
+ORDER BY ordinal_position
+
 -- name: begin
 BEGIN
 

@@ -3,6 +3,9 @@
 -- name: tables
 SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name
 
+-- name: columns
+SELECT name, FALSE FROM pragma_table_info(:table) ORDER BY cid
+
 -- name: begin
 BEGIN IMMEDIATE
 

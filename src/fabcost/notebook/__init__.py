@@ -1,0 +1,1 @@
+"""Pictures of what was learnt, and its draws, for people at notebooks."""
