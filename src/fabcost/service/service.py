@@ -62,6 +62,8 @@ class Service:
         self._untold_keys: set[str] = set()
 
         known = Models(models, writer.journal.unreadable)
+        #: Whether other servers may make models, too; and those that are known here.
+        self.shared, self.served = writer.journal.store.session.shared, models
         registry = Registry(known, writer, clock=clock, metrics=metrics, memory=self.memory)
         self._registry = registry
         self.models = registry.models
@@ -190,6 +192,11 @@ class Service:
         self._exporter.close()
         self._writer.journal.store.close()
 
+    async def find(self, name: str) -> None:
+        """See whether another server has made a model that is not known here."""
+        if self.shared and name not in self.served:
+            await self._writer.count()
+
     async def _look(self) -> None:
         """Look for alarms, and delete what is old every hour."""
         await self._measure_alarms(self.metrics)
@@ -248,7 +255,7 @@ class Service:
     @property
     def stale(self) -> float | None:
         """Seconds since all that others wrote was known; None if no others can write."""
-        return self._writer.stale if self._writer.journal.store.session.shared else None
+        return self._writer.stale if self.shared else None
 
     @property
     def degraded(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from tests.service.core.running import ITEMS, Hands, serving, shown, stats_now, 
 from tests.service.faults.ledger import reading
 
 DAY = 86_400.0
-DAYS, EVERY_HOURS = 8, 2
+DAYS, EVERY_HOURS = 4, 3
 KEPT = {
     "most kept": ModelSettings(most_kept=40, reward_wait_seconds=600.0),
     "half-life": ModelSettings(

@@ -12,7 +12,7 @@ from tests.service.faults.servers import Nursery
 from tests.service.faults.visitors import Told
 
 SEED = 31
-KILLS = 6
+KILLS = 3
 
 
 async def live(nursery: Nursery, database: str, told: Told) -> Replicas:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.service.faults.replicas import has_catalogue
 from tests.service.faults.servers import PATIENCE, Nursery, wait_for
 from tests.service.faults.test_disk import decide_durably, feed
 from tests.service.faults.visitors import make_model
@@ -35,7 +36,7 @@ def test_workers_share_a_port(nursery: Nursery, postgres_address: str) -> None:
     address = parent.address()
     wait_for(lambda: answering(address) == {"1", "2"})
     make_model(address, reward_wait_seconds=3600.0)
-    wait_for(lambda: all(knows_model(address) for _ in range(20)))
+    wait_for(lambda: all(has_catalogue(address) for _ in range(20)))
     for k in range(10):
         decide_durably(address, f"d-{k}")
         assert feed(address, f"d-{k}").json()["status"] == "applied"
@@ -47,10 +48,6 @@ def test_workers_share_a_port(nursery: Nursery, postgres_address: str) -> None:
     workers = children(parent.pid)
     assert parent.end(signal.SIGTERM) == 0, parent.logged()
     assert not any(Path(f"/proc/{each}").exists() for each in workers)
-
-
-def knows_model(address: str) -> bool:
-    return bool(httpx.get(f"{address}/v1/models", timeout=PATIENCE).json()["models"])
 
 
 def test_workers_end_with_the_one_that_started_them(

@@ -177,6 +177,8 @@ class Application:
         body = await request.body(self.site.settings.body_bytes)
         own = principal.model == place.model and principal.allowance is None
         may_make = own or "admin" in principal.roles
+        if self.site.service.shared:
+            await self.site.service.find(place.model)
         asked = personalizer.ContractRequest(method, place, request.headers, body, may_make)
         told = await self._contract.answer(asked)
         return HttpAnswer(told.status, told.body, headers=told.headers)

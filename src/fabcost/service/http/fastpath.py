@@ -94,6 +94,9 @@ class FastPath:
         endpoint = None if found is None else found.values.get("POST")
         if found is None or endpoint is None or not endpoint.can_begin:
             return None
+        service = self._site.service
+        if service.shared and found.parameters["model"] not in service.served:
+            return None
         return partial(self._begin, endpoint, found.parameters)
 
     def _begin(

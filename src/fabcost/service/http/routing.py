@@ -268,6 +268,8 @@ class Endpoint:
         if self._operation.body is not None:
             self._check_media_type(request.headers)
             content = await request.body(self._limit)
+        if self._of_a_model and self._site.service.shared:
+            await self._site.service.find(parameters["model"])
         return await self._operation.handler(self._call(principal, parameters, asked, content))
 
     def begin(
