@@ -215,6 +215,12 @@ def replay(
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
     ] = None,
     drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
+    category: Annotated[
+        list[str], typer.Option(help="Column of names, even if they look like numbers; repeatable.")
+    ] = [],  # noqa: B006
+    number: Annotated[
+        list[str], typer.Option(help="Column of numbers: all else in it is bad; repeatable.")
+    ] = [],  # noqa: B006
     item: Annotated[
         str | None, typer.Option(help="Column of the item's id, which then is no feature.")
     ] = None,
@@ -265,6 +271,7 @@ def replay(
             log,
             outcome,
             drop=drop,
+            kinds={**dict.fromkeys(category, "category"), **dict.fromkeys(number, "number")},
             item=item,
             impressions=impressions,
             weight=weight,
@@ -284,6 +291,8 @@ def replay(
                 "path": str(log),
                 "reward": outcome,
                 "drop": drop,
+                **({"category": category} if category else {}),
+                **({"number": number} if number else {}),
                 "item": item,
                 "select": select,
                 **{k: v for k, v in more.items() if v is not None},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -314,3 +315,51 @@ def test_too_many_impressions_are_refused() -> None:
     sheet = Sheet.of(pa.table({"age": [1], "clicks": [0], "shown": [10**12]}))
     with pytest.raises(ValueError, match="1,000,000,000,000 impressions but at most"):
         one_by_one(sheet, "clicks", "shown")
+
+
+def test_outcomes_gaps_and_decimal_commas_are_read_as_they_are_written(tmp_path: Path) -> None:
+    text = "price;age;click\n1,5;20;Y\n2;<NA>;n\n0,125;-;N\n1,234;40;y\n"
+    log = read_log(written(tmp_path / "log.csv", text), "click")
+    assert log.y.tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert log.columns == ("bias", "price", "age", "age missing")
+    price = np.array([1.5, 2.0, 0.125, 1.234])
+    np.testing.assert_allclose(log.X[:, 1], (price - price.mean()) / price.std())
+
+
+def test_commas_that_may_stand_between_thousands_are_no_decimals() -> None:
+    assert cells.clean("n", pa.array(["1,234", "2,500"])).values.to_pylist() == ["1,234", "2,500"]
+    assert cells.clean("n", pa.array(["x", "1,5", "y"])).values.to_pylist() == ["x", "1,5", "y"]
+
+
+def test_a_zip_with_one_file_is_read(tmp_path: Path) -> None:
+    plain = read_file(written(tmp_path / "log.csv", PLAIN))
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as packed:
+        packed.write(tmp_path / "log.csv", "folder/log.csv")
+    found = read_file(tmp_path / "log.zip")
+    assert found.table == plain.table
+    assert found.name == str(tmp_path / "log.zip")
+    with zipfile.ZipFile(tmp_path / "log.zip", "a") as packed:
+        packed.writestr("more.csv", "a\n1\n")
+    with pytest.raises(ValueError, match=r"log.zip has 2 files but must have one"):
+        read_file(tmp_path / "log.zip")
+    (tmp_path / "no.zip").write_bytes(b"PK?")
+    with pytest.raises(ValueError, match=r"no.zip cannot be read"):
+        read_file(tmp_path / "no.zip")
+
+
+@pytest.mark.parametrize("where", ["heading", "body"])
+def test_latin_1_is_told_with_what_to_type(tmp_path: Path, where: str) -> None:
+    text = "größe,click\n1,1\n" if where == "heading" else "make,click\nCitroën,1\n"
+    (tmp_path / "log.csv").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"log.csv cannot be read: .*iconv -f LATIN1 -t UTF-8"):
+        read_log(tmp_path / "log.csv", "click")
+
+
+def test_columns_are_what_one_says_they_are(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", "shop,age,click\n1,x,1\n2,y,0\n1,3,0\n")
+    told = read_log(path, "click", kinds={"shop": "category"})
+    assert told.columns == ("bias", "shop=1", "shop=2", "age=3", "age=x", "age=y")
+    with pytest.raises(BadRowsError, match="row 1: age is 'x' but must be a finite number"):
+        read_log(path, "click", kinds={"age": "number"})
+    with pytest.raises(ValueError, match="has no column 'size'"):
+        read_log(path, "click", kinds={"size": "number"})

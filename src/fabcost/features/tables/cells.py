@@ -6,7 +6,7 @@ Only what reads files imports this module: it needs pyarrow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,16 @@ from fabcost.features.kinds import LARGEST_NUMBER
 from fabcost.impressions import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
+#: What a column is, where it is not to be found out.
+Kind = Literal["category", "number"]
 
 #: How files write that a value is missing, in lower case.
-MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "?")
+MISSING = (
+    *("", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan"),
+    *("null", "\\n", "none", "nil", "?", "-", "--"),
+)
 #: How they write a miss and a click, or false and true, in words; in lower case.
-WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
+WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0, "n": 0.0, "y": 1.0}
 
 AN_OUTCOME = "be an outcome: 0 or 1, true or false, yes or no"
 A_FRACTION = f"{AN_OUTCOME}, or a number between 0 and 1"
@@ -29,6 +34,9 @@ A_NUMBER = f"be a finite number of magnitude at most {LARGEST_NUMBER:g}, or miss
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)$"
 _INTEGER = r"^-?\d{1,18}$"
+_WITH_COMMA = r"^[+-]?\d*,\d+$"
+# What no comma between thousands makes of a number.
+_NO_THOUSANDS = r"^[+-]?(\d*,(\d{1,2}|\d{4,})|0?,\d+|\d{4,},\d+)$"
 
 
 class Cells(NamedTuple):
@@ -38,20 +46,27 @@ class Cells(NamedTuple):
     wrong: BoolArray
 
 
-def clean(name: str, column: Any) -> Cells:
-    """What a column of a file holds.
+def clean(name: str, column: Any, kind: Kind | None = None) -> Cells:
+    """What a column of a file holds, unless it is told.
 
     Numbers, if more than half of the cells that are not missing are numbers: then every other one
-    must be a finite number too.  Booleans, if all are words for true or false.  Else text.
+    must be a finite number too.  They may have decimal commas, if some cell shows that these are
+    not between thousands.  Booleans, if all are words for true or false.  Else text.
 
     Examples
     --------
     >>> clean("age", pa.array(["3", "N/A", "old", "5.5"])).wrong.tolist()
     [False, False, True, False]
+    >>> clean("price", pa.array(["1,5", "2", "0,125"])).values.to_pylist()
+    [1.5, 2.0, 0.125]
     >>> clean("make", pa.array(["kia", " ford ", "?"])).values.to_pylist()
     ['kia', 'ford', None]
     """
     given = _combined(column)
+    if kind == "category":
+        return Cells(texts(name, given), np.zeros(len(given), dtype=bool))
+    if kind == "number":
+        return _checked(None, numbers(name, given), _mask(texts(name, given).is_valid()))
     if pa.types.is_temporal(given.type):  # a schema says what it thinks of dates
         return Cells(given, np.zeros(len(given), dtype=bool))
     if pa.types.is_boolean(given.type):
@@ -89,7 +104,7 @@ def numbers(name: str, column: Any) -> FloatArray:
     >>> numbers("p", pa.array(["0.5", "often", None]))
     array([0.5, nan, nan])
     """
-    words = texts(name, column)
+    words = _pointed(texts(name, column))
     return _floats(_only(words, _matches(words, _NUMBER)))
 
 
@@ -141,10 +156,11 @@ def fraction(value: Any) -> float | None:
 
 
 def _clean_text(words: Any) -> Cells:
-    present, numeric = _mask(words.is_valid()), _matches(words, _NUMBER)
+    pointed = _pointed(words)
+    present, numeric = _mask(words.is_valid()), _matches(pointed, _NUMBER)
     if 2 * numeric.sum() > present.sum():
-        shown = _only(words, numeric)
-        whole = _matches(words, _INTEGER)[numeric].all()
+        shown = _only(pointed, numeric)
+        whole = _matches(pointed, _INTEGER)[numeric].all()
         return _checked(pc.cast(shown, pa.int64()) if whole else None, _floats(shown), present)
     none_wrong = np.zeros(len(words), dtype=bool)
     lower = pc.utf8_lower(words)
@@ -152,6 +168,14 @@ def _clean_text(words: Any) -> Cells:
         is_true = pc.is_in(lower, value_set=pa.array([w for w, each in WORDS.items() if each]))
         return Cells(pc.if_else(words.is_valid(), is_true, pa.scalar(None, pa.bool_())), none_wrong)
     return Cells(words, none_wrong)
+
+
+def _pointed(words: Any) -> Any:
+    """Decimal commas made points, if some cell has one that cannot stand between thousands."""
+    if not _matches(words, _NO_THOUSANDS).any():
+        return words
+    commas = pa.array(_matches(words, _WITH_COMMA))
+    return pc.if_else(commas, pc.replace_substring(words, ",", "."), words)
 
 
 def _checked(exact: Any | None, floats: FloatArray, present: BoolArray) -> Cells:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shutil
+import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -25,12 +28,13 @@ from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.columns import arrow_table
 
-ENDINGS = ".csv, .tsv or .jsonl (also .gz), or .parquet"
+ENDINGS = ".csv, .tsv or .jsonl (also .gz, or one in a .zip), or .parquet"
 
 DELIMITERS = (",", ";", "\t")
 _JSON = (".jsonl", ".ndjson")
 _AN_OBJECT = "be a JSON object"
 _SHOWN = 10
+_ICONV = "; if it is Latin-1, as spreadsheets write it: iconv -f LATIN1 -t UTF-8 OLD.csv > NEW.csv"
 
 
 class Fault(NamedTuple):
@@ -91,6 +95,7 @@ class Sheet:
     table: Any
     numbers: npt.NDArray[np.intp]
     faults: tuple[Fault, ...] = ()  # rows that could not be read at all
+    kinds: Mapping[str, cells.Kind] = field(default_factory=dict)  # of columns, where it is told
 
     @classmethod
     def of(cls, table: Any, name: str = "the table") -> Sheet:
@@ -115,7 +120,8 @@ class Sheet:
 
     def clean(self, names: Iterable[str]) -> tuple[dict[str, Any], list[Wrong]]:
         """The named columns, cleaned as `cells.clean` does, and what is wrong in them."""
-        found = {name: cells.clean(name, self.table[name]) for name in names}
+        kinds = self.kinds
+        found = {name: cells.clean(name, self.table[name], kinds.get(name)) for name in names}
         values = {name: each.values for name, each in found.items()}
         return values, [Wrong(name, each.wrong, cells.A_NUMBER) for name, each in found.items()]
 
@@ -153,8 +159,10 @@ def read_file(path: Path) -> Sheet:
     --------
     >>> read_file(Path("log.txt"))
     Traceback (most recent call last):
-    ValueError: log.txt must end in .csv, .tsv or .jsonl (also .gz), or .parquet
+    ValueError: log.txt must end in .csv, .tsv or .jsonl (also .gz, or one in a .zip), or .parquet
     """
+    if path.suffix == ".zip":
+        return _read_zip(path)
     kind = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     try:
         if path.suffix == ".parquet":
@@ -166,8 +174,23 @@ def read_file(path: Path) -> Sheet:
     except FileNotFoundError:
         raise
     except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        hint = _ICONV if "utf8" in f"{error}".lower().replace("-", "") else ""
+        raise ValueError(f"{path} cannot be read: {error}{hint}") from error
     raise ValueError(f"{path} must end in {ENDINGS}")
+
+
+def _read_zip(path: Path) -> Sheet:
+    try:
+        with zipfile.ZipFile(path) as archive, TemporaryDirectory() as folder:
+            names = [each for each in archive.namelist() if not each.endswith("/")]
+            if len(names) != 1:
+                raise ValueError(f"{path} has {len(names)} files but must have one")
+            inner = Path(folder, Path(names[0]).name)
+            with archive.open(names[0]) as packed, inner.open("wb") as plain:
+                shutil.copyfileobj(packed, plain)
+            return replace(read_file(inner), name=str(path))
+    except (zipfile.BadZipFile, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def _opened(path: Path) -> TextIO:

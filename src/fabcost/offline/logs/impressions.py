@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -66,6 +66,7 @@ def read_log(
     reward: str,
     *,
     drop: Iterable[str] = (),
+    kinds: Mapping[str, cells.Kind] | None = None,
     item: str | None = None,
     impressions: str | None = None,
     weight: str | None = None,
@@ -75,6 +76,7 @@ def read_log(
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
 
+    What a column is, category or number, is found out unless ``kinds`` tells.
     The column ``item``, if there is one, has ids of items and is no feature.  Where the column
     ``impressions`` says how many a row stands for, ``reward`` counts their clicks, and each is one.
     The column ``weight``, if there is one, says how much each counts for a learner; ``value`` and
@@ -91,6 +93,8 @@ def read_log(
     (('bias', 'age', 'make=ford', 'make=kia'), array([1., 0.]))
     """
     sheet, skipped = read_counted(path, reward, impressions, skip_bad_rows=skip_bad_rows)
+    sheet.check_has(kinds or ())
+    sheet = replace(sheet, kinds=kinds or {})
     named = {"item": item, "weight": weight, "value": value, "cost": cost}
     log = encode(sheet, reward, drop=drop, **named, skip_bad_rows=skip_bad_rows)
     return replace(log, skipped=log.skipped + skipped)
