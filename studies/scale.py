@@ -51,7 +51,7 @@ WHY = (
     "rows do not repeat, and EP goes in rounds."
 )
 KILLED = (
-    "fits of a million rows on two Dask workers, with `--no-group`: a worker or the driver was "
+    "of a million rows on two Dask workers, with `--no-group`: a worker or the driver was "
     "killed (SIGKILL) at a random moment after the first block was written, and the command given "
     "again if it had ended."
 )
@@ -93,6 +93,7 @@ def run(command: tuple[str, ...]) -> Cost:
 def fitted(log: Path, held_out: Path | None, *options: str) -> Cost:
     """The cost of `fabcost fit`."""
     out = log.parent / "model.fabcost"
+    shutil.rmtree(f"{out}.work", ignore_errors=True)  # of a run that was stopped
     given = ("--reward", REWARD, "--out", str(out), "--force", *options)
     cost = run((*FABCOST, "fit", str(log), *given))
     if held_out is None:
@@ -285,7 +286,7 @@ def page(costs: dict[str, Cost], trials: list[Trial], command: str) -> str:
         "",
         origin(command),
         "",
-        HOW,
+        f"{HOW} The load average was {os.getloadavg()[2]:.0f} at the end.",
         "",
         "| | seconds | processor, s | memory, MB | log loss |",
         "|---|---:|---:|---:|---:|",
@@ -300,7 +301,7 @@ def page(costs: dict[str, Cost], trials: list[Trial], command: str) -> str:
         *_growth(costs),
         "## Kills",
         "",
-        f"{len(trials)} {KILLED}",
+        f"{len(trials)} {'fit' if len(trials) == 1 else 'fits'} {KILLED}",
         "",
         "| killed | fits | the same bits in the end | starts in all |",
         "|---|---:|---:|---:|",
