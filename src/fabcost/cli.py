@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +29,17 @@ _CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS.
 _VALUE_HELP = "Column of what a click is worth: income is reported, and rules go by it."
 _COST_HELP = "Column of what showing costs, likewise."
 _WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
+
+
+_Category = Annotated[
+    list[str], typer.Option(help="Column of names, even if they look like numbers; repeatable.")
+]
+_Number = Annotated[
+    list[str], typer.Option(help="Column of numbers: all else in it is bad; repeatable.")
+]
+_Date = Annotated[
+    list[str], typer.Option(help="Column of dates, or seconds since 1970; repeatable.")
+]
 
 
 def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
@@ -126,6 +135,9 @@ def evaluate(
     ] = None,
     item_id: Annotated[str | None, typer.Option(help="Its id column, if not ACTION.")] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
+    category: _Category = [],  # noqa: B006
+    number: _Number = [],  # noqa: B006
+    date: _Date = [],  # noqa: B006
     slot: Annotated[str | None, typer.Option(help="Only items of a row's slot compete.")] = None,
     impressions: Annotated[str | None, typer.Option(help=_IMPRESSIONS_HELP)] = None,
     clicks: Annotated[str | None, typer.Option(help=_CLICKS_HELP)] = None,
@@ -157,16 +169,20 @@ def evaluate(
     ] = None,
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
+    from fabcost.features.tables.cells import kinds_of
     from fabcost.offline.evaluate.report import run
     from fabcost.offline.evaluate.settings import EvaluationSettings
     from fabcost.offline.logs.counted import named_outcome
-    from fabcost.offline.logs.decisions import columns_of, open_log, read_items
+    from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 
     try:
         named = (named_outcome(reward, clicks, impressions), propensity, action)
         worth = (value, cost)
         columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
-        known = None if items is None else read_items(items, item_id or columns.action, worth)
+        kinds = kinds_of(category=category, number=number, date=date)
+        check_kinds(kinds, columns, items)
+        of_items = (item_id or columns.action, worth, kinds)
+        known = None if items is None else read_items(items, *of_items)
         settings = EvaluationSettings(
             tuple(estimator),
             clip,
@@ -184,11 +200,13 @@ def evaluate(
             items=known,
             skip_bad_rows=skip_bad_rows,
             crosses=crosses,
+            kinds=kinds,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
                 del origin[name]
+        origin |= {"kinds": kinds} if kinds else {}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
@@ -215,12 +233,9 @@ def replay(
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
     ] = None,
     drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
-    category: Annotated[
-        list[str], typer.Option(help="Column of names, even if they look like numbers; repeatable.")
-    ] = [],  # noqa: B006
-    number: Annotated[
-        list[str], typer.Option(help="Column of numbers: all else in it is bad; repeatable.")
-    ] = [],  # noqa: B006
+    category: _Category = [],  # noqa: B006
+    number: _Number = [],  # noqa: B006
+    date: _Date = [],  # noqa: B006
     item: Annotated[
         str | None, typer.Option(help="Column of the item's id, which then is no feature.")
     ] = None,
@@ -254,6 +269,7 @@ def replay(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""
+    from fabcost.features.tables.cells import kinds_of
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.impressions import read_log
     from fabcost.offline.replay.report import run
@@ -261,6 +277,7 @@ def replay(
 
     try:
         outcome = named_outcome(reward, clicks, impressions)
+        kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:
             raise ValueError("neither --reward nor --clicks names a column of outcomes")
         prior = _prior(prior_variance, own_effects)
@@ -271,7 +288,7 @@ def replay(
             log,
             outcome,
             drop=drop,
-            kinds={**dict.fromkeys(category, "category"), **dict.fromkeys(number, "number")},
+            kinds=kinds,
             item=item,
             impressions=impressions,
             weight=weight,
@@ -291,8 +308,7 @@ def replay(
                 "path": str(log),
                 "reward": outcome,
                 "drop": drop,
-                **({"category": category} if category else {}),
-                **({"number": number} if number else {}),
+                **({"kinds": kinds} if kinds else {}),
                 "item": item,
                 "select": select,
                 **{k: v for k, v in more.items() if v is not None},
@@ -305,36 +321,4 @@ def replay(
 
 
 application.command()(paper.simulate)
-
-
-@application.command()
-def reproduce(
-    out: Annotated[
-        Path, typer.Option(file_okay=False, help="Where report.html, results.json, figures go.")
-    ],
-    scale: Annotated[
-        str, typer.Option(help="quick: some minutes; paper: the paper's sizes, two hours.")
-    ] = "quick",
-    seed: Annotated[int, typer.Option(min=0, help="Of the data and of every draw.")] = 0,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
-) -> None:
-    """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper import environment, scales
-
-    try:
-        environment.require()
-        size = scales.find(scale)
-    except (ImportError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
-    try:
-        from fabcost.paper import reproduction
-
-        reproduction.reproduce(
-            size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console()
-        )
-    except (KeyboardInterrupt, BrokenProcessPool) as error:
-        why = "Interrupted" if isinstance(error, KeyboardInterrupt) else "A process was killed"
-        command = ("fabcost", "reproduce", "--scale", scale, "--seed", str(seed), "--out", str(out))
-        typer.echo(f"\n{why}; to continue:\n    {shlex.join(command)}", err=True)
-        raise typer.Exit(130 if isinstance(error, KeyboardInterrupt) else 1) from None
+application.command()(paper.reproduce)

@@ -18,12 +18,13 @@ from typer.testing import CliRunner, Result
 import fabcost
 from fabcost import Tally
 from fabcost.cli import application
+from fabcost.features.tables import cells
 from fabcost.inference import ep
 from fabcost.offline import estimators
 from fabcost.offline.evaluate.evaluation import evaluated
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.folds import cross_fits
-from fabcost.offline.logs.decisions import Columns, read_items, read_log
+from fabcost.offline.logs.decisions import Columns, check_kinds, read_items, read_log
 from fabcost.offline.logs.rounds import Log, LoggedItems
 
 DATA = os.environ.get("FABCOST_DATA")
@@ -376,3 +377,20 @@ def test_uniform_policy_on_a_uniform_log_is_worth_its_click_rate(campaign: str) 
     for each in result.findings:
         assert exact.low <= each.estimate.value <= exact.high, each.estimator
     assert result.findings[1].estimate == estimators.ips(log.reward, *[np.ones(rounds)] * 2)
+
+
+def test_columns_of_a_log_are_what_one_says(tmp_path: Path) -> None:
+    rows = "".join(f"{i % 2},0.5,ad-{i % 2},{i % 3},{i % 4}\n" for i in range(24))
+    (tmp_path / "log.csv").write_text("click,p,item,shop,age\n" + rows)
+    (tmp_path / "items.csv").write_text("item,code\nad-0,7\nad-1,9\n")
+    columns = Columns("click", "p", "item", ("shop", "age"))
+    widths = []
+    told: dict[str, cells.Kind] = {"shop": "category"}
+    for kinds in (None, told):
+        log = read_log(tmp_path / "log.csv", columns, kinds=kinds)
+        widths.append(log.contexts.shape[1])
+    assert widths[1] == widths[0] + 2  # three shops in place of one number
+    known = read_items(tmp_path / "items.csv", "item", kinds={"code": "category"})
+    assert known.features.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(ValueError, match="'size' is neither a --context nor one of --items"):
+        check_kinds(["code", "size"], columns, tmp_path / "items.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -363,3 +364,23 @@ def test_columns_are_what_one_says_they_are(tmp_path: Path) -> None:
         read_log(path, "click", kinds={"age": "number"})
     with pytest.raises(ValueError, match="has no column 'size'"):
         read_log(path, "click", kinds={"size": "number"})
+
+
+def test_dates_are_those_that_are_meant(tmp_path: Path) -> None:
+    forms = ("2026-01-05,0", "05.01.2026,1", "20260106,0", "1767571200,1", "1767571200000,0", "-,1")
+    path = written(tmp_path / "log.csv", "day,click\n" + "\n".join(forms) + "\n")
+    found, wrong = replace(read_file(path), kinds={"day": "date"}).clean(["day"])
+    days = [None if each is None else each.date().isoformat() for each in found["day"].to_pylist()]
+    fifth = "2026-01-05"
+    assert days == [fifth, fifth, "2026-01-06", fifth, fifth, None]
+    assert not wrong[0].rows.any()
+    log = read_log(path, "click", kinds={"day": "date"})
+    assert any("weekday" in name for name in log.columns), log.columns
+    path = written(tmp_path / "bad.csv", "day,click\n2026-01-05,0\n31/31/2026,1\n")
+    with pytest.raises(BadRowsError, match="row 2: day is '31/31/2026' but must be a date"):
+        read_log(path, "click", kinds={"day": "date"})
+
+
+def test_a_column_is_of_one_kind() -> None:
+    with pytest.raises(ValueError, match="'a' is told to be a category and a number"):
+        cells.kinds_of(category=["a"], number=["a"])

@@ -1,7 +1,10 @@
-"""The command `simulate`; what it needs is imported when it runs."""
+"""The commands `simulate` and `reproduce`; what they need is imported when they run."""
 
 from __future__ import annotations
 
+import os
+import shlex
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Annotated
 
@@ -50,3 +53,35 @@ def simulate(
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(2) from error
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
+
+
+def reproduce(
+    out: Annotated[
+        Path, typer.Option(file_okay=False, help="Where report.html, results.json, figures go.")
+    ],
+    scale: Annotated[
+        str, typer.Option(help="quick: some minutes; paper: the paper's sizes, two hours.")
+    ] = "quick",
+    seed: Annotated[int, typer.Option(min=0, help="Of the data and of every draw.")] = 0,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
+) -> None:
+    """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
+    from fabcost.paper import environment, scales  # noqa: PLC0415
+
+    try:
+        environment.require()
+        size = scales.find(scale)
+    except (ImportError, ValueError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
+    try:
+        from fabcost.paper import reproduction  # noqa: PLC0415
+
+        reproduction.reproduce(
+            size, seed=seed, out=out, jobs=jobs or os.cpu_count() or 1, console=Console()
+        )
+    except (KeyboardInterrupt, BrokenProcessPool) as error:
+        why = "Interrupted" if isinstance(error, KeyboardInterrupt) else "A process was killed"
+        command = ("fabcost", "reproduce", "--scale", scale, "--seed", str(seed), "--out", str(out))
+        typer.echo(f"\n{why}; to continue:\n    {shlex.join(command)}", err=True)
+        raise typer.Exit(130 if isinstance(error, KeyboardInterrupt) else 1) from None

@@ -5,7 +5,7 @@ Only what reads files imports this module: it needs pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from fabcost.impressions import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 #: What a column is, where it is not to be found out.
-Kind = Literal["category", "number"]
+Kind = Literal["category", "number", "date"]
 
 #: How files write that a value is missing, in lower case.
 MISSING = (
@@ -30,9 +30,15 @@ WORDS = {"false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0, "n": 0.0, "y": 1.0}
 
 AN_OUTCOME = "be an outcome: 0 or 1, true or false, yes or no"
 A_FRACTION = f"{AN_OUTCOME}, or a number between 0 and 1"
+A_DATE = "be a date such as 2026-12-31, 2026-12-31T23:59, 31.12.2026 or seconds since 1970"
 A_NUMBER = f"be a finite number of magnitude at most {LARGEST_NUMBER:g}, or missing"
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity)$"
+_DATES = (
+    *("%Y-%m-%d", "%d.%m.%Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"),
+    *("%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M"),
+)
+_LARGEST_SECOND = 1e11  # beyond are milliseconds: as seconds they would be in the year 5138
 _INTEGER = r"^-?\d{1,18}$"
 _WITH_COMMA = r"^[+-]?\d*,\d+$"
 # What no comma between thousands makes of a number.
@@ -63,10 +69,8 @@ def clean(name: str, column: Any, kind: Kind | None = None) -> Cells:
     ['kia', 'ford', None]
     """
     given = _combined(column)
-    if kind == "category":
-        return Cells(texts(name, given), np.zeros(len(given), dtype=bool))
-    if kind == "number":
-        return _checked(None, numbers(name, given), _mask(texts(name, given).is_valid()))
+    if kind is not None:
+        return _told(name, given, kind)
     if pa.types.is_temporal(given.type):  # a schema says what it thinks of dates
         return Cells(given, np.zeros(len(given), dtype=bool))
     if pa.types.is_boolean(given.type):
@@ -75,6 +79,22 @@ def clean(name: str, column: Any, kind: Kind | None = None) -> Cells:
         floats = _floats(given)
         return _checked(given, floats, ~np.isnan(floats))
     return _clean_text(texts(name, given))
+
+
+def kinds_of(**named: Iterable[str]) -> dict[str, Kind]:
+    """Kinds of columns, each of which is named for one only.
+
+    Examples
+    --------
+    >>> kinds_of(category=["shop"], number=[], date=["day"])
+    {'shop': 'category', 'day': 'date'}
+    """
+    kinds: dict[str, Any] = {}
+    for kind, columns in named.items():
+        for name in columns:
+            if kinds.setdefault(name, kind) != kind:
+                raise ValueError(f"column {name!r} is told to be a {kinds[name]} and a {kind}")
+    return kinds
 
 
 def texts(name: str, column: Any) -> Any:
@@ -168,6 +188,28 @@ def _clean_text(words: Any) -> Cells:
         is_true = pc.is_in(lower, value_set=pa.array([w for w, each in WORDS.items() if each]))
         return Cells(pc.if_else(words.is_valid(), is_true, pa.scalar(None, pa.bool_())), none_wrong)
     return Cells(words, none_wrong)
+
+
+def _told(name: str, given: Any, kind: Kind) -> Cells:
+    if kind == "date":
+        return _dates(name, given)
+    words = texts(name, given)
+    if kind == "number":
+        return _checked(None, numbers(name, given), _mask(words.is_valid()))
+    return Cells(words, np.zeros(len(given), dtype=bool))
+
+
+def _dates(name: str, given: Any) -> Cells:
+    if pa.types.is_temporal(given.type):
+        return Cells(given, np.zeros(len(given), dtype=bool))
+    words, second = texts(name, given), pa.timestamp("s")
+    tried = [pc.strptime(words, format=form, unit="s", error_is_null=True) for form in _DATES]
+    number = numbers(name, given)
+    number = np.where(np.abs(number) > _LARGEST_SECOND, number / 1000.0, number)
+    number[~(np.abs(number) <= _LARGEST_SECOND)] = np.nan
+    since = pc.cast(pc.floor(pa.array(number, from_pandas=True)), pa.int64()).cast(second)
+    found = pc.coalesce(*tried, since)
+    return Cells(found, _mask(words.is_valid()) & ~_mask(found.is_valid()))
 
 
 def _pointed(words: Any) -> Any:

@@ -123,7 +123,10 @@ class Sheet:
         kinds = self.kinds
         found = {name: cells.clean(name, self.table[name], kinds.get(name)) for name in names}
         values = {name: each.values for name, each in found.items()}
-        return values, [Wrong(name, each.wrong, cells.A_NUMBER) for name, each in found.items()]
+        musts = {
+            name: cells.A_DATE if kinds.get(name) == "date" else cells.A_NUMBER for name in found
+        }
+        return values, [Wrong(name, found[name].wrong, musts[name]) for name in found]
 
     def check(self, wrong: Sequence[Wrong]) -> None:
         """A `BadRowsError` names every bad row."""

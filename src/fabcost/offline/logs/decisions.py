@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +86,14 @@ def columns_of(
     return Columns(reward, propensity, action, *more), False
 
 
+def check_kinds(kinds: Iterable[str], columns: Columns, items: Path | None) -> None:
+    """A ValueError unless each column whose kind is told is of the context or of the items."""
+    known = {*columns.context, *(() if items is None else read_file(items).columns)}
+    for name in kinds:
+        if name not in known:
+            raise ValueError(f"column {name!r} is neither a --context nor one of --items")
+
+
 def open_log(
     path: Path,
     columns: Columns,
@@ -94,8 +102,11 @@ def open_log(
     items: LoggedItems | None,
     skip_bad_rows: bool,
     crosses: bool,
+    kinds: Mapping[str, cells.Kind] | None = None,
 ) -> Log:
     """The log with the columns of `columns_of`."""
+    if export and not {*columns.context}.isdisjoint(kinds or ()):
+        raise ValueError(f"{path} says what its contexts are: kinds are not for such logs")
     if export:
         return read_export(
             path,
@@ -104,17 +115,21 @@ def open_log(
             skip_bad_rows=skip_bad_rows,
             crosses=crosses,
         )
-    return read_log(path, columns, items=items, skip_bad_rows=skip_bad_rows, crosses=crosses)
+    options: dict[str, Any] = {"skip_bad_rows": skip_bad_rows, "crosses": crosses}
+    return read_log(path, columns, items=items, kinds=kinds, **options)
 
 
 def read_items(
-    path: Path, item_id: str, amounts: tuple[str | None, str | None] = (None, None)
+    path: Path,
+    item_id: str,
+    amounts: tuple[str | None, str | None] = (None, None),
+    kinds: Mapping[str, cells.Kind] | None = None,
 ) -> LoggedItems:
     """Items of a table: all its named columns but the id are features.
 
     Those that ``amounts`` names, value and cost, are kept as they are besides, if all are here.
     """
-    sheet = read_file(path)
+    sheet = replace(read_file(path), kinds=kinds or {})
     sheet.check_has([item_id])
     ids = cells.texts(item_id, sheet.table[item_id])
     values, wrong = sheet.clean(name for name in sheet.columns if name != item_id)
@@ -143,6 +158,7 @@ def read_log(
     items: LoggedItems | None = None,
     skip_bad_rows: bool = False,
     crosses: bool = False,
+    kinds: Mapping[str, cells.Kind] | None = None,
 ) -> Log:
     """The log in ``path``.
 
@@ -152,6 +168,7 @@ def read_log(
     given = (columns.reward, columns.impressions)
     sheet, no_counts = read_counted(path, *given, skip_bad_rows=skip_bad_rows)
     sheet.check_has(columns.named)
+    sheet = replace(sheet, kinds=kinds or {})
     cleaned, wrong = sheet.clean(columns.context)
     read = _Read(
         *cells.outcomes(sheet.table[columns.reward], cells.fraction),
