@@ -155,10 +155,16 @@ def fitted(title: str) -> FloatArray:
     return probability
 
 
-def learner_of(name: str, weights: int, variance: float) -> Learner:
-    """A learner by its name, from a prior of one variance."""
+def prior_of(weights: int, variance: float) -> Gaussian:
+    """One variance for all."""
     kinds = ["constant", *["numbers"] * (weights - 1)]
-    belief = Prior.same(variance).belief(kinds)  # type: ignore[arg-type]
+    belief: Gaussian = Prior.same(variance).belief(kinds)  # type: ignore[arg-type]
+    return belief
+
+
+def learner_of(name: str, weights: int, variance: float) -> Learner:
+    """A learner by its name."""
+    belief = prior_of(weights, variance)
     if name in MIXED:
         return Mixed(*(LEARNERS[each](belief) for each in MIXED[name]))
     return LEARNERS[name](belief)

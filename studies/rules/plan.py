@@ -96,7 +96,7 @@ def confirming() -> Iterator[Game]:
     yield from _games(MANY, CLICKS, ours)
     yield from _games(CONFIRMING, (*REGRETS_CONFIRMING, *LOGS_CONFIRMING), RIVALS)
     yield from _games(MANY, TREES_CONFIRMING, ours)
-    yield from _games(MANY, FIXED_TREES, ours, OWN)
+    yield from _games(OF_LAPLACE, FIXED_TREES, ours, OWN)
     yield from _games(OF_LAPLACE, LOGS_CONFIRMING, ours)
     yield from _games(OF_LAPLACE, LOGS_CONFIRMING, ours, LAPLACE)
     yield from _games(OF_LAPLACE, CLICKS, SCALES[1:], LAPLACE, WIDE)
