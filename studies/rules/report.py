@@ -274,7 +274,8 @@ def _of_trees(report: Report) -> list[Claim]:
     for learner, which in ((FAB_COST, ""), (OWN, ", items with effects of their own")):
         each = list(trees_confirmed(report, learner).values())
         mean, worst = np.mean([e.mean for e in each]), max(each, key=lambda e: e.mean - e.half)
-        many, detail = f"{len(each)} worlds of trees{which}", f"{worst.seeds} seeds"
+        many, seeds = f"{len(each)} worlds of trees{which}", sorted({e.seeds for e in each})
+        detail = f"{' or '.join(map(str, seeds))} seeds"
         end = worst.mean - worst.half
         found += [
             Claim(f"{many}: mean regret over Thompson's", float(mean), "at most", 0.9, detail),
@@ -363,7 +364,7 @@ def page(results: Results) -> str:
             "settles on an item too early, and what Thompson sampling explores beyond need pays. "
             "So six other made sets of this kind were tried:",
             as_markdown(table(report, MENDING, list(TREES_RARE), CHOOSING)),
-            f"More of the own draw helps, and costs nothing above. `{FROZEN}` was written down; it "
+            f"More of the own draw helps, and costs little above. `{FROZEN}` was written down; it "
             "has met none of the seeds that follow, and neither has any other rule.",
             f"## To confirm on: `{FROZEN}`, seeds from {MANY[0]}",
             claims.as_markdown(found),

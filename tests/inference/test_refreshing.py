@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from fabcost import (
     Recommender,
     Refresh,
     Schema,
+    estimator,
     kernels,
 )
 from fabcost.inference import file as learner_file
@@ -392,13 +394,13 @@ def test_recommender_goes_on_from_its_file() -> None:
     assert ends[0] == ends[1]
 
 
-def test_a_fit_is_whole() -> None:
+def test_a_fit_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits in it: the posterior is that of refreshes at once."""
     X, Y = data(400, 60)
-    model = BayesianLogisticRegression(inference="fab-cost", fit_intercept=False)
-    model._new_learner = lambda prior: FabCost(
-        prior, refresh=Refresh.at(390, max_sweeps=1), most_work=40 * 3600
+    model = BayesianLogisticRegression(
+        inference="fab-cost", fit_intercept=False, refresh=Refresh.at(390, max_sweeps=1)
     )
+    monkeypatch.setattr(estimator, "FabCost", partial(FabCost, most_work=40 * 3600))
     whole = FabCost(
         Gaussian.isotropic(60, variance=model.prior_variance),
         refresh=Refresh.at(390, max_sweeps=1),

@@ -76,7 +76,7 @@ def statements(dialect: Dialect) -> dict[str, str]:
     Examples
     --------
     >>> statements("sqlite")["epoch"]
-    'SELECT epoch, stamp FROM server'
+    'SELECT epoch, stamp, stamp FROM server'
     """
     found: dict[str, str] = {}
     for subject in (*_SUBJECTS, dialect):
