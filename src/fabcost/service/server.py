@@ -96,19 +96,13 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
     if settings.workers > 1:
         sys.exit(_serve_by_workers(settings, log, announce))
     with bind(settings.host, settings.port) as bound, held(settings.database):
-        _run(settings, log, bound, announce)
+        _run(_serve(settings, log, bound, announce))
 
 
-def _run(
-    settings: Settings,
-    log: FilteringBoundLogger,
-    bound: socket.socket,
-    announce: Callable[[str], object],
-    worker: int | None = None,
-) -> None:
+def _run(serving: Coroutine[Any, Any, None]) -> None:
     sys.setswitchinterval(_SWITCH_SECONDS)
     with threadpool_limits(1), asyncio.Runner(loop_factory=_loop) as runner:
-        runner.run(_serve(settings, log, bound, announce, worker))
+        runner.run(serving)
 
 
 def _serve_by_workers(
@@ -122,7 +116,8 @@ def _serve_by_workers(
 
         def serve_one(number: int, say: Callable[[], object]) -> None:
             with explained(), bind(settings.host, port, shared=True) as bound:
-                _run(settings, log.bind(worker=number), bound, lambda _: say(), number)
+                told = log.bind(worker=number)
+                _run(_serve(settings, told, bound, lambda _: say(), number))
 
         address = address_of(reserved)
         return Workers(settings.workers, serve_one, log, lambda: announce(address)).run()
