@@ -51,6 +51,7 @@ SET jit = off;
 SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 2;
 SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 10000;
 """
 _REASONS = {
     "25006": READ_ONLY,
