@@ -19,6 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
+from fabcost.compilation import compiling
 from fabcost.service.address import (
     FOR_ONE,
     CannotStartError,
@@ -143,7 +144,7 @@ async def _serve(
 ) -> None:
     progress, address = Progress(), address_of(bound)
     cors = Cors(settings.cors_origins) if settings.cors_origins else None
-    startup = Startup(lambda: str(progress), cors)
+    startup = Startup(lambda: str(compiling) or str(progress), cors)
     async with contextlib.AsyncExitStack() as at_the_end:
 
         async def load() -> None:
@@ -231,7 +232,8 @@ async def warm_up() -> None:
 
     Decisions would otherwise wait for that, each for a second or more.
     """
-    warmup.warm_up()
+    with compiling.shown():
+        warmup.warm_up()
     with tempfile.TemporaryDirectory() as folder:
         service = await Service.start(lambda: store_at(f"{folder}/warm.db"))
         try:
