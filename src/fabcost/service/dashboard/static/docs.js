@@ -20,9 +20,14 @@ if (window.SwaggerUIBundle === undefined) {
   new MutationObserver(nameFields).observe(reference, { childList: true, subtree: true });
 }
 
-/** Say what the fields are for that Swagger UI leaves without a name. */
+/** Say what is there for, where Swagger UI leaves it without a name, or with another than is seen. */
 function nameFields() {
-  for (const field of reference.querySelectorAll("textarea:not([aria-label])")) {
-    field.setAttribute("aria-label", "Request body");
+  for (const [selector, name] of [
+    ["textarea:not([aria-label])", "Request body"],
+    [".close-modal:not([aria-label])", "Close"],
+    [".copy-to-clipboard button:not([aria-label])", "Copy"],
+    [".auth.authorize:not([aria-label=Authorize])", "Authorize"],
+  ]) {
+    for (const each of reference.querySelectorAll(selector)) each.setAttribute("aria-label", name);
   }
 }
