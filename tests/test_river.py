@@ -13,7 +13,9 @@ import fabcost
 from fabcost.river import RiverClassifier
 
 
-@pytest.mark.parametrize("check", checks.yield_checks(RiverClassifier()), ids=lambda c: c.__name__)
+@pytest.mark.parametrize(
+    "check", [*checks.yield_checks(RiverClassifier())], ids=lambda c: c.__name__
+)
 def test_rivers_own_checks(check: Callable[[Any], None]) -> None:
     check(RiverClassifier(most_kept=20))
 

@@ -45,7 +45,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
     >>> for price, clicked in ((1.0, True), (9.0, False), (2.0, True), (8.0, False)):
     ...     model.learn_one({"price": price - 5.0, "kind": "tea"}, clicked)
     >>> model.predict_one({"price": -4.0}), round(model.predict_proba_one({"price": 4.0})[True], 2)
-    (True, 0.14)
+    (True, 0.09)
     >>> model.summary().names
     ('intercept', 'kind=tea', 'price')
     """
