@@ -10,7 +10,7 @@ import pytest
 from river import checks, compose, datasets, metrics, preprocessing
 
 import fabcost
-from fabcost.river import RiverClassifier
+from fabcost import RiverClassifier
 
 
 @pytest.mark.parametrize(

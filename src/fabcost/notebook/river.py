@@ -14,7 +14,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.summary import LEVEL, Summary
 from fabcost.prior import Prior
 
-with told_what_is_missing("fabcost.river", "river"):
+with told_what_is_missing("fabcost.RiverClassifier", "river"):
     from river.base import Classifier
 
 _PRIOR = Prior()
