@@ -34,7 +34,7 @@ from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.http.protocol import forward
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
-from fabcost.service.settings import Settings, without_password
+from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.service.workers import WorkerRegistry, Workers
@@ -60,7 +60,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
     fabcost.service.address.CannotStartError: there are no API keys: make one with \
-`fabcost keys add NAME --role admin`
+`fabcost keys add NAME --role admin --database fabcost.db`
     """
     _check_auth(settings)
     loopback = is_loopback(settings.host)
@@ -72,9 +72,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
             )
         return False
     if keys is None:
-        raise CannotStartError(
-            "there are no API keys: make one with `fabcost keys add NAME --role admin`"
-        )
+        raise CannotStartError(f"there are no API keys: make one with `{making_a_key(settings)}`")
     return True
 
 

@@ -112,8 +112,8 @@ def test_examples_are_what_a_server_answers(http: httpx.Client) -> None:
     assert found.keys() == SHOWN.keys() - {"get_document"}
     for name, example in found.items():
         for part, given in example.items():
-            (told,) = (each["example"] for each in SHOWN[name][part].values() if "example" in each)
-            assert keys(told) == keys(given), name
+            told = [each["example"] for each in SHOWN[name][part].values() if "example" in each]
+            assert [keys(each) for each in told] == [keys(given)] * len(told) != [], name
 
 
 @pytest.fixture(scope="module")
