@@ -61,7 +61,7 @@ def environment(folder: Path, wheel: Path, *extras: str) -> Path:
         files = distribution(name).files or ()
         for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
             if not (packages / top).exists():
-                (packages / top).symlink_to(Path(distribution(name).locate_file(top)))
+                (packages / top).symlink_to(str(distribution(name).locate_file(top)))
     programs = folder / "bin"
     options = ("--no-deps", "--no-index", "--quiet", wheel)
     python = ("--python", programs / "python")
@@ -95,7 +95,7 @@ def test_a_server_starts(wheel: Path, tmp_path: Path) -> None:
     assert told.stdout.strip() == fabcost.__version__, told.stderr
     lacking = run(programs / "fabcost", "replay", wheel, "--reward", "click", cwd=tmp_path)
     assert "needs the extra 'reports' (matplotlib is missing)" in lacking.stderr
-    command = [programs / "fabcost", "serve", "--port", "0", "--log-level", "info"]
+    command = [str(programs / "fabcost"), "serve", "--port", "0", "--log-level", "info"]
     cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=cold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ _PRIOR = Prior()
 _INTERCEPT = "intercept"
 
 
-class RiverClassifier(Classifier):  # type: ignore[misc]
+class RiverClassifier(Classifier):
     """Two-class logistic regression that is refined as it goes, one record at a time.
 
     Weights come as features are met: one for a number or a boolean, one for each value of a
@@ -81,7 +81,9 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
             self._columns |= {name: len(self._columns) + k for k, name in enumerate(new)}
         self.learner.observe(self._row(found), bool(y))
 
-    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[bool, float]:
+    def predict_proba_one(
+        self, x: Mapping[Hashable, Any], **_: Any
+    ) -> dict[bool | str | int, float]:
         """The probability of each outcome, what is not known of the weights integrated out."""
         (probability,) = self.learner.posterior.predict(self._row(dict(_named(x)))[None, :])
         return {False: 1.0 - float(probability), True: float(probability)}
