@@ -1,7 +1,8 @@
 """How long a server takes to be ready, with millions of impressions in its log.
 
-``python -m studies.service.startup --docs``.  The first thousand impressions are those of a real
-service; the others are copies of their rows under other ids, by one statement for many.
+``python -m studies.service.startup --docs``; with ``--folder`` a run that was stopped goes on.  The
+first thousand impressions are those of a real service; the others are copies of their rows under
+other ids, by one statement for many.
 """
 
 from __future__ import annotations
@@ -45,10 +46,8 @@ IMPRESSIONS = (10_000, 10_000_000)
 TAIL = 50_000
 REFRESHES = (1000, 100_000, 1_000_000)
 SETTINGS = ModelSettings(most_kept=KEPT, refresh=RefreshSettings(kind="at", points=list(REFRESHES)))
-MAKES, FUELS = ("kia", "ford", "audi", "fiat", "seat"), ("petrol", "diesel", "electric")
 ITEMS: dict[str, dict[str, Any]] = {
-    f"ad-{k}": {"make": MAKES[k % 5], "fuel": FUELS[k % 3], "age": k % 7, "price": 1.5 * k}
-    for k in range(10)
+    f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k} for k in range(5)
 }
 _COLUMNS = (
     *("model", "made", "deadline", "arm", "item", "active", "learns", "features", "record"),
@@ -61,7 +60,7 @@ SELECT {columns}, CAST(1000000 + n AS TEXT) || '-' || decision, lsn + n * {first
 FROM copies CROSS JOIN decisions AS d
 WHERE d.lsn <= {first} ORDER BY n, d.lsn
 """
-_QUICKLY = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000;"
+_QUICKLY = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000;"
 
 
 class Started(NamedTuple):
@@ -82,7 +81,7 @@ async def begin(address: str) -> None:
         await service.create_model(MODEL, SETTINGS)
         await service.put_items(MODEL, ITEMS)
         for k in range(FIRST):
-            await _visit(service, f"d-{k:04}", str(rng.choice(["mobile", "desktop", "tablet"])))
+            await _visit(service, f"d-{k:04}", str(rng.choice(["mobile", "desktop"])))
             click = FeedbackRequest(decision_id=f"d-{k:04}", value=float(rng.random() < 0.1))
             await service.feedback(MODEL, [click])
 
@@ -113,11 +112,10 @@ def _direct(address: str) -> Iterator[Any]:
         with psycopg.connect(address, autocommit=True) as connection:
             yield connection.execute
         return
-    with closing(sqlite3.connect(address.removeprefix("sqlite:///"))) as file:
+    path = address.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.executescript(_QUICKLY)
         yield file.execute
-        file.commit()
-        file.execute("PRAGMA journal_mode = WAL")
 
 
 def snapshot(address: str, upto: int) -> int:
@@ -204,18 +202,27 @@ def megabytes(address: str) -> float:
 
 def measured(name: str, address: str, folder: Path, sizes: list[int]) -> Iterator[Started]:
     """Starts with more and more impressions, after a stop and after a kill."""
-    asyncio.run(begin(address))
-    before = FIRST
-    for size in sizes:
-        grow(address, before, size)
+    before = length(address)
+    if not before:
+        asyncio.run(begin(address))
+    for size in [each for each in sizes if each > before or each == max(sizes)]:
+        grow(address, max(before, FIRST), size)
+        before = size
         for tail in (TAIL, 0) if size > TAIL else (0,):
             weights = snapshot(address, size - tail)
             took = min(seconds_to_ready(address, folder) for _ in range(1 if tail else 2))
             yield Started(name, size, tail, took, megabytes(address), weights)
-        before = size
         if size == min(sizes):
             check(address, folder)
             snapshot(address, size)
+
+
+def length(address: str) -> int:
+    """Impressions of a log that was begun."""
+    if not address.startswith("sqlite") or not Path(address.removeprefix("sqlite:///")).exists():
+        return 0
+    with _direct(address) as run:
+        return int(run("SELECT COALESCE(MAX(lsn), 0) FROM decisions").fetchone()[0])
 
 
 def page(found: list[Started]) -> str:
@@ -231,7 +238,7 @@ def page(found: list[Started]) -> str:
 {origin("python -m studies.service.startup --docs")}
 
 Seconds from the start of a process of `fabcost serve` to the moment in which `/readyz` is 200:
-imports and compiled kernels from the disk are in it. One model with ten items, {weights}
+imports and compiled kernels from the disk are in it. One model with five items, {weights}
 weights and `most_kept` {KEPT:,}. The first {FIRST:,} impressions were made by a service; the
 others are copies of their rows under other ids, without their feedback, and the snapshot is
 that of a learner that was given all of them in order. With {least:,} impressions the start from
@@ -253,9 +260,12 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="write the page")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(IMPRESSIONS))
     parser.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"])
-    given, found = parser.parse_args(), []
+    parser.add_argument("--folder", type=Path, help="of logs that are kept; else a temporary one")
+    given = parser.parse_args()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fabcost-starts-")))
+        folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        kept = folder / "found.json"
+        found = [Started(*each) for each in json.loads(kept.read_text())] if kept.exists() else []
         for name in given.stores:
             address = f"sqlite:///{folder}/log.db"
             if name == "PostgreSQL":
@@ -264,6 +274,7 @@ def main() -> None:
             for each in measured(name, address, folder, given.sizes):
                 Console().print(each)
                 found.append(each)
+                kept.write_text(json.dumps(found))
     if given.docs:
         write_page("starts.md", page(found))
 
