@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
-    from fabcost.notebook.draws import to_arviz
-    from fabcost.notebook.plots import plot_calibration, plot_weights
+    from fabcost.notebook.plots import plot_calibration, plot_weights, to_arviz
     from fabcost.prior import Prior
     from fabcost.recommend.file import load, save
     from fabcost.recommend.recommender import Recommender
@@ -80,8 +79,7 @@ _HOMES = {
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
-    "notebook.draws": ("to_arviz",),
-    "notebook.plots": ("plot_calibration", "plot_weights"),
+    "notebook.plots": ("plot_calibration", "plot_weights", "to_arviz"),
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

@@ -37,8 +37,7 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.start import Start
-from fabcost.recommend.weights import Weights, check_learner, limits_of_state
+from fabcost.recommend.weights import Start, Weights, check_learner, limits_of_state
 from fabcost.sparse import SparseRows
 
 
