@@ -48,11 +48,12 @@ def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
     return fabcost.Prior() if own_effects else fabcost.Prior(items=0.0)
 
 
-for command in (service.serve, service.backup, service.restore, service.doctor):
+for command in (
+    *(service.serve, service.backup, service.restore, service.doctor, fitting.fit),
+    *(transfer.create_model, transfer.export_log, transfer.import_log),
+):
     application.command()(command)
-application.command()(fitting.fit)
 application.add_typer(service.keys, name="keys")
-transfer.mount(application)
 
 
 def _told(asked: bool) -> None:

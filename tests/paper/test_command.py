@@ -33,7 +33,6 @@ from tests.paper import pieces
 
 TINY = Scale(
     name="tiny",
-    design_rows=1_000,
     day_rows=1_000,
     posterior_sizes=(50, 100, 200, 400),
     convergence_sizes=(50, 100, 200),

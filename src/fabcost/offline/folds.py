@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch
+from fabcost.impressions import Tally, as_batch
 from fabcost.inference import ep
 
 _MODEL_TOLERANCE = 1e-6
@@ -74,14 +74,12 @@ def cross_fits(
             ep.fit(
                 prior,
                 rows[others],
-                labels[others] if counts is None else _tally(counts[others]),
+                labels[others]
+                if counts is None
+                else Tally(counts[others, 0], counts[others].sum(axis=1)),
                 tolerance=_MODEL_TOLERANCE,
                 items=shown[others].tolist(),
                 own_variance=own_variance,
                 group=group,
             ),
         )
-
-
-def _tally(counts: FloatArray) -> Tally:
-    return Tally(counts[:, 0], counts.sum(axis=1))

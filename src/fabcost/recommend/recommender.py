@@ -220,8 +220,12 @@ class Recommender:
         label = as_label(clicked)
         self._ledger.check_issued(decision)
         self._expire_before(checked_time(now))
-        if not self._is_open(decision):
-            return Feedback.DUPLICATE
+        try:
+            if not self._ledger.is_open(decision):
+                return Feedback.DUPLICATE
+        except ExpiredDecisionError:
+            self._watch.late += 1
+            raise
         self._learn(self._ledger.pending[decision], label, now)
         del self._ledger.pending[decision]
         return Feedback.APPLIED
@@ -280,13 +284,6 @@ class Recommender:
         decision = self._ledger.issue(row, now, known)
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
-
-    def _is_open(self, decision: int) -> bool:
-        try:
-            return self._ledger.is_open(decision)
-        except ExpiredDecisionError:
-            self._watch.came_late()
-            raise
 
     def _learn(
         self, pending: Pending, label: float, now: float | None, *, expired: bool = False

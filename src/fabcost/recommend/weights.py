@@ -190,9 +190,12 @@ class Weights:
         steps = self._schema.steps
         if steps == self._followed and not self._schema.squeezed:
             return
-        self._grow(learner)
-        if any(map(is_revision, self._schema.steps_since(self._followed))):
-            self._replace_prior(learner)
+        known, revised = learner.posterior.dimension, self._schema.steps_since(self._followed)
+        if known < self._schema.width and isinstance(learner, GrowingLearner):
+            learner.grow(self._schema.prior(self.prior, start=known))
+        # As far as the learner can: one that keeps too few impressions goes on with the old.
+        if any(map(is_revision, revised)) and isinstance(learner, FabCost):
+            revise(learner, self._schema.prior(self.prior), self.given)
         self._followed = steps
         self._warn()
 
@@ -209,16 +212,6 @@ class Weights:
         title = f"Recommender: {width:,} weights{after}"
         names = self._schema.columns or None  # hashed columns have none
         return summarise(title, learner.posterior, names, level=level, facts=facts)
-
-    def _grow(self, learner: Learner) -> None:
-        known = learner.posterior.dimension
-        if known < self._schema.width and isinstance(learner, GrowingLearner):
-            learner.grow(self._schema.prior(self.prior, start=known))
-
-    def _replace_prior(self, learner: Learner) -> None:
-        """As far as the learner can: one that keeps too few impressions goes on with the old."""
-        if isinstance(learner, FabCost):
-            revise(learner, self._schema.prior(self.prior), self.given)
 
     def _warn(self) -> None:
         scaled = self._schema.openness is not None and self._schema.openness.scaled
