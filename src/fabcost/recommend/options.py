@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
+from fabcost.bandit.bandit import check_mixing
 from fabcost.bandit.values import checked_amounts
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
@@ -61,10 +62,7 @@ def check_options(top_k: int, draws: int | None, floor: float) -> None:
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be at least 1")
-    if draws is not None and draws < 1:
-        raise ValueError(f"draws is {draws} but must be at least 1")
-    if not 0.0 <= floor <= 1.0:
-        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
+    check_mixing(1 if draws is None else draws, floor)
 
 
 def positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
