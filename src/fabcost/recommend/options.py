@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from fabcost.bandit.bandit import check_mixing
@@ -65,7 +65,7 @@ def check_options(top_k: int, draws: int | None, floor: float) -> None:
     check_mixing(1 if draws is None else draws, floor)
 
 
-def positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
+def positions(names: Sequence[Any], exclude: Collection[Hashable]) -> list[int]:
     """Where the excluded ids are among the names; a ValueError if none is left.
 
     Examples
