@@ -176,7 +176,7 @@ def evaluate(
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 
-    try:
+    with explained("reports"):
         named = (named_outcome(reward, clicks, impressions), propensity, action)
         worth = (value, cost)
         columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
@@ -209,9 +209,6 @@ def evaluate(
                 del origin[name]
         origin |= {"kinds": kinds} if kinds else {}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 @application.command()
@@ -276,7 +273,7 @@ def replay(
     from fabcost.offline.replay.report import run
     from fabcost.offline.replay.runs import ReplaySettings
 
-    try:
+    with explained("reports"):
         outcome = named_outcome(reward, clicks, impressions)
         kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:
@@ -316,9 +313,6 @@ def replay(
             },
             report=report,
         )
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 application.command()(paper.simulate)

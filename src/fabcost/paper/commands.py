@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fabcost.wire.errors import explained
+
 
 def simulate(
     out: Annotated[
@@ -33,7 +35,7 @@ def simulate(
 
     many, clicks = partitions or 1, 0
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
-    try:
+    with explained("reports"):
         for name in names:
             parquet.check_new(name, force=force)
         with Progress(console=Console()) as bar:
@@ -49,9 +51,6 @@ def simulate(
                     force=force,
                     advance=lambda done: bar.advance(task, done),
                 )
-    except (ValueError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
 
 
