@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betaincinv, chdtri, ndtri, stdtrit
 
 from fabcost.impressions import FloatArray
+from fabcost.inference.summary import sds_of
 
 LEVEL = 0.95
 #: Below this many effective clicks, and at most this share of them, clicks are counted as Poisson.
@@ -73,7 +74,7 @@ def mean(terms: FloatArray, w: FloatArray, level: float) -> Estimate:
     1.6
     """
     value, error = float(terms.mean()), _standard_error(terms)
-    reach = _quantile(level) * error
+    reach = sds_of(level) * error
     size = float(w.sum() ** 2 / (w * w).sum())
     used = int(np.count_nonzero(w))
     return Estimate(value, error, value - reach, value + reach, level, size, used)
@@ -101,7 +102,7 @@ def widened(estimate: Estimate, rest: FloatArray, r: FloatArray, share: FloatArr
     if not are_clicks(r) or effective >= FEW_CLICKS or (size * r).sum() > RARE_CLICKS * size.sum():
         return estimate
     gain, loss = (_counted(sign * share, r, estimate.level) for sign in (1.0, -1.0))
-    beside = _quantile(estimate.level) * _standard_error(rest)
+    beside = sds_of(estimate.level) * _standard_error(rest)
     return replace(
         estimate,
         low=estimate.value - math.hypot(gain.below, loss.above, beside),
@@ -162,12 +163,6 @@ def _gamma_interval(clicks: FloatArray, largest: float, level: float) -> tuple[f
 def _standard_error(terms: FloatArray) -> float:
     """Of the mean of ``terms``; infinite for a single one."""
     return float(terms.std(ddof=1)) / math.sqrt(terms.size) if terms.size > 1 else math.inf
-
-
-def _quantile(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level is {level} but must lie between 0 and 1")
-    return float(ndtri(0.5 + 0.5 * level))
 
 
 class Band(NamedTuple):
