@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from fabcost.bandit.bandit import check_mixing
@@ -63,23 +63,6 @@ def check_options(top_k: int, draws: int | None, floor: float) -> None:
     if top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be at least 1")
     check_mixing(1 if draws is None else draws, floor)
-
-
-def positions(names: Sequence[Any], exclude: Collection[Hashable]) -> list[int]:
-    """Where the excluded ids are among the names; a ValueError if none is left.
-
-    Examples
-    --------
-    >>> positions(("ad-1", "ad-2"), {"ad-2", "ad-9"})
-    [1]
-    """
-    if not exclude:
-        return []
-    unwanted = set(exclude)
-    found = [index for index, name in enumerate(names) if name in unwanted]
-    if len(found) == len(names):
-        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
-    return found
 
 
 Amounts = list[float] | None

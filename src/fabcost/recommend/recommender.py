@@ -11,6 +11,7 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice, Learner
+from fabcost.bandit.prospects import positions
 from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
@@ -188,7 +189,7 @@ class Recommender:
         terms = reader.read(context, "context")
         read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = options.positions(names, exclude)
+        excluded = positions(names, exclude)
         worths, expenses = options.amounts(names, values, costs)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from fabcost.bandit.prospects import positions
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import ReadItems
 from fabcost.features.schema import Schema
-from fabcost.recommend.options import positions
 from fabcost.service.settings import CACHE_BYTES
 from fabcost.service.store.rows import Impression, encoded, listing
 from fabcost.sparse import SparseRows
