@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fabcost import extras
 from fabcost.wire.errors import explained
 
 
@@ -65,14 +66,12 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper import environment, scales  # noqa: PLC0415
+    from fabcost.paper import scales  # noqa: PLC0415
 
-    try:
-        environment.require()
+    with explained("reports"):
+        if lacking := extras.missing(*extras.of_command("reproduce")):
+            raise extras.MissingExtraError(extras.needs("fabcost reproduce", lacking))
         size = scales.find(scale)
-    except (ImportError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
     try:
         from fabcost.paper import reproduction  # noqa: PLC0415
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from importlib import metadata
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple, get_args
@@ -17,7 +21,7 @@ from rich.table import Table
 import fabcost
 from fabcost.offline import page
 from fabcost.offline.pictures import Picture
-from fabcost.paper import environment, errata
+from fabcost.paper import errata
 from fabcost.paper.parts import clicks, convergence, costs, posteriors
 from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
 from fabcost.paper.scales import Scale
@@ -27,6 +31,8 @@ from fabcost.paper.units import Result, Unit, UnitFolder, run
 _CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
 ERRATUM = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
 _CHANGES = {"Subject": 16, "Here": 38, "Measured": 46}
+# Whose versions are told.
+_PACKAGES = ("numpy", "scipy", "numba", "nutpie", "matplotlib")
 
 
 class Section(NamedTuple):
@@ -149,7 +155,7 @@ def reproduce(
     a run that was interrupted and continued ends with the same report as asking once more.
     """
     units = [*(unit for part in parts for unit in part.units(scale, seed)), ERRATA]
-    folder = UnitFolder(out / "units", environment.describe())
+    folder = UnitFolder(out / "units", describe())
     found = _computed(units, folder, jobs, console)
     gathered = {part.name: part.gather(scale, found) for part in parts}
     origins = {unit.name: folder.origin(unit) for unit in units}
@@ -251,3 +257,48 @@ def _tell(report: ReproductionReport, out: Path, console: Console) -> None:
         table.add_row(claim.claim, claim.measured, claim.verdict)
     console.print(table)
     console.print(f"Written: report.html, results.json and figures in {out}")
+
+
+def describe() -> dict[str, str]:
+    """Version, commit, machine and the packages that matter, for people to read.
+
+    Examples
+    --------
+    >>> sorted(describe())
+    ['commit', 'fabcost', 'machine', 'packages']
+    """
+    packages = [f"{name} {metadata.version(name)}" for name in _PACKAGES]
+    return {
+        "fabcost": fabcost.__version__,
+        "commit": _commit(Path(__file__).parent),
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "packages": ", ".join([f"Python {platform.python_version()}", *packages]),
+    }
+
+
+def _commit(place: Path) -> str:
+    """The commit that is checked out at ``place``, and whether files differ from it."""
+    commit = _git(place, "rev-parse", "--short=12", "HEAD")
+    if commit is None or _git(place, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return "not from a git checkout"
+    changed = _git(place, "status", "--porcelain", "--", "../..")
+    return f"{commit} with changes" if changed else commit
+
+
+def _git(place: Path, *arguments: str) -> str | None:
+    try:
+        command = ["git", "-C", str(place), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    """Linux has the name that people know in a file only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, get_args
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fabcost.offline import page
 from fabcost.offline.intervals import LEVEL, POWER, Band, Word, average, difference, per_cent
-from fabcost.offline.methods import LOOK, Style, style_of
+from fabcost.offline.methods import Style, style_of
 from fabcost.offline.pictures import Picture, Plot
 from fabcost.offline.replay.comparison import ReplayReport, lines, verdict_at
 from fabcost.offline.replay.runs import IntArray, Replays
@@ -22,18 +20,8 @@ from fabcost.offline.replay.runs import IntArray, Replays
 _EARLIEST_SHARE = 100  # per cent before a hundredth of the rounds is noise that hides the rest
 
 
-def draw_replays(found: Replays, path: Path, title: str = "") -> None:
-    """Cumulative clicks, the paired difference in clicks, and in per cent, with 95 % bands."""
-    with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(12, 3.6), layout="constrained")
-        draw_panels(list(figure.subplots(1, 3)), found)
-        figure.suptitle(title)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-
-
 def replays_picture(found: Replays, what: str) -> Picture:
-    """The same for a page, in clicks or in income."""
+    """Cumulative clicks or income, the paired difference, and that in per cent, with 95 % bands."""
     plot = Plot(
         f"curves-{what}",
         lambda _: _drawn(found, what),

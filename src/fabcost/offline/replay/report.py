@@ -19,7 +19,7 @@ from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import contenders
 from fabcost.offline.page import json_text, plain
 from fabcost.offline.replay.comparison import ReplayReport, bands, curves, lines
-from fabcost.offline.replay.page import draw_replays, page_of
+from fabcost.offline.replay.page import page_of, replays_picture
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, measure
 
 ArrayT = TypeVar("ArrayT", FloatArray, IntArray)
@@ -158,7 +158,7 @@ def write(report: ReplayReport, out: Path, origin: dict[str, Any]) -> None:
         if found is not None:
             with (out / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(curves(found, name))
-    draw_replays(report.found, out / "replay.png")
+    (out / "replay.png").write_bytes(replays_picture(report.found, "clicks").png)
 
 
 def _policy(found: Replays, name: str, what: str) -> dict[str, Any]:
