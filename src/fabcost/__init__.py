@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.notebook.plots import plot_calibration, plot_weights, to_arviz
+    from fabcost.notebook.river import RiverClassifier as RiverClassifier
     from fabcost.prior import Prior
     from fabcost.recommend.file import load, save
     from fabcost.recommend.recommender import Recommender
@@ -80,6 +81,7 @@ _HOMES = {
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
     "notebook.plots": ("plot_calibration", "plot_weights", "to_arviz"),
+    "notebook.river": ("RiverClassifier",),  # not among __all__: an extra has its base
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }
