@@ -29,6 +29,8 @@ from fabcost.wire.errors import DatabaseUnusableError, ServiceError, StoreAwayEr
 
 OLDEST = 120_000
 _PATIENT_SECONDS, _HURRIED_SECONDS = 30, 5
+#: Within a transaction that others wait for, a server that says nothing for so long has lost it.
+_HUNG_SECONDS = 15
 _DEFAULTS = {
     "application_name": "fabcost",
     "connect_timeout": "5",
@@ -51,6 +53,7 @@ SET jit = off;
 SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 2;
 SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 10000;
 """
 _REASONS = {
     "25006": READ_ONLY,
@@ -109,7 +112,7 @@ class Postgres:
             )
 
     def hurry(self) -> None:
-        """Wait five seconds at most for a lock."""
+        """Wait five seconds at most for a lock, and let nobody wait long."""
         self._wait_seconds = _HURRIED_SECONDS
         if self._connection is not None:
             with self._errors():
@@ -150,6 +153,8 @@ class Postgres:
 
     def _set_wait(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         connection.execute(f"SET lock_timeout = '{self._wait_seconds:d}s'")
+        if self._wait_seconds == _HURRIED_SECONDS:
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{_HUNG_SECONDS:d}s'")
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Rows) -> None:
         """Insert rows as they are, numbers of their own included."""
