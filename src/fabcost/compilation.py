@@ -6,12 +6,19 @@ import gc
 import hashlib
 import sys
 import threading
-from functools import cache
+from functools import cache, partial
 from inspect import getfile
 from pathlib import Path
 from typing import Any
 
+from numba import njit
 from numba.core import caching, event
+
+#: What Python calls.  Numba would make an entrance for C besides, and compile that too.
+kernel = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
+
+#: What kernels call, and become part of: it has no entrance for Python, nor a file of its own.
+helper = partial(njit, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 PATIENCE_SECONDS = 1.0
 _PACKAGE = __name__.partition(".")[0]
