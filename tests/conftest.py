@@ -23,11 +23,13 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import EXPLORES, examples
+
 # How long examples take is the machine's business.
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", slow, derandomize=True)
+settings.register_profile("same", slow, derandomize=True, max_examples=examples(150))
 settings.register_profile("explore", slow, print_blob=True)
-settings.load_profile("explore" if os.environ.get("FABCOST_EXPLORE") == "1" else "same")
+settings.load_profile("explore" if EXPLORES else "same")
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[1]

@@ -15,6 +15,7 @@ from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
 from fabcost.impressions import FloatArray, read_only
 from tests.bandit.policies import drawn_wins
+from tests.examples import examples
 from tests.simulated import correlated_prior
 
 SMALL = st.integers(-3, 3).map(float)
@@ -177,7 +178,7 @@ def pools(draw: st.DrawFn) -> tuple[FloatArray, Gaussian, int]:
     return rows, belief, draw(st.integers(0, 1000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pools())
 def test_a_shortlist_is_right_or_says_that_it_is_not(
     given_pool: tuple[FloatArray, Gaussian, int],
