@@ -361,6 +361,7 @@ def multiply(log_factors, product, log_factor, factor):
     return log_factors + log_factor, product
 
 
+@kernel()
 def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
@@ -372,10 +373,27 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
     eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
     is one coordinate more, along which f is 1/√dᵢ.
     """
-    numbers, many = (None, 0) if slots is None else numbered(slots, len(table))
+    numbers, many = numbered(slots, 0 if slots is None else len(table))
     sums, moves, own_moves = np.array(NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
-    rows, own = (mean, root, X, y, precision, shift, 0, y.size, exact), (slots, table, counts)
-    skipped = ep_visits(*rows, *own, numbers, sums, moves, own_moves, None)
+    skipped = ep_visits(
+        mean,
+        root,
+        X,
+        y,
+        precision,
+        shift,
+        0,
+        y.size,
+        exact,
+        slots,
+        table,
+        counts,
+        numbers,
+        sums,
+        moves,
+        own_moves,
+        None,
+    )
     log_factors, move = ep_summary(sums, moves, own_moves)
     return skipped, log_factors, move
 
