@@ -153,7 +153,9 @@ class TSUCB(ComparingPolicy):
     ) -> tuple[FloatArray, int, int]:
         """As `rules.Thompson.led`."""
         given = drawn_law(belief, rows, uniforms)
-        scores, first, ties = kernels.drawn_target_leader(self.log_odds, self.scatter, *given)
+        scores, first, ties = kernels.drawn_target_leader(
+            bool(self.log_odds), float(self.scatter), *given
+        )
         return scores, first, ties
 
     def compared(
