@@ -138,6 +138,39 @@ class PosteriorAnswer(Struct, frozen=True, kw_only=True):
     note: str | UnsetType = UNSET
 
 
+class Contrast(Struct, frozen=True, kw_only=True):
+    """What a level adds to the log-odds beside the mean of its feature's levels.
+
+    Without a ``level``: what a number adds that is ``step`` larger, or what true does.  In a
+    ``context`` it is what it adds there, and ``apart`` how far that is from its mean over all
+    levels of that feature of the context.
+    """
+
+    feature: str
+    level: str
+    mean: float
+    sd: float
+    step: float = 0.0
+    context: str = ""
+    context_level: str = ""
+    apart: float = 0.0
+    apart_sd: float = 0.0
+
+
+class ContrastsAnswer(Struct, frozen=True, kw_only=True):
+    """What was learnt of visitors, of items, and of what visitors like, the clearest first.
+
+    Where weights are not listed ``note`` says why.
+    """
+
+    posterior_version: str
+    impressions: int
+    contexts: list[Contrast]
+    items: list[Contrast]
+    pairs: list[Contrast]
+    note: str | UnsetType = UNSET
+
+
 class Contribution(Struct, frozen=True):
     """What one column adds to the score of the chosen item: its value times its weight."""
 
@@ -151,7 +184,8 @@ class Contribution(Struct, frozen=True):
 class DecisionView(Struct, frozen=True, kw_only=True):
     """A decision as it was recorded, and what became of it.
 
-    ``click_value`` and ``cost`` are those of the item that was chosen.
+    ``click_value`` and ``cost`` are those of the item that was chosen, ``item_name`` its name in
+    the catalogue, if it has one.
     """
 
     decision_id: str
@@ -174,6 +208,7 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     applied_lsn: int | None
     click_value: float = 1.0
     cost: float = 0.0
+    item_name: str | UnsetType = UNSET
 
 
 class DecisionsAnswer(Struct, frozen=True):
@@ -213,7 +248,7 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
 
 
 class StatsBucket(Struct, frozen=True, kw_only=True):
-    """Counts of one minute and arm.
+    """Counts of an arm in so many ``seconds``: a minute, or less of the first ones of a model.
 
     ``clicks`` are rewards above the threshold; ``rewards`` is the sum of what is learnt of them,
     which is the same where values are clicks.  ``income`` is the sum of reward · value − cost.
@@ -228,6 +263,8 @@ class StatsBucket(Struct, frozen=True, kw_only=True):
     entropy: float
     rewards: float
     income: float
+    predicted: float = 0.0
+    seconds: float = 60.0
 
 
 class CalibrationBin(Struct, frozen=True, kw_only=True):
@@ -253,7 +290,8 @@ class ItemEffect(Struct, frozen=True):
 class ItemTally(Struct, frozen=True, kw_only=True):
     """How often an item was chosen, and what became of it.
 
-    ``effect`` is what is known of its own effect on the log-odds, where items have any.
+    ``effect`` is what is known of its own effect on the log-odds, where items have any; ``name``
+    and ``image`` are those of the catalogue, where it has them.
     """
 
     item: str
@@ -263,6 +301,8 @@ class ItemTally(Struct, frozen=True, kw_only=True):
     rewards: float
     income: float
     effect: ItemEffect | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    image: str | UnsetType = UNSET
 
 
 class AlarmView(Struct, frozen=True):
@@ -307,8 +347,20 @@ class LiftView(Struct, frozen=True, kw_only=True):
     share_p: float | None
 
 
+class Foretold(Struct, frozen=True, kw_only=True):
+    """Clicks that were predicted of an arm's impressions, summed, and those that came."""
+
+    impressions: int
+    predicted: float
+    rewards: float
+
+
 class StatsAnswer(Struct, frozen=True, kw_only=True):
-    """What a dashboard shows of a model; ``income`` is that of all outcomes, by arm."""
+    """What a dashboard shows of a model; ``income`` is that of all outcomes, by arm.
+
+    ``foretold`` is by arm, of minutes whose outcomes are known: the bandit's says how much is
+    promised of what it chooses, that of a holdback how much of anything.
+    """
 
     model: str
     mode: str
@@ -333,6 +385,7 @@ class StatsAnswer(Struct, frozen=True, kw_only=True):
     alarms: list[AlarmView] = []
     lift: LiftView | None = None
     income: dict[str, float] = {}
+    foretold: dict[str, Foretold] = {}
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from fabcost.bandit.prospects import Prospects, marginal, moments
 from fabcost.features.hashed import HashedSchema
@@ -29,6 +30,8 @@ from fabcost.wire.messages import (
     RunnerUp,
 )
 
+#: Keys of items, of which the first that is there is shown to people.
+NAMES, IMAGES = ("_name", "name", "title"), ("_image", "image", "picture")
 #: Others beyond so many are not looked at, the least likely first.
 _MOST_OTHERS = 1_000
 
@@ -73,6 +76,13 @@ def explained(model: Model, past: Past) -> ExplanationAnswer:
     beside = _runner_up(model, known, past, rival)
     told = _told(shown, probability, beside, rival.was_likelier)
     return msgspec.structs.replace(answer, runner_up=beside, **told)
+
+
+def for_people(model: Model, item: str, keys: tuple[str, ...]) -> str | UnsetType:
+    """What the catalogue has of an item under the first of the keys that is a text."""
+    record = model.catalogue.items.get(item, {})
+    found = (record.get(key) for key in keys)
+    return next((each for each in found if isinstance(each, str) and each), UNSET)
 
 
 def effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:

@@ -1,6 +1,7 @@
 /** Why an item was chosen: a dialog with what each column adds to its log-odds. */
 
 import { element, facts, nothing, part, table, tableRow } from "./elements.js";
+import { itemName } from "./item.js";
 import { decimal, percent, tick, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 import { bar, stripAxis, stripScale } from "./strips.js";
@@ -17,7 +18,7 @@ const RANKING = [{ head: "Item" }, { head: "Score", number: true }, { head: "Pro
 
 /** Open the dialog and ask for the explanation of a decision; Escape closes it. */
 export async function explain(ask, model, decision) {
-  part("why-title").textContent = `Why ${decision.item}?`;
+  part("why-title").textContent = `Why ${itemName(decision)}?`;
   part("why-body").replaceChildren(nothing("Asking…"));
   part("why").showModal();
   try {

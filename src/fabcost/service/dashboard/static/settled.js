@@ -3,9 +3,8 @@
 import { ARMS } from "./arms.js";
 import { percent } from "./numbers.js";
 import { wilsonSoFar } from "./statistics.js";
-import { total } from "./timeline.js";
+import { seconds, total } from "./timeline.js";
 
-const MINUTE = 60;
 const FEW = 0.02;
 
 /** How many decisions of a sum still wait for their outcome. */
@@ -32,7 +31,7 @@ export const rateText = ({ estimate, atLeast }) => `${atLeast ? "≥\u00a0" : ""
  */
 export function settled({ buckets, now }, wait) {
   const minutes = byMinute(buckets.filter(({ arm }) => ARMS.includes(arm)));
-  const old = minutes.filter(({ start }) => start + MINUTE + wait <= now);
+  const old = minutes.filter((minute) => minute.start + seconds(minute) + wait <= now);
   const recent = minutes.slice(old.length);
   const until = recent.findIndex(isOpen);
   const early = until < 0 ? recent : recent.slice(0, until);
@@ -41,6 +40,7 @@ export function settled({ buckets, now }, wait) {
   return {
     buckets: buckets.filter(({ start }) => starts.has(start)),
     left: total(minutes.filter(({ start }) => !starts.has(start))),
+    isKnown: ({ start }) => starts.has(start),
   };
 }
 
@@ -54,5 +54,5 @@ function byMinute(buckets) {
   for (const bucket of buckets) sums.set(bucket.start, [...(sums.get(bucket.start) ?? []), bucket]);
   return [...sums.entries()]
     .sort(([a], [b]) => a - b)
-    .map(([start, all]) => ({ start, ...total(all) }));
+    .map(([start, all]) => ({ start, seconds: seconds(all[0]), ...total(all) }));
 }

@@ -13,6 +13,7 @@ from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (
     AlarmView,
+    ContrastsAnswer,
     Id,
     Items,
     ItemsAnswer,
@@ -100,6 +101,14 @@ async def get_posterior(call: ApiCall) -> HttpAnswer:
     return answer(call.site.service.posterior(call.model))
 
 
+async def get_contrasts(call: ApiCall) -> HttpAnswer:
+    """What a model has learnt: each level beside its feature's mean, and who likes what.
+
+    By the joint posterior, on the scale of log-odds.
+    """
+    return answer(await call.site.service.contrasts(call.model))
+
+
 async def get_stats(call: ApiCall) -> HttpAnswer:
     """Counts by minute and arm, calibration, top items and the state of the learner."""
     query: StatsQuery = call.query
@@ -177,6 +186,7 @@ def operations(settings: Settings) -> list[Operation]:
         Operation("PATCH", MODEL, change_model, "admin", ModelAnswer, body=changes),
         Operation("DELETE", MODEL, delete_model, "admin", None, 204),
         Operation("GET", MODEL + "/posterior", get_posterior, "read", PosteriorAnswer),
+        Operation("GET", MODEL + "/contrasts", get_contrasts, "read", ContrastsAnswer),
         Operation("GET", MODEL + "/alarms", get_alarms, "read", AlarmsAnswer),
         Operation("GET", stats, get_stats, "read", StatsAnswer, query=StatsQuery),
         Operation("PUT", items, put_items, "admin", CatalogueVersion, body=body, transfer=True),

@@ -1,0 +1,85 @@
+"""What a model has learnt, as contrasts that say something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fabcost.features import contrasts as rows_of
+from fabcost.features.schema import Schema
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray
+from fabcost.wire.messages import Contrast
+
+#: Contrasts of each kind, the clearest; and weights beyond which pairs would take seconds.
+_MOST, _MOST_WEIGHTS = 200, 4_000
+
+
+class Wanted(NamedTuple):
+    """The contrasts of a schema as it is, to be told by a belief; they do not follow its growth."""
+
+    contexts: list[rows_of.Contrast]
+    items: list[rows_of.Contrast]
+    pairs: list[rows_of.Pair]
+
+    @classmethod
+    def of(cls, schema: Schema) -> Wanted:
+        """All of them."""
+        found = schema.contrasts()
+        pairs = list(found.pairs()) if schema.width <= _MOST_WEIGHTS else []
+        return cls(found.by_role("context"), found.by_role("item"), pairs)
+
+    def told(self, belief: Gaussian) -> dict[str, list[Contrast]]:
+        """What a belief about as many weights says."""
+        return {
+            "contexts": _clearest(_plain(self.contexts, belief), _clarity),
+            "items": _clearest(_plain(self.items, belief), _clarity),
+            "pairs": _clearest(_paired(self.pairs, belief), _apartness),
+        }
+
+
+def _plain(wanted: Sequence[rows_of.Contrast], belief: Gaussian) -> Iterable[Contrast]:
+    laws = _laws([each.row for each in wanted], belief)
+    for (feature, level, step, _), (mean, sd) in zip(wanted, laws, strict=True):
+        yield Contrast(feature=feature, level=level, step=step, mean=mean, sd=sd)
+
+
+def _paired(wanted: Sequence[rows_of.Pair], belief: Gaussian) -> Iterable[Contrast]:
+    laws = _laws([each.contrast.row for each in wanted], belief)
+    beside = _laws([each.apart for each in wanted], belief)
+    for pair, (mean, sd), (apart, apart_sd) in zip(wanted, laws, beside, strict=True):
+        yield Contrast(
+            feature=pair.contrast.feature,
+            level=pair.contrast.level,
+            step=pair.contrast.step,
+            context=pair.context,
+            context_level=pair.within,
+            mean=mean,
+            sd=sd,
+            apart=apart,
+            apart_sd=apart_sd,
+        )
+
+
+def _laws(rows: Sequence[FloatArray], belief: Gaussian) -> list[tuple[float, float]]:
+    """Mean and sd of each row times the weights."""
+    if not rows:
+        return []
+    stacked = np.array(rows)
+    spread = stacked @ belief.root
+    sds = np.sqrt(np.einsum("ij,ij->i", spread, spread))
+    return list(zip((stacked @ belief.mean).tolist(), sds.tolist(), strict=True))
+
+
+def _clearest(found: Iterable[Contrast], clarity: Callable[[Contrast], float]) -> list[Contrast]:
+    return sorted(found, key=clarity, reverse=True)[:_MOST]
+
+
+def _clarity(each: Contrast) -> float:
+    return abs(each.mean) / each.sd if each.sd else 0.0
+
+
+def _apartness(each: Contrast) -> float:
+    return abs(each.apart) / each.apart_sd if each.apart_sd else 0.0
