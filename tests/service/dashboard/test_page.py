@@ -55,9 +55,7 @@ def test_what_was_learnt_is_filtered_by_name(visitor: Visitor, served: Adverts) 
         _pairs(served, "kia"),
     ]
     visitor.page.get_by_label("Filter").fill("no such level")
-    expect(visitor.page.locator("#learnt")).to_have_text(
-        "Nothing has “no such level” in its name."
-    )
+    expect(visitor.page.locator("#learnt")).to_have_text("Nothing has “no such level” in its name.")
 
 
 def _pairs(served: Adverts, make: str) -> list[str]:

@@ -28,8 +28,8 @@ function told(lift) {
   if (lift.share_p !== null && lift.share_p < UNLIKELY) return untrusted(lift);
   const note = evidence(lift);
   if (lift.value === null) return { verdict: "early", text: early(lift), note };
-  const words = { better, worse }[lift.verdict] ?? unknown;
-  return { verdict: lift.verdict, text: words(lift), note };
+  const verdict = lift.verdict in WORDS ? lift.verdict : "unknown";
+  return { verdict, text: WORDS[verdict](lift), note };
 }
 
 const untrusted = ({ over, share, planned_share: planned }) => ({
@@ -62,6 +62,8 @@ const worse = (lift) =>
 const unknown = (lift) =>
   `Not known yet whether the bandit earns more clicks than the ${lift.over}: `
   + `${signedPercent(lift.value)} so far, and ${between(lift)} would fit.`;
+
+const WORDS = { better, worse, unknown };
 
 /** Show it; a screen reader is told only when the verdict changes. */
 export function showHeadline({ title, note, status }, stats, settings) {
