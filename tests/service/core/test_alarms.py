@@ -22,13 +22,9 @@ from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, at_step, encoded, impression
 from fabcost.wire.line import LoggedImpression
-from fabcost.wire.messages import (
-    AlarmView,
-    DecisionRequest,
-    FeedbackRequest,
-    Record,
-)
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings, RefreshSettings
+from fabcost.wire.statistics import AlarmView
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, told, until
 
 PRICES: dict[str, Record] = {

@@ -9,7 +9,7 @@ import pytest
 from fabcost.bandit.lift import Arm, lift
 from fabcost.service.models.totals import Trial, foretold, gain, settled
 from fabcost.service.store.rows import CountRow
-from fabcost.wire.messages import Foretold
+from fabcost.wire.statistics import Foretold
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
 WAIT = 600.0

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from fabcost.service.models.totals import Trial, gain
 from fabcost.service.store.rows import CountRow
-from fabcost.wire.messages import Foretold
+from fabcost.wire.statistics import Foretold
 from tests.service.dashboard.adverts import Adverts
 from tests.service.dashboard.visitor import Visitor
 
@@ -95,5 +95,5 @@ def test_the_page_says_it(visitor: Visitor, served: Adverts) -> None:
     stats = served.ask("GET", "models/cars/stats")
     assert sum(each["decisions"] for each in stats["buckets"]) == stats["decisions"]
     assert {each["seconds"] for each in stats["buckets"]} == {5.0}
-    assert stats["foretold"] == {}  # nothing is settled
+    assert stats["foretold"] == {}  # of a minute that waits nothing is settled
     expect(visitor.page.locator("#ctr .marker.open").first).to_be_attached()

@@ -97,14 +97,14 @@ def test_a_model_is_picked_and_kept_in_the_address(visitor: Visitor, served: Adv
     visitor.see_figures()
     served.make_model("vans", mode="logging-only")
     expect(visitor.page.locator("#model option")).to_have_count(2, timeout=20_000)
-    visitor.page.get_by_label("Model").select_option("vans")
+    visitor.page.get_by_label("Model", exact=True).select_option("vans")
     expect(visitor.page.locator("#state")).to_contain_text("Mode: logging-only", timeout=20_000)
     expect(visitor.page.locator("#decisions")).to_have_text("No decisions yet.")
     visitor.page.reload()
     visitor.see_figures()
-    assert visitor.page.get_by_label("Model").input_value() == "vans"
+    assert visitor.page.get_by_label("Model", exact=True).input_value() == "vans"
     served.ask("DELETE", "models/vans")
-    expect(visitor.page.get_by_label("Model")).to_have_value("cars", timeout=20_000)
+    expect(visitor.page.get_by_label("Model", exact=True)).to_have_value("cars", timeout=20_000)
     visitor.faults[:] = [each for each in visitor.faults if "404" not in each]
 
 

@@ -95,7 +95,7 @@ def test_clicks_of_open_decisions_are_only_a_bound(chromium: Browser, site: Adve
         for arm in ("bandit", "holdback"):
             clicks, made = sums_of(stats, arm, "clicks", "decisions")
             assert said_of(visitor.figure(f"CTR {arm}")) == ("≥", percentage(clicks, made))
-        assert visitor.figure("Clicks gained") == "–"
+        assert visitor.figure("Gained over holdback") == "–"
         assert (visitor.figure("Impressions"), visitor.figure("Clicks")) == ("7", "7")
         expect(visitor.page.locator("#ctr-note")).to_contain_text(
             "Hollow: at least; 13 of the latest 20 decisions wait for their outcome."
@@ -136,7 +136,7 @@ def test_decisions_that_are_answered_at_once_have_a_rate_at_once(
         for arm in ("bandit", "holdback"):
             clicks, shown = sums_of(stats, arm, "clicks", "impressions")
             assert said_of(visitor.figure(f"CTR {arm}")) == ("", percentage(clicks, shown))
-        assert re.fullmatch(r"−?\d+", visitor.figure("Clicks gained"))
+        assert re.fullmatch(r"−?\d+", visitor.figure("Gained over holdback"))
         expect(visitor.page.locator("#ctr-note")).not_to_contain_text("Hollow")
         chart = visitor.page.locator("#ctr")
         assert chart.get_by_role("img").get_attribute("aria-label")

@@ -11,7 +11,7 @@ from fabcost.features import contrasts as rows_of
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.wire.messages import Contrast
+from fabcost.wire.statistics import ContrastView
 
 #: Contrasts of each kind, the clearest; and weights beyond which pairs would take seconds.
 _MOST, _MOST_WEIGHTS = 200, 4_000
@@ -31,7 +31,7 @@ class Wanted(NamedTuple):
         pairs = list(found.pairs()) if schema.width <= _MOST_WEIGHTS else []
         return cls(found.by_role("context"), found.by_role("item"), pairs)
 
-    def told(self, belief: Gaussian) -> dict[str, list[Contrast]]:
+    def told(self, belief: Gaussian) -> dict[str, list[ContrastView]]:
         """What a belief about as many weights says."""
         return {
             "contexts": _clearest(_plain(self.contexts, belief), _clarity),
@@ -40,17 +40,17 @@ class Wanted(NamedTuple):
         }
 
 
-def _plain(wanted: Sequence[rows_of.Contrast], belief: Gaussian) -> Iterable[Contrast]:
+def _plain(wanted: Sequence[rows_of.Contrast], belief: Gaussian) -> Iterable[ContrastView]:
     laws = _laws([each.row for each in wanted], belief)
     for (feature, level, step, _), (mean, sd) in zip(wanted, laws, strict=True):
-        yield Contrast(feature=feature, level=level, step=step, mean=mean, sd=sd)
+        yield ContrastView(feature=feature, level=level, step=step, mean=mean, sd=sd)
 
 
-def _paired(wanted: Sequence[rows_of.Pair], belief: Gaussian) -> Iterable[Contrast]:
+def _paired(wanted: Sequence[rows_of.Pair], belief: Gaussian) -> Iterable[ContrastView]:
     laws = _laws([each.contrast.row for each in wanted], belief)
     beside = _laws([each.apart for each in wanted], belief)
     for pair, (mean, sd), (apart, apart_sd) in zip(wanted, laws, beside, strict=True):
-        yield Contrast(
+        yield ContrastView(
             feature=pair.contrast.feature,
             level=pair.contrast.level,
             step=pair.contrast.step,
@@ -73,13 +73,15 @@ def _laws(rows: Sequence[FloatArray], belief: Gaussian) -> list[tuple[float, flo
     return list(zip((stacked @ belief.mean).tolist(), sds.tolist(), strict=True))
 
 
-def _clearest(found: Iterable[Contrast], clarity: Callable[[Contrast], float]) -> list[Contrast]:
+def _clearest(
+    found: Iterable[ContrastView], clarity: Callable[[ContrastView], float]
+) -> list[ContrastView]:
     return sorted(found, key=clarity, reverse=True)[:_MOST]
 
 
-def _clarity(each: Contrast) -> float:
+def _clarity(each: ContrastView) -> float:
     return abs(each.mean) / each.sd if each.sd else 0.0
 
 
-def _apartness(each: Contrast) -> float:
+def _apartness(each: ContrastView) -> float:
     return abs(each.apart) / each.apart_sd if each.apart_sd else 0.0

@@ -26,9 +26,9 @@ from fabcost.wire.messages import (
     DecisionRequest,
     DecisionView,
     ExplanationAnswer,
-    ItemEffect,
     RunnerUp,
 )
+from fabcost.wire.statistics import ItemEffect
 
 #: Keys of items, of which the first that is there is shown to people.
 NAMES, IMAGES = ("_name", "name", "title"), ("_image", "image", "picture")
@@ -184,6 +184,7 @@ def _runner_up(model: Model, known: Known, past: Past, rival: Rival) -> RunnerUp
         click_probability=float(np.clip(of_rival[0], 0.0, 1.0)),
         chosen_is_better=rival.chosen_is_better,
         differences=_contributions(model, past, difference, {past.item: 1.0, rival.item: -1.0}),
+        name=for_people(model, rival.item, NAMES),
     )
 
 
@@ -197,12 +198,13 @@ def _told(
         return {"summary": _ARMS.get(shown.arm, "")}
     if other is None:
         return {"summary": "No other candidate is there to compare it with."}
-    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {other.item}"
+    called = other.item if other.name is UNSET else other.name
+    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {called}"
     by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
     if by_chance:
         return {
             "by_chance": True,
-            "summary": f"By chance, to learn: {other.item} was likelier to be shown. A click is "
+            "summary": f"By chance, to learn: {called} was likelier to be shown. A click is "
             f"expected in {beside}, by what is known now.",
         }
     then = "" if probability >= other.click_probability else " by its value, or at the time"

@@ -12,7 +12,7 @@ from fabcost.bandit.lift import Arm, imbalance, lift
 from fabcost.service.store.rows import CountRow
 from fabcost.service.store.store import Store
 from fabcost.service.writer.additions import width
-from fabcost.wire.messages import Foretold, LiftView
+from fabcost.wire.statistics import Foretold, LiftView
 
 _MINUTE = 60.0
 _OLDEST_SECONDS = 60.0
@@ -117,17 +117,21 @@ def gain(rows: Sequence[CountRow], trial: Trial, now: float) -> LiftView | None:
 
 
 def settled(rows: Sequence[CountRow], trial: Trial, now: float) -> list[CountRow]:
-    """Counts of minutes whose wait is over, and of those after them up to the first that waits.
+    """Counts whose wait is over, and of minutes after them up to the first that waits.
 
     A click is known at once, that there is none often only when the wait is over: of minutes that
     wait, those with clicks would be complete first.
     """
-    minutes = [list(group) for _, group in groupby(rows, key=lambda row: row.start)]
-    past = list(takewhile(lambda minute: _end(minute[0], trial) <= now, minutes))
-    early = [row for minute in takewhile(_is_known, minutes[len(past) :]) for row in minute]
+    past = list(takewhile(lambda row: _end(row, trial) <= now, rows))
+    minutes = groupby(rows[len(past) :], key=lambda row: math.floor(row.start / _MINUTE))
+    early = [
+        row
+        for minute in takewhile(_is_known, (list(each) for _, each in minutes))
+        for row in minute
+    ]
     if all(row.rewards == row.impressions for row in early):
         early = []
-    return [row for minute in past for row in minute] + early
+    return past + early
 
 
 def _end(row: CountRow, trial: Trial) -> float:

@@ -44,17 +44,14 @@ from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.additions import width
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
-from fabcost.wire.messages import (
+from fabcost.wire.messages import DecisionView, ExplanationAnswer, PosteriorAnswer, Weight
+from fabcost.wire.statistics import (
     AlarmView,
     CalibrationBin,
     ContrastsAnswer,
-    DecisionView,
-    ExplanationAnswer,
     ItemTally,
-    PosteriorAnswer,
     StatsAnswer,
     StatsBucket,
-    Weight,
 )
 
 T = TypeVar("T")

@@ -43,7 +43,7 @@ function explanation(answer, settings) {
       ["Decision", element("code", {}, decision.decision_id)],
     ])),
     ...context(decision),
-    ...(other ? comparison(decision, other) : []),
+    ...(other ? comparison(other) : []),
     ...reasons("What speaks for and against it", "of the chosen item", contributions),
     ...ranking(decision),
   ];
@@ -55,9 +55,9 @@ function context({ context: values }) {
   return [element("h3", {}, "Context"), element("dl", { class: "facts" }, ...facts(pairs))];
 }
 
-function comparison({ item }, other) {
-  const better = `${item} is the better of the two with probability ${percent(other.chosen_is_better)}`;
-  const title = `Beside the runner-up, ${other.item}`;
+function comparison(other) {
+  const better = `The chosen one is the better of the two with probability ${percent(other.chosen_is_better)}`;
+  const title = `Beside the runner-up, ${itemName(other)}`;
   return reasons(title, "in which the two differ", other.differences, `${better}. `);
 }
 

@@ -61,7 +61,8 @@ const worse = (lift) =>
 
 const unknown = (lift) =>
   `Not known yet whether the bandit earns more clicks than the ${lift.over}: `
-  + `${signedPercent(lift.value)} so far, and ${between(lift)} would fit.`;
+  + `${signedPercent(lift.value)} so far, and anything ${lift.high === null || lift.high > FAR
+    ? `from ${signedPercent(lift.low)} up` : between(lift)} would fit.`;
 
 const WORDS = { better, worse, unknown };
 

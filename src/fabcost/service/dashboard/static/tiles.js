@@ -61,9 +61,9 @@ function rateTile({ arm, soFar }, rate, scale) {
 
 // Since the last change of settings: the interval holds at every moment, one may watch it and stop.
 function gainedTile(gain, arm) {
-  const label = ["Clicks gained"];
+  const label = [`Gained over ${gain?.over ?? arm}`];
   if (!gain) return tile(label, "–", `Needs outcomes of ${arm}`);
   const { gained, gained_low: low, gained_high: high } = gain;
   const whole = (value) => (value === null ? "any" : amount(Math.round(value)));
-  return tile(label, gained === null ? "–" : whole(gained), `${whole(low)} to ${whole(high)}, over ${gain.over}`);
+  return tile(label, gained === null ? "–" : whole(gained), `95 %: ${whole(low)} to ${whole(high)}`);
 }

@@ -12,8 +12,6 @@ from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (
-    AlarmView,
-    ContrastsAnswer,
     Id,
     Items,
     ItemsAnswer,
@@ -21,9 +19,9 @@ from fabcost.wire.messages import (
     ModelName,
     PosteriorAnswer,
     Record,
-    StatsAnswer,
 )
 from fabcost.wire.settings import Discount, ModelSettings
+from fabcost.wire.statistics import AlarmView, ContrastsAnswer, StatsAnswer
 
 
 class StartSettings(Struct, frozen=True, forbid_unknown_fields=True):
