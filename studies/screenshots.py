@@ -128,7 +128,9 @@ def main() -> None:
     """Look, wait, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=150.0, help="before the pictures")
-    parser.add_argument("--only-watch", action="store_true", help="take no pictures")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--only-watch", action="store_true", help="take no pictures")
+    only.add_argument("--only-pictures", action="store_true", help="write no page")
     options = parser.parse_args()
     console = Console()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -142,7 +144,8 @@ def main() -> None:
                 for shot in SHOTS:
                     console.print(str(take(browser, address, shot)))
         browser.close()
-    write_page("first-minute.md", page_of(seconds))
+    if not options.only_pictures:
+        write_page("first-minute.md", page_of(seconds))
 
 
 if __name__ == "__main__":

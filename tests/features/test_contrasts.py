@@ -89,3 +89,10 @@ def test_a_belief_tells_them_by_all_its_covariances() -> None:
         row = rows[each.feature, each.level]
         assert each.mean == pytest.approx(row @ belief.mean)
         assert each.sd**2 == pytest.approx(row @ belief.covariance @ row)
+
+
+def test_what_is_too_wide_is_said_to_be() -> None:
+    schema = Schema([Categorical("id", levels=tuple(map(str, range(2_000))))])
+    told = Wanted.of(schema).told(Gaussian.isotropic(1))
+    assert told["items"] == []
+    assert "More than 2,000 weights" in told["note"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from fabcost.features import contrasts as rows_of
 from fabcost.features.schema import Schema
@@ -13,8 +14,12 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.wire.statistics import ContrastView
 
-#: Contrasts of each kind, the clearest; and weights beyond which pairs would take seconds.
-_MOST, _MOST_WEIGHTS = 200, 4_000
+#: Contrasts of each kind, the clearest; and weights beyond which they would take much memory.
+_MOST, _MOST_WEIGHTS = 200, 2_000
+TOO_WIDE = (
+    f"More than {_MOST_WEIGHTS:,} weights are not compared with each other here; "
+    "GET /v1/models/{model}/posterior lists each."
+)
 
 
 class Wanted(NamedTuple):
@@ -23,17 +28,20 @@ class Wanted(NamedTuple):
     contexts: list[rows_of.Contrast]
     items: list[rows_of.Contrast]
     pairs: list[rows_of.Pair]
+    note: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, schema: Schema) -> Wanted:
-        """All of them."""
+        """All of them; none if the schema is too wide."""
+        if schema.width > _MOST_WEIGHTS:
+            return cls([], [], [], TOO_WIDE)
         found = schema.contrasts()
-        pairs = list(found.pairs()) if schema.width <= _MOST_WEIGHTS else []
-        return cls(found.by_role("context"), found.by_role("item"), pairs)
+        return cls(found.by_role("context"), found.by_role("item"), list(found.pairs()))
 
-    def told(self, belief: Gaussian) -> dict[str, list[ContrastView]]:
+    def told(self, belief: Gaussian) -> dict[str, Any]:
         """What a belief about as many weights says."""
         return {
+            "note": self.note,
             "contexts": _clearest(_plain(self.contexts, belief), _clarity),
             "items": _clearest(_plain(self.items, belief), _clarity),
             "pairs": _clearest(_paired(self.pairs, belief), _apartness),

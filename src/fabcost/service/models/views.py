@@ -112,14 +112,13 @@ class Views:
         before = self.learnt.get(model)
         if before is None or not is_fresh(before.at, before.seconds, now):
             published, belief, _ = model.known()
-            told: dict[str, Any] = {"contexts": [], "items": [], "pairs": []}
+            told: dict[str, Any] = {"contexts": [], "items": [], "pairs": [], "note": _note(belief)}
             if not isinstance(belief, WideGaussian):
                 wanted, known = Wanted.of(model.schema), belief
                 told = await self.reader.ask(lambda _: wanted.told(known))
             answer = ContrastsAnswer(
                 posterior_version=published.version,
                 impressions=published.lsn,
-                note=_note(belief),
                 **told,
             )
             before = self.learnt[model] = Looked(answer, now, time.monotonic() - now)

@@ -7,6 +7,7 @@ import { count, percent } from "./numbers.js";
 import { total } from "./timeline.js";
 
 const MOST_TOLD = 25;
+const PERIOD = 4000;
 const COLUMNS = [
   { head: "Model" },
   { head: "What the bandit earns" },
@@ -16,8 +17,12 @@ const COLUMNS = [
   { head: "State", wide: true },
 ];
 
-/** Show the models; beyond the first 25 without figures, which have to be counted. */
+let next = 0;
+
+/** Show the models every few seconds; beyond the first 25 without figures, which have to be counted. */
 export async function showModels(holder, models) {
+  if (performance.now() < next) return;
+  next = performance.now() + PERIOD;
   const told = await Promise.all(models.map((model, place) => (place < MOST_TOLD ? figures(model) : null)));
   holder.replaceChildren(models.length > 0
     ? table("All models", COLUMNS, models.map((model, place) => row(model, told[place])))
