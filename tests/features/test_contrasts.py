@@ -37,7 +37,7 @@ def design(**fixed: str | float) -> FloatArray:
         item = {"make": given["make"], "fuel": given["fuel"], "age": fixed.get("age", 3.0)}
         context = {"device": given["device"], "season": given["season"]}
         rows.append(SCHEMA.rows(context, SCHEMA.encode_items({1: item}))[0])
-    return np.mean(rows, axis=0)
+    return np.asarray(np.mean(rows, axis=0))
 
 
 @pytest.mark.parametrize("role", ["context", "item"])

@@ -17,7 +17,7 @@ import pytest
 from fabcost.recommend.alarms import Watch
 from fabcost.service import upkeep
 from fabcost.service.models.totals import Totals
-from fabcost.service.models.views import Alarms
+from fabcost.service.models.views import Looked
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, at_step, encoded, impression
@@ -48,7 +48,7 @@ async def alarms(service: Service, model: str = "cars") -> list[AlarmView]:
     """Those of now, none from memory."""
     with (
         patch.object(Totals, "is_fresh", return_value=False),
-        patch.object(Alarms, "is_fresh", return_value=False),
+        patch.object(Looked, "is_fresh", return_value=False),
     ):
         return await service.alarms(model)
 

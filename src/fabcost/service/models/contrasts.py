@@ -72,13 +72,14 @@ def _paired(wanted: Sequence[rows_of.Pair], belief: Gaussian) -> Iterable[Contra
 
 
 def _laws(rows: Sequence[FloatArray], belief: Gaussian) -> list[tuple[float, float]]:
-    """Mean and sd of each row times the weights."""
+    """Mean and sd of each row times the weights, without columns that grew elsewhere just now."""
     if not rows:
         return []
-    stacked = np.array(rows)
-    spread = stacked @ belief.root
+    both = min(rows[0].size, belief.dimension)
+    stacked = np.array(rows)[:, :both]
+    spread, means = stacked @ belief.root[:both], stacked @ belief.mean[:both]
     sds = np.sqrt(np.einsum("ij,ij->i", spread, spread))
-    return list(zip((stacked @ belief.mean).tolist(), sds.tolist(), strict=True))
+    return list(zip(means.tolist(), sds.tolist(), strict=True))
 
 
 def _clearest(

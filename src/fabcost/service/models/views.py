@@ -74,6 +74,10 @@ class Looked(NamedTuple, Generic[T]):
     at: float
     seconds: float
 
+    def is_fresh(self, now: float) -> bool:
+        """Whether to use it again."""
+        return is_fresh(self.at, self.seconds, now)
+
 
 @dataclass(frozen=True, eq=False)
 class Views:
@@ -110,7 +114,7 @@ class Views:
         """What was learnt of visitors and items, each level beside the others of its feature."""
         model, now = self.models.of(name), time.monotonic()
         before = self.learnt.get(model)
-        if before is None or not is_fresh(before.at, before.seconds, now):
+        if before is None or not before.is_fresh(now):
             published, belief, _ = model.known()
             told: dict[str, Any] = {"contexts": [], "items": [], "pairs": [], "note": _note(belief)}
             if not isinstance(belief, WideGaussian):
@@ -162,7 +166,7 @@ class Views:
         """What is wrong with the data of a model."""
         model, now = self.models.of(name), time.monotonic()
         before = self.found.get(model)
-        if before is None or not is_fresh(before.at, before.seconds, now):
+        if before is None or not before.is_fresh(now):
             found = [AlarmView(*alarm) for alarm in await self._look(model)]
             before = self.found[model] = Looked(found, now, time.monotonic() - now)
         return before.found
