@@ -26,7 +26,6 @@ from fabcost.client.link import (
 from fabcost.wire.messages import (
     MEDIA_TYPES,
     TRANSFER_SECONDS,
-    AlarmView,
     DecisionAnswer,
     DecisionRequest,
     DecisionsAnswer,
@@ -40,9 +39,9 @@ from fabcost.wire.messages import (
     ModelAnswer,
     PosteriorAnswer,
     Record,
-    StatsAnswer,
 )
 from fabcost.wire.settings import ModelSettings
+from fabcost.wire.statistics import AlarmView, StatsAnswer
 
 T = TypeVar("T")
 

@@ -93,6 +93,7 @@ class Service:
 
         views = Views(known, writer, reader, clock=clock)
         self.posterior = views.posterior
+        self.contrasts = views.contrasts
         self.stats = views.stats
         self.alarms = views.alarms
         self.decision = views.decision
