@@ -101,10 +101,6 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
 
-    References
-    ----------
-    Minka, "Expectation propagation for approximate Bayesian inference" (2001).
-
     Examples
     --------
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], ["skip", "skip", "click", "skip"]

@@ -78,10 +78,25 @@ class SparseRows:
             weights,
         )
 
+    @classmethod
+    def part_of(
+        cls, starts: Columns, columns: Columns, values: FloatArray, weights: int
+    ) -> SparseRows:
+        """Rows of others, whose numbers need no check: for one row that takes longer than all else.
+
+        Examples
+        --------
+        >>> SparseRows.part_of(np.array([0, 1]), np.array([1]), np.ones(1), 2).dense()
+        array([[0., 1.]])
+        """
+        rows = cls.__new__(cls)
+        rows.starts, rows.columns, rows.values = map(_view, (starts, columns, values))
+        rows.weights = weights
+        return rows
+
     def copy(self) -> SparseRows:
         """The same in memory of its own."""
-        starts, columns, values = (each.copy() for each in self.arrays)
-        return SparseRows(starts, columns, values, self.weights)
+        return SparseRows.part_of(*(each.copy() for each in self.arrays), self.weights)
 
     @property
     def arrays(self) -> tuple[Columns, Columns, FloatArray]:
@@ -100,9 +115,12 @@ class SparseRows:
         """Some rows by their positions, or the row at one; those of a span share its memory."""
         if isinstance(position, slice) and position.step in (None, 1):
             start, stop, _ = position.indices(len(self))
+            if (start, stop) == (0, len(self)):
+                return self
             starts = self.starts[start : max(start, stop) + 1]
             own = slice(starts[0], starts[-1])
-            return SparseRows(starts - starts[0], self.columns[own], self.values[own], self.weights)
+            numbers = (self.columns[own], self.values[own])
+            return SparseRows.part_of(starts - starts[0], *numbers, self.weights)
         chosen = np.atleast_1d(np.arange(len(self))[position])
         sizes = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -187,9 +205,6 @@ class SparseRows:
         >>> SparseRows.of_pairs([([1], [2.0]), ([0], [2.0]), ([1], [2.0])], 2).groups(np.zeros(3))
         (array([0, 1]), array([0, 1, 0]))
         """
-        if np.unique(self._codes(keys)).size == len(self):
-            each = np.arange(len(self))
-            return each, each
         known: dict[tuple[Any, bytes, bytes], int] = {}
         first: list[int] = []
         numbers = np.empty(len(self), dtype=np.int64)
@@ -201,13 +216,6 @@ class SparseRows:
             if numbers[i] == len(first):
                 first.append(i)
         return np.array(first, dtype=np.int64), numbers
-
-    def _codes(self, keys: Columns) -> npt.NDArray[np.uint64]:
-        """A number for each row, the same if rows and keys are equal, and hardly ever else."""
-        bits, columns = (self.values + 0.0).view(np.uint64), self.columns.astype(np.uint64)
-        terms = _mixed(bits) * (_mixed(columns + np.uint64(1)) | np.uint64(1))
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms)])
-        return _mixed(keys.astype(np.uint64)) + np.diff(sums[self.starts])
 
     @cached_property
     def touched(self) -> tuple[Columns, Columns]:
@@ -291,15 +299,13 @@ def _whole(given: npt.ArrayLike) -> Columns:
 
 def _as_read_only(given: npt.ArrayLike, kind: Any) -> npt.NDArray[Any]:
     """A kernel is compiled for one kind of array, not for those that can be written, too."""
-    view = np.ascontiguousarray(given, dtype=kind).view()
+    return _view(np.ascontiguousarray(given, dtype=kind))
+
+
+def _view(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
     view.setflags(write=False)
     return view
-
-
-def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """All bits of a number spread over all bits of another, one to one; zero is zero."""
-    numbers = (numbers ^ (numbers >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return numbers ^ (numbers >> np.uint64(29))
 
 
 def _complaint(starts: Columns, columns: Columns, values: FloatArray, weights: int) -> str:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows, grouped
 from fabcost.inference import laplace, result
@@ -133,11 +134,18 @@ def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swep
 def _distinct(lesson: Lesson, learner: FabCost) -> Portion:
     """The rows that differ with the counts of all, or all where none are equal or have counts."""
     outcomes = as_outcomes(lesson.second, lesson.weight, len(lesson.second))
-    if check_moments(learner.moments, outcomes.counts):
-        rows, counted, _ = grouped(lesson.design, outcomes)
-        if len(rows) < len(lesson.second):
-            return Portion(rows, counted.labels, counts=counted.counts)
-    return Portion(lesson.design, outcomes.labels, counts=outcomes.counts)
+    rows = lesson.design
+    if check_moments(learner.moments, outcomes.counts) and _may_repeat(rows):
+        rows, outcomes, _ = grouped(rows, outcomes)
+    return Portion(rows, outcomes.labels, counts=outcomes.counts)
+
+
+def _may_repeat(rows: Rows) -> bool:
+    """False if all rows differ, as they do along some direction, and hardly ever else."""
+    along = np.random.default_rng(0).standard_normal(rows.shape[1])
+    scores = rows @ along if isinstance(rows, SparseRows) else kernels.times(rows, along)
+    scores.sort()
+    return bool((scores[1:] == scores[:-1]).any())
 
 
 def prior(columns: int, variance: float, of_intercept: float | None) -> Gaussian:
