@@ -40,7 +40,7 @@ CANDIDATES = 20
 INTERCEPT, SPREAD = -4.0, 1.0
 HALF_LIVES = (125, 250, 500)
 #: Seeds on which each library's half-life is chosen, and the first on which they are compared.
-CHOOSING, FIRST = range(1000, 1010), 7100
+CHOOSING, FIRST = range(1000, 1010), 7000
 #: Seeds on which bayesianbandits is played, which takes longest.
 BESIDE = 25
 PEER = "bayesianbandits"
