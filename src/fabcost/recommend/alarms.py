@@ -112,15 +112,16 @@ class Watch:
     def learnt(
         self,
         row: FloatArray | None,
-        *,
-        clicked: bool,
+        clicked: float,
         centre: float,
         variance: float,
+        *,
         expired: bool = False,
     ) -> None:
         """An outcome: its row if columns have names, mean and variance of the log-odds foretold."""
-        self.counted(1, int(clicked), expired=int(expired))
-        p = self.foretold(np.array([centre]), np.array([variance]), int(clicked))
+        clicks = int(clicked) if clicked in (0, 1) else clicked
+        self.counted(1, clicks, expired=int(expired))
+        p = self.foretold(np.array([centre]), np.array([variance]), clicks)
         if self._foretold > FIRST:
             self.late_losses.outcomes(p, [clicked])
         if row is not None:
@@ -193,7 +194,8 @@ class Watch:
         """The watch whose `state` this is."""
         watch = cls()
         for name in _COUNTS:
-            setattr(watch, name, whole(state, name))
+            count = real if type(state.get(name)) is float else whole  # clicks may be fractions
+            setattr(watch, name, count(state, name))
         for name in _SUMS:
             setattr(watch, name, real(state, name))
         bounds = {name: np.array(state[name], dtype=np.float64) for name in ("smallest", "largest")}

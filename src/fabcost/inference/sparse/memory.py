@@ -118,7 +118,11 @@ class SparseStore:
 
     def between(self, start: int, stop: int, weights: int) -> SparseRows:
         """The rows of some slots: views, if they lie behind each other."""
-        return self._rows(np.arange(start, stop), weights)
+        if stop - start != 1:
+            return self._rows(np.arange(start, stop), weights)
+        first, size = self._starts[start], self._sizes[start]
+        numbers = (self._columns[first : first + size], self._values[first : first + size])
+        return SparseRows.part_of(np.array([0, size]), *numbers, weights)
 
     def reorder(self, slots: npt.NDArray[np.intp], weights: int) -> None:
         """Put the rows of some slots into the first, in this order; the others are empty then."""
@@ -138,7 +142,7 @@ class SparseStore:
         starts = np.concatenate([[0], np.cumsum(sizes)])
         if slots.size and np.array_equal(first, first[0] + starts[:-1]):
             own = slice(first[0], first[0] + starts[-1])
-            return SparseRows(starts, self._columns[own], self._values[own], weights)
+            return SparseRows.part_of(starts, self._columns[own], self._values[own], weights)
         taken = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
         return SparseRows(starts, self._columns[taken], self._values[taken], weights)
 
