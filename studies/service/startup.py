@@ -58,7 +58,7 @@ WITH RECURSIVE copies (n) AS (SELECT {start} UNION ALL SELECT n + 1 FROM copies 
 INSERT INTO decisions ({columns}, decision, lsn{also})
 SELECT {columns}, CAST(1000000 + n AS TEXT) || '-' || decision, lsn + n * {first}{own}
 FROM copies CROSS JOIN decisions AS d
-WHERE d.lsn <= {first} ORDER BY n, d.lsn
+WHERE d.model = '{model}' AND d.lsn <= {first}
 """
 _QUICKLY = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000;"
 
@@ -96,7 +96,7 @@ def grow(address: str, before: int, to: int) -> None:
     shared = address.startswith("postgresql")
     also, own = (", writer", ", writer") if shared else ("", "")
     text = _COPY.replace("{also}", also).replace("{own}", own)
-    names = {"columns": ", ".join(_COLUMNS), "first": FIRST}
+    names = {"columns": ", ".join(_COLUMNS), "first": FIRST, "model": MODEL}
     counted = "UPDATE {} SET counted = (SELECT MAX(seq) FROM decisions)"
     with _direct(address) as run:
         for start in range(before // FIRST, to // FIRST, AT_ONCE):
