@@ -173,7 +173,7 @@ def as_batch(
     array([[0.5, 0. ]])
     """
     rows: Rows
-    if type(X) is not np.ndarray and is_sparse(X):
+    if is_sparse(X):
         sparse_rows = as_sparse(X, weights)
         rows = sparse_rows.dense() if dense else sparse_rows
     else:
