@@ -228,7 +228,7 @@ class FabCost:
     def learn_up_to_refresh(self, batch: Portion) -> int:
         """Learn until a refresh is under way; how many that were."""
         learnt = 0
-        for part in parts_of(self, batch):
+        for part in (batch,) if self._ageing is None else parts_of(self, self._ageing, batch):
             slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots

@@ -11,6 +11,7 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice, Learner
+from fabcost.bandit.prospects import positions
 from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
@@ -39,8 +40,7 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.start import Start
-from fabcost.recommend.weights import Weights, check_learner, limits_of_state
+from fabcost.recommend.weights import Start, Weights, check_learner, limits_of_state
 from fabcost.sparse import SparseRows
 
 
@@ -191,7 +191,7 @@ class Recommender:
         terms = reader.read(context, "context")
         read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = options.positions(names, exclude)
+        excluded = positions(names, exclude)
         worths, expenses = options.amounts(names, values, costs)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
@@ -223,8 +223,12 @@ class Recommender:
         outcome = as_outcome(clicked)
         self._ledger.check_issued(decision)
         self._expire_before(checked_time(now))
-        if not self._is_open(decision):
-            return Feedback.DUPLICATE
+        try:
+            if not self._ledger.is_open(decision):
+                return Feedback.DUPLICATE
+        except ExpiredDecisionError:
+            self._watch.late += 1
+            raise
         self._learn(self._ledger.pending[decision], outcome, now)
         del self._ledger.pending[decision]
         return Feedback.APPLIED
@@ -283,13 +287,6 @@ class Recommender:
         decision = self._ledger.issue(row, now, known)
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
-
-    def _is_open(self, decision: int) -> bool:
-        try:
-            return self._ledger.is_open(decision)
-        except ExpiredDecisionError:
-            self._watch.came_late()
-            raise
 
     def _learn(
         self, pending: Pending, outcome: Outcome, now: float | None, *, expired: bool = False
