@@ -16,8 +16,8 @@ from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Pass, Sites
 from fabcost.inference.passes import Sweeping
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
+from fabcost.inference.sparse.memory import SparseStore
 from fabcost.inference.sparse.parallel import sweep_sparse
-from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import as_sparse
 from tests.inference import twins
 from tests.simulated import correlated_prior
