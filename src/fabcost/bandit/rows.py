@@ -231,7 +231,7 @@ class OwnRows:
         """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
         rows: Any = self._rows
         given = (*rows.folding, belief.mean, belief.root, uniforms, *self.law_of_items)
-        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *given)
+        scores: FloatArray = kernels.own_target_scores(bool(log_odds), float(scatter), *given)
         return scores
 
     def drawn_wins(

@@ -61,7 +61,7 @@ class Openness:
             return self._of_a_date(name, parts, role, among)
         number = Numeric(name, role, "zero")
         for kind in (Boolean(name, role, "zero"), number):
-            if _accepts(kind, value):
+            if kind.accepts(value):
                 anchor = self.scaled and kind is number
                 return [anchored(name, role, [*among] or [value]) if anchor else kind]
         text = Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
@@ -232,14 +232,6 @@ class ReadItems(NamedTuple):
 
 def _values(name: str, records: Iterable[Any]) -> Iterable[Any]:
     return (record.get(name) for record in records if isinstance(record, Mapping))
-
-
-def _accepts(feature: Feature, value: Any) -> bool:
-    try:
-        feature.term(value)
-    except ValueError:
-        return False
-    return True
 
 
 def anchored(name: str, role: Role, values: Iterable[Any]) -> Numeric:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.lanes import further, hold, load, load_some, pick, pointer, skip, spread, total
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def dot(a, b, count):
     """Σ aᵢ bᵢ over ``count`` numbers behind two pointers."""
     first, second = spread(0.0), spread(0.0)
@@ -27,7 +27,7 @@ def dot(a, b, count):
     return total(first + second)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def inner(a, b):
     """The `dot` of two vectors."""
     product = dot(pointer(a), pointer(b), a.size)
@@ -36,7 +36,7 @@ def inner(a, b):
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def times(matrix, vector):
     """The product of a matrix and a vector: the `dot` of each row, of four at a time."""
     rows, columns = matrix.shape
@@ -52,7 +52,7 @@ def times(matrix, vector):
     return product
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def times_where(matrix, vector, wanted):
     """`times`, with zero where of four rows none is wanted."""
     rows, columns = matrix.shape
@@ -69,7 +69,7 @@ def times_where(matrix, vector, wanted):
     return product
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def fill_dots(a, vector, count, dots):
     """The `dot` of four rows, each in its order: memory answers four at once sooner."""
     b, c, d = skip(a, count), skip(a, 2 * count), skip(a, 3 * count)
@@ -101,7 +101,7 @@ def fill_dots(a, vector, count, dots):
     )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def furthest(a, count, worst):
     """In lanes, the largest magnitudes of ``worst`` and ``count`` numbers behind a pointer."""
     other = worst
@@ -117,7 +117,7 @@ def furthest(a, count, worst):
     return further(worst, other)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def are_within(worst, limit):
     """Whether no lane is larger, or NaN."""
     sound = True
@@ -126,7 +126,7 @@ def are_within(worst, limit):
     return sound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def times_own_transpose(matrix):
     """A Aᵀ, symmetric to the last bit."""
     rows, columns = matrix.shape
@@ -140,7 +140,7 @@ def times_own_transpose(matrix):
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cholesky(matrix):
     """Lower triangular L with L Lᵀ = A, and whether A is positive definite; if not, L is a part."""
     size = matrix.shape[0]
@@ -160,7 +160,7 @@ def cholesky(matrix):
     return low, sound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def narrow(wide):
     """A lower triangular L with L Lᵀ = A Aᵀ, for A of no more rows than columns.
 
@@ -186,7 +186,7 @@ def narrow(wide):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def is_lower(root):
     """Whether all numbers above the diagonal are zero."""
     for i in range(len(root)):
@@ -196,7 +196,7 @@ def is_lower(root):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_lower(low, vector):
     """z with L z = v, for a lower triangular L."""
     size = vector.size
@@ -208,7 +208,7 @@ def solve_lower(low, vector):
     return z
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def squares(matrix):
     """The `dot` of each row with itself."""
     rows, columns = matrix.shape

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import marginals
 from fabcost.kernels.choosing import (
     LANES,
@@ -61,7 +61,7 @@ SIXTH = 0.33911435399481638  # κ₆/6!
 EIGHTH = 0.39744728682835297  # κ₈/8! + (κ₄/4!)²/2
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def click_moments(centres, variances):
     """Mean and standard deviation of the click probability σ(η) of each marginal, of eight at once.
 
@@ -100,7 +100,7 @@ def click_moments(centres, variances):
     return means, radii
 
 
-@njit(cache=True)
+@helper()
 def _nodes(sd):
     """Step in sds, and weights of the middle and of either side, for sds up to this one.
 
@@ -118,7 +118,7 @@ def _nodes(sd):
     return step, 1.0 / mass, weights / mass
 
 
-@njit(cache=True)
+@helper()
 def _summed(m, sd, step, middle, weights, mirrors):
     """Mean and variance of σ over the nodes, for m ≤ 0.
 
@@ -150,7 +150,7 @@ def _summed(m, sd, step, middle, weights, mirrors):
     return first, second - first * first
 
 
-@njit(cache=True)
+@helper()
 def _blurred_step(m, variance):
     """E σ = P(η + a logistic variable > 0), by its cumulants, and Var σ = E σ − E σ′ − (E σ)²."""
     scale = 1.0 / square_root(variance + VARIANCE)
@@ -171,7 +171,7 @@ def _blurred_step(m, variance):
     return mean, mean - density * scale * (1.0 + slope) - mean * mean
 
 
-@njit(cache=True)
+@helper()
 def _correct_tails(centres, variances, means, radii):
     """Exact moments where the expansion of a step fails."""
     for i in range(centres.size):
@@ -188,7 +188,7 @@ def _correct_tails(centres, variances, means, radii):
             radii[i] = math.sqrt(max(square, 0.0))
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_marginals(rows, mean, root, uniforms, triangle):
     """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
@@ -238,7 +238,7 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
     return found[:draws], found[draws], found[draws + 1], sound
 
 
-@njit(cache=True)
+@helper()
 def _columns(mean, root, uniforms, triangle):
     """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
     weights, before = mean.size, uniforms.size // mean.size + 1
@@ -259,7 +259,7 @@ def _columns(mean, root, uniforms, triangle):
     return columns, starts
 
 
-@njit(cache=True)
+@helper()
 def _fill_block(x, weights, block):
     """Eight rows of so many weights, behind a pointer, into the columns of a block."""
     for d in range(0, weights, 8):
@@ -285,7 +285,7 @@ def _fill_block(x, weights, block):
         store(block, at + 56, i)
 
 
-@njit(cache=True)
+@helper()
 def _target_score(target, top, mean, radius):
     if target <= top + ROUNDING * abs(top):
         return radius if mean == top else mean - top
@@ -294,7 +294,7 @@ def _target_score(target, top, mean, radius):
     return max((mean - target) / radius, HOPELESS)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def target_scores(target, means, radii):
     """(mean − target) / radius of each candidate.
 
@@ -312,7 +312,7 @@ def target_scores(target, means, radii):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle):
     """`_drawn_target_scores`, the first of the largest, and how many there are.
 
@@ -324,7 +324,7 @@ def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle)
     return scores, first, ties if found[3] else 0
 
 
-@njit(cache=True)
+@helper()
 def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
     """`target_scores` of rows whose target is the best of a draw, on average over draws.
 
@@ -345,7 +345,7 @@ def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
     return scattered_scores(target, means, radii, away)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def own_target_scores(
     log_odds,
     scatter,
@@ -385,7 +385,7 @@ def own_target_scores(
     return scattered_scores(target, means, radii, away)
 
 
-@njit(cache=True)
+@helper()
 def _winner(target, top, means, radii):
     """The first candidate of the largest score."""
     best, winner = -math.inf, 0
@@ -396,7 +396,7 @@ def _winner(target, top, means, radii):
     return winner
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def target_shares(targets, means, radii):
     """How often each candidate has the largest of the `target_scores`; equal ones share.
 
@@ -424,7 +424,7 @@ def target_shares(targets, means, radii):
     return _shared(winners, means, radii)
 
 
-@njit(cache=True)
+@helper()
 def _shared(winners, means, radii):
     """The share of each winner, divided among all of its mean and radius."""
     wins, shares = np.zeros(means.size), np.zeros(means.size)
@@ -437,7 +437,7 @@ def _shared(winners, means, radii):
     return shares
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def inverse_roots(variances):
     """1/sd of each, and 0 of what is certain."""
     found = np.empty(variances.size)
@@ -446,7 +446,7 @@ def inverse_roots(variances):
     return found
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def scattered_scores(target, means, radii, deviations):
     """`target_scores` at a target that is no smaller than the largest mean, plus deviations."""
     target, scores = max(target, largest(means)), np.empty(means.size)
@@ -458,7 +458,7 @@ def scattered_scores(target, means, radii, deviations):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def scattered_leaders(targets, means, radii, spread, normals, noise, places, own_normals):
     """Who has the largest of `scattered_scores`, by sign pattern and row of normals.
 
@@ -491,7 +491,7 @@ def scattered_leaders(targets, means, radii, spread, normals, noise, places, own
     return leaders
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def scattered_shares(
     u,
     leader,
@@ -529,7 +529,7 @@ def scattered_shares(
     return scattered_scores(targets[place % targets.size], means, radii, away), shares
 
 
-@njit(cache=True)
+@helper()
 def _challenge_below(law, sign, away, targets, best, leader):
     """Let k lead wherever (mean − target) / radius ± away beats the best so far."""
     k, mean, inverse = law
@@ -539,7 +539,7 @@ def _challenge_below(law, sign, away, targets, best, leader):
         best[i] = score if score > best[i] else best[i]
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def moving_means(numbers, many):
     """The mean of each number and those after it, ``many`` in all, in a circle."""
     found = np.zeros(numbers.size)
@@ -549,7 +549,7 @@ def moving_means(numbers, many):
     return found
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def regrets_and_gains(worths, leader):
     """Of draws of all candidates' values, K × M, and the best in each.
 
@@ -577,14 +577,14 @@ def regrets_and_gains(worths, leader):
     return regrets, gains
 
 
-@njit(cache=True)
+@helper()
 def _ratio(regret, gain):
     if gain > 0.0:
         return regret * regret / gain
     return 0.0 if regret == 0.0 else -HOPELESS
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def least_ratio(regrets, gains):
     """Two candidates and the share of the second with the least (E regret)² / E gain.
 
@@ -617,7 +617,7 @@ def least_ratio(regrets, gains):
         here = after
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def ratio_scores(regrets, gains):
     """−regret² / gain of each candidate."""
     scores = np.empty(regrets.size)
@@ -626,7 +626,7 @@ def ratio_scores(regrets, gains):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def revealed(variances, means, radii, horizon):
     """Factors on centre and on deviation of log-odds, as ``horizon`` impressions reveal them.
 
