@@ -50,8 +50,8 @@ def with_ones(X: FloatArray) -> FloatArray:
 
 
 def fit_by_function(inference: str, prior: Gaussian, X: FloatArray, y: Any, **given: Any) -> Any:
-    function: Any = {"adf": adf.fit, "laplace": laplace.fit}.get(inference, ep.fit)
-    return function(prior, X, y, **given)
+    functions: dict[str, Any] = {"adf": adf.fit, "laplace": laplace.fit}
+    return functions.get(inference, ep.fit)(prior, X, y, **given)
 
 
 def not_meant(estimator: BayesianLogisticRegression) -> dict[str, str]:

@@ -96,7 +96,8 @@ class SparseRows:
 
     def copy(self) -> SparseRows:
         """The same in memory of its own."""
-        return SparseRows.part_of(*(each.copy() for each in self.arrays), self.weights)
+        numbers = (self.columns.copy(), self.values.copy())
+        return SparseRows.part_of(self.starts.copy(), *numbers, self.weights)
 
     @property
     def arrays(self) -> tuple[Columns, Columns, FloatArray]:

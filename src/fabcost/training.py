@@ -142,7 +142,7 @@ def _distinct(lesson: Lesson, learner: FabCost) -> Portion:
 
 def _may_repeat(rows: Rows) -> bool:
     """False if all rows differ, as they do along some direction, and hardly ever else."""
-    along = np.random.default_rng(0).standard_normal(rows.shape[1])
+    along = np.random.default_rng(0).standard_normal((rows.shape[1],))
     scores = rows @ along if isinstance(rows, SparseRows) else kernels.times(rows, along)
     scores.sort()
     return bool((scores[1:] == scores[:-1]).any())

@@ -176,7 +176,7 @@ class FabCost:
         busy = self._refreshing is not None or self._ageing is not None
         if busy or not dense or weight != 1.0 or type(y) is Tally:
             weights, counted = self.prior.dimension, type(y) is Tally or weight != 1.0
-            rows = as_row(x, weights)[None, :] if dense else as_sparse(x, weights)
+            rows: Rows = as_row(x, weights)[None, :] if dense else as_sparse(x, weights)
             if busy or counted or self.own is not None or self._next is None or len(rows) != 1:
                 outcome = y if type(y) is Tally else [as_label(y)]
                 each = weight if counted else None
