@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from numba.core import event
 
 import fabcost
 from fabcost import compilation, kernels
+
+HOME = Path(fabcost.__file__).parent
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "truncated": lambda content: content[: len(content) // 2],
@@ -148,3 +151,19 @@ def test_a_kernel_is_compiled_anew_when_a_helper_of_another_file_changes(tmp_pat
     source = helper.read_text(encoding="utf-8")
     helper.write_text(source.replace("total(first + second)", "0.0"), encoding="utf-8")
     assert centre() == 1.0
+
+
+def test_what_python_calls_has_an_entrance_for_it() -> None:
+    """To call one without ends the process."""
+    outside = [path for path in HOME.rglob("*.py") if path.parent.name != "kernels"]
+    called = {
+        node.attr
+        for path in outside
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "kernels"
+    }
+    options = {name: getattr(getattr(kernels, name), "targetoptions", {}) for name in called}
+    assert len(options) > 50
+    assert [name for name, given in options.items() if given.get("no_cpython_wrapper")] == []
