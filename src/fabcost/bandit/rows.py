@@ -194,11 +194,15 @@ class OwnRows:
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
-        law = self.law_of_items
-        tilted = self._tilted(law)
-        tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
-        centre, spread = kernels.law(tilted, mean, root)
-        centre += law.offset
+        law, folded = self.law_of_items, self._rows
+        if self.are_folded:
+            given = (*folded.folding, mean, root, law.tilt, law.offset)  # type: ignore[attr-defined]
+            centre, spread = kernels.own_folded_law(*given)
+        else:
+            tilted = self._tilted(law)
+            tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
+            centre, spread = kernels.law(tilted, mean, root)
+            centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
     def drawn(
@@ -222,16 +226,17 @@ class OwnRows:
 
     @property
     def are_folded(self) -> bool:
-        """Whether `target_scores` can be asked."""
+        """Whether the rows are folded: then `target_scores` can be asked."""
         return hasattr(self._rows, "folding")
 
     def target_scores(
         self, log_odds: bool, scatter: float, belief: Gaussian, uniforms: FloatArray
     ) -> FloatArray:
         """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
-        rows: Any = self._rows
-        given = (*rows.folding, belief.mean, belief.root, uniforms, *self.law_of_items)
-        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *given)
+        rows, law = self._rows, self.law_of_items
+        folded = (*rows.folding, belief.mean, belief.root)  # type: ignore[attr-defined]
+        own = (law.tilt, law.offset, law.noise, law.places)
+        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *folded, uniforms, *own)
         return scores
 
     def drawn_wins(
