@@ -475,13 +475,13 @@ def scattered_story(
     z, own = _normals(uniforms[used:], rows, columns, items, noise)
     factors, features = scatter * inverse_roots(variances), _features(spread, values, costs)
     scaled = spread * factors.reshape(-1, 1)
-    law, equals = (targets, means, radii, scaled, z), (centre, features, noise)
+    law, equals = (targets, means, radii, scaled, z), (centre, features)
     if noise is None:
         leader = scattered_leaders(*law, None, None, None)
-        return scattered_shares(uniforms[-1], leader, *law, None, None, None, *equals)
+        return scattered_shares(uniforms[-1], leader, *law, None, None, None, *equals, None)
     of_items = (noise * factors, places, own)
     leader = scattered_leaders(*law, *of_items)
-    return scattered_shares(uniforms[-1], leader, *law, *of_items, *equals)
+    return scattered_shares(uniforms[-1], leader, *law, *of_items, *equals, noise)
 
 
 @njit(cache=True)
