@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -194,9 +194,9 @@ class OwnRows:
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
-        law, folded = self.law_of_items, self._rows
+        law, rows = self.law_of_items, cast("Any", self._rows)
         if self.are_folded:
-            given = (*folded.folding, mean, root, law.tilt, law.offset)  # type: ignore[attr-defined]
+            given = (*rows.folding, mean, root, law.tilt, law.offset)
             centre, spread = kernels.own_folded_law(*given)
         else:
             tilted = self._tilted(law)
@@ -233,10 +233,11 @@ class OwnRows:
         self, log_odds: bool, scatter: float, belief: Gaussian, uniforms: FloatArray
     ) -> FloatArray:
         """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
-        rows, law = self._rows, self.law_of_items
-        folded = (*rows.folding, belief.mean, belief.root)  # type: ignore[attr-defined]
+        rows: Any = self._rows
+        law = self.law_of_items
         own = (law.tilt, law.offset, law.noise, law.places)
-        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *folded, uniforms, *own)
+        given = (*rows.folding, belief.mean, belief.root, uniforms, *own)
+        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *given)
         return scores
 
     def drawn_wins(
