@@ -2,7 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := bench nuts reports scale service
+# A demo has a part of it.
+PART := $(VENV)/.serving
+EXTRAS := bench nuts reports river scale service
 LOCK = $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
   --no-annotate --no-emit-index-url --no-emit-find-links --upgrade --output-file
 FABCOST_DATA ?= $(wildcard ../shared/data)
@@ -17,22 +19,30 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
+# $(1) pins what $(2) needs. uv takes a tenth of pip's time, but does not know where pip was told to look.
+define INSTALL
+	@$(PYTHON) -c 'import sys; sys.exit("fabcost needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing what $(2) needs into $(VENV): $$(grep -c == $(1)) packages at most, those of $(1)"
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.txt
+	@$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
+	@$(BIN)/uv pip install --python $(BIN)/python --require-hashes --requirement $(1) \
+	  || $(BIN)/python -m pip install --require-hashes --requirement $(1)
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+endef
+
 $(STAMP): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("fabcost needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing the pinned versions into $(VENV)"
-	@# uv takes a tenth of pip's time, but does not know where pip was told to look.
-	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.txt
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock \
-	  || $(BIN)/python -m pip install --quiet --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	touch $(STAMP)
+	$(call INSTALL,requirements.lock,the whole)
+	@touch $(STAMP) $(PART)
+
+$(PART): requirements-service.lock pyproject.toml
+	$(call INSTALL,requirements-service.lock,a server)
+	@touch $(PART)
 
 setup: $(STAMP)  ## Make .venv with the pinned versions
 
-demo: setup  ## A server with car adverts and simulated visitors, until Ctrl-C
-	$(BIN)/fabcost demo
+demo: $(PART)  ## A server with car adverts and simulated visitors, until Ctrl-C
+	@$(BIN)/fabcost demo
 
 test: setup  ## Set everything up and run tests, lint, types and layer contracts
 	@# The longest first: the others are done while kernels are compiled.

@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as folder:
     server = subprocess.Popen(  # noqa: S603 - our own command
         [*command, "--database", f"{folder}/fabcost.db"], stdout=subprocess.PIPE, text=True
     )
-    assert server.stdout is not None  # noqa: S101
+    assert server.stdout is not None
     address = server.stdout.readline().removeprefix("listening on ").strip()
     try:
         with Client(address) as client:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.notebook.draws import to_arviz
     from fabcost.notebook.plots import plot_calibration, plot_weights
+    from fabcost.notebook.river import RiverClassifier as RiverClassifier
     from fabcost.prior import Prior
     from fabcost.recommend.file import load, save
     from fabcost.recommend.recommender import Recommender
@@ -82,6 +83,7 @@ _HOMES = {
     "inference.wide.learner": ("Wide", "WideFabCost"),
     "notebook.draws": ("to_arviz",),
     "notebook.plots": ("plot_calibration", "plot_weights"),
+    "notebook.river": ("RiverClassifier",),  # not among __all__: an extra has its base
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 from fabcost.extras import MissingExtraError, of_command, told_what_is_missing
 
@@ -10,6 +11,7 @@ from fabcost.extras import MissingExtraError, of_command, told_what_is_missing
 def main() -> None:
     """Run the command line, or say what to install and exit with status 2."""
     command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    warnings.formatwarning = lambda message, *_: f"Note: {message}\n"
     what = f"fabcost {command}" if command else "the fabcost command"
     try:
         with told_what_is_missing(what, *of_command(command)):

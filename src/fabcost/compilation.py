@@ -6,6 +6,9 @@ import gc
 import hashlib
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from inspect import getfile
 from pathlib import Path
@@ -14,28 +17,57 @@ from typing import Any
 from numba.core import caching, event
 
 PATIENCE_SECONDS = 1.0
+#: How often it is told how far it is where there is no terminal.
+REPORT_SECONDS = 10.0
 _PACKAGE = __name__.partition(".")[0]
 
 
-class _Announcer(event.Listener):
-    """Writes one line to stderr when our compilation has lasted longer than a second.
+class Announcer(event.Listener):
+    """Counts the kernels of a module that are compiled, and says so when that takes long.
 
     Meanwhile no garbage is collected, which would take a sixth of the time.
     """
 
     def __init__(self, module: str) -> None:
-        self._module = module
+        self.module = module
         self._depth = 0
+        self._compiled = 0
+        self._began: float | None = None
         self._timer: threading.Timer | None = None
         self._announced = False
         self._collects = False
 
+    def __str__(self) -> str:
+        """How far it is; nothing if nothing had to be compiled."""
+        if self._began is None:
+            return ""
+        seconds = time.monotonic() - self._began
+        return (
+            "compiling its numerical kernels, once for this machine: "
+            f"{self._compiled} so far, {seconds:.0f} s"
+        )
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Tell all the while how far it is, and not once only."""
+        before, self._announced, over = self._announced, True, threading.Event()
+        teller = threading.Thread(target=self._tell, args=(over,), daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.join()
+            self._announced, self._began, self._compiled = before, None, 0
+
     def on_start(self, event: Any) -> None:
+        """One is begun, perhaps for the sake of another."""
         if not self._ours(event):
             return
         self._depth += 1
         if self._depth > 1:
             return
+        self._began = self._began or time.monotonic()
         self._collects = gc.isenabled()
         gc.disable()
         if not self._announced:
@@ -44,8 +76,10 @@ class _Announcer(event.Listener):
             self._timer.start()
 
     def on_end(self, event: Any) -> None:
+        """One is done."""
         if not self._ours(event):
             return
+        self._compiled += 1
         self._depth -= 1
         if self._depth > 0:
             return
@@ -56,16 +90,33 @@ class _Announcer(event.Listener):
             self._timer = None
 
     def _ours(self, event: Any) -> bool:
-        return _is_within(event.data["dispatcher"].py_func, self._module)
+        return _is_within(event.data["dispatcher"].py_func, self.module)
 
     def _announce(self) -> None:
         self._announced = True
         _say("compiling its numerical kernels, once for this machine…")
 
+    def _tell(self, over: threading.Event) -> None:
+        """In one line that changes, or in one after the other where there is no terminal."""
+        live, told = sys.stderr.isatty(), False
+        while not over.wait(PATIENCE_SECONDS if live or not told else REPORT_SECONDS):
+            if text := str(self):
+                sys.stderr.write("\r" * (live and told))
+                _say(text, end="" if live else "\n")
+                told = True
+        if told:
+            sys.stderr.write("\r" * live)
+            _say(f"{self}, done")
+
+
+#: Told of the compilation of this package's kernels.
+compiling = Announcer(_PACKAGE)
+
 
 def announce_slow_compilation(module: str) -> None:
     """Watch the compilation of the kernels of ``module`` (a module's or package's ``__name__``)."""
-    event.register("numba:compile", _Announcer(module))
+    compiling.module = module
+    event.register("numba:compile", compiling)
 
 
 def _outlive_damage() -> None:
@@ -121,8 +172,8 @@ def _is_within(function: Any, package: str) -> bool:
     return f"{function.__module__}.".startswith(f"{package}.")
 
 
-def _say(message: str) -> None:
-    sys.stderr.write(f"fabcost: {message}\n")
+def _say(message: str, end: str = "\n") -> None:
+    sys.stderr.write(f"fabcost: {message}{end}")
     sys.stderr.flush()
 
 

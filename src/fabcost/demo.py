@@ -13,7 +13,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import IO
 import numpy as np
 from rich.console import Console
 from rich.live import Live
+from rich.status import Status
 from rich.table import Table
 
 from fabcost.client import Client
@@ -39,7 +40,7 @@ _A_SECOND = 50
 _RECENT = 500
 _WAIT_SECONDS = 2.0
 _SECONDS_TO_STOP = 20.0
-_ANNOUNCED = "listening on "
+_ANNOUNCED, _SAID = "listening on ", "fabcost: "
 _DATABASE, _LOCK = "demo.db", "demo.lock"
 
 
@@ -87,19 +88,45 @@ def run(
 ) -> Score:
     """Serve, send visitors, show the score; until ``exit_after`` seconds, Ctrl-C or SIGTERM."""
     with _terminated_as_by_ctrl_c(), claimed(out) as held:
-        console.print(
-            "Starting a server on an embedded SQLite file; "
-            "the first time on a machine it compiles its kernels, for about a minute…"
-        )
         database, log = new_database(out), out / "server.log"
+        log.unlink(missing_ok=True)
         serving = server(
             database, port=port, log=log, held=held, started=partial(note_process, out)
         )
-        with serving as address, Client(address) as client:
+        with ExitStack() as until_the_end:
+            with _waiting(log, console):
+                address = until_the_end.enter_context(serving)
+            client = until_the_end.enter_context(Client(address))
             console.print(f"Dashboard: [bold]{address}/[/bold]\n")
             if browser:
                 webbrowser.open(f"{address}/")
             return _show(client, seed, exit_after, console)
+
+
+@contextmanager
+def _waiting(log: Path, console: Console) -> Iterator[None]:
+    """Say that a server starts and, as long as it compiles its kernels, how far it is."""
+    console.print("Starting a server on an embedded SQLite file…")
+    started, over = time.monotonic(), threading.Event()
+
+    def tell(status: Status) -> None:
+        told = ""
+        while not over.wait(1.0):
+            line = _last_line(log)
+            if line.startswith(_SAID) and line != told:
+                told = line
+                if not console.is_terminal:
+                    console.print(told, highlight=False)
+            status.update(f"{time.monotonic() - started:.0f} s  {told.removeprefix(_SAID)}")
+
+    with console.status("") as status:
+        teller = threading.Thread(target=tell, args=(status,), daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.join()
 
 
 @contextmanager
@@ -231,8 +258,12 @@ def _address(process: subprocess.Popen[str], log: Path) -> str:
     for line in process.stdout or ():
         if line.startswith(_ANNOUNCED):
             return line.removeprefix(_ANNOUNCED).strip()
-    lines = log.read_text(encoding="utf-8").strip().splitlines()
-    raise OSError(f"the server did not start: {lines[-1] if lines else 'it said nothing'}")
+    raise OSError(f"the server did not start: {_last_line(log) or 'it said nothing'}")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8").strip().splitlines() if log.exists() else ()
+    return lines[-1] if lines else ""
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

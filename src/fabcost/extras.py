@@ -19,10 +19,12 @@ PACKAGES = {
         "pyarrow",
         "rich",
         "structlog",
+        "swagger_ui",
         "typer",
         "uvicorn",
     ),
     "nuts": ("arviz", "nutpie"),
+    "river": ("river",),
     "scale": ("dask", "distributed"),
 }
 _OF_LOGS_AND_MODELS = ("create-model", "export-log", "import-log")

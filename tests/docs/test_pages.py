@@ -23,6 +23,9 @@ PAGES = [
     "how-to/drift.md",
     "how-to/weights.md",
     "how-to/large-logs.md",
+    "how-to/operator.md",
+    "how-to/data-scientist.md",
+    "how-to/researcher.md",
 ]
 POSTGRES = "postgresql://fabcost@127.0.0.1:5432/fabcost"
 #: Pages with code that tests of their own run.

@@ -102,7 +102,7 @@ def is_no_time(value: Any) -> bool:
 
     Examples
     --------
-    >>> is_no_time(np.datetime64("NaT")), is_no_time("NaT")
+    >>> is_no_time(np.datetime64("NaT", "s")), is_no_time("NaT")
     (True, False)
     """
     known = isinstance(value, np.datetime64) or hasattr(value, "isoformat")

@@ -1,1 +1,1 @@
-"""Pictures of what was learnt, and its draws, for people at notebooks."""
+"""Pictures of what was learnt, its draws, and the learner in River, for people at notebooks."""

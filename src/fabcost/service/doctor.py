@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 from fabcost.service.address import CannotStartError, is_loopback
 from fabcost.service.server import asks_for_keys
-from fabcost.service.settings import Settings, without_password
+from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.session import migrations, version_of
 from fabcost.service.store.store import Store
@@ -150,7 +150,7 @@ def _keys(settings: Settings, rows: list[KeyRow], models: list[str]) -> Iterator
     if not needed:
         yield Symptom("look", "keys", "none are asked for", "whoever reaches it may do everything")
     elif not any("admin" in row.roles.split(",") for row in valid):
-        advice = "make one: fabcost keys add NAME --role admin"
+        advice = f"make one: {making_a_key(settings)}"
         yield Symptom("look" if valid else "wrong", "keys", "no admin has one in force", advice)
     else:
         yield Symptom("ok", "keys", f"{len(valid)} in force, {len(rows) - len(valid)} revoked")

@@ -19,6 +19,7 @@ from structlog.typing import FilteringBoundLogger
 from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
+from fabcost.compilation import compiling
 from fabcost.service.address import (
     FOR_ONE,
     CannotStartError,
@@ -33,7 +34,7 @@ from fabcost.service.http.fastpath import FastProtocol
 from fabcost.service.http.protocol import forward
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
-from fabcost.service.settings import Settings, without_password
+from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.service.workers import WorkerRegistry, Workers
@@ -59,7 +60,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
     fabcost.service.address.CannotStartError: there are no API keys: make one with \
-`fabcost keys add NAME --role admin`
+`fabcost keys add NAME --role admin --database fabcost.db`
     """
     _check_auth(settings)
     loopback = is_loopback(settings.host)
@@ -71,9 +72,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
             )
         return False
     if keys is None:
-        raise CannotStartError(
-            "there are no API keys: make one with `fabcost keys add NAME --role admin`"
-        )
+        raise CannotStartError(f"there are no API keys: make one with `{making_a_key(settings)}`")
     return True
 
 
@@ -143,7 +142,7 @@ async def _serve(
 ) -> None:
     progress, address = Progress(), address_of(bound)
     cors = Cors(settings.cors_origins) if settings.cors_origins else None
-    startup = Startup(lambda: str(progress), cors)
+    startup = Startup(lambda: str(compiling) or str(progress), cors)
     async with contextlib.AsyncExitStack() as at_the_end:
 
         async def load() -> None:
@@ -231,7 +230,8 @@ async def warm_up() -> None:
 
     Decisions would otherwise wait for that, each for a second or more.
     """
-    warmup.warm_up()
+    with compiling.shown():
+        warmup.warm_up()
     with tempfile.TemporaryDirectory() as folder:
         service = await Service.start(lambda: store_at(f"{folder}/warm.db"))
         try:

@@ -174,3 +174,15 @@ def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
             expected = "* or scheme, host and port, as https://shop.example"
             raise ValueError(f"{source}: cors_origins has {origin!r} but must have {expected}")
     return {name: getattr(read, name) for name in layer}
+
+
+def making_a_key(settings: Settings) -> str:
+    """What to type, with the database that is served.
+
+    Examples
+    --------
+    >>> making_a_key(Settings(database="shop.db"))
+    'fabcost keys add NAME --role admin --database shop.db'
+    """
+    database = without_password(settings.database)
+    return f"fabcost keys add NAME --role admin --database {database}"

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fabcost.client import Client
+from fabcost.client import Client, Retries
 from tests.client import speaking
 from tests.client.test_against_server import ADVERTS
 from tests.client.typescript import TypeScriptClient
@@ -33,7 +33,7 @@ def test_what_was_said_to_be_sent_survives_kills(
         TypeScriptClient(speaker(where), address, "fp_x_y", retries=patient)
         for where in ("node", "chromium")
     ]
-    with Client(address) as admin:
+    with Client(address, retries=Retries(attempts=10_000, deadline=600.0)) as admin:
         admin.create_model("m")
         admin.put_items("m", ADVERTS)
         for each in clients:

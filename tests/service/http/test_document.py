@@ -10,6 +10,7 @@ import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, seed, settings
+from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
@@ -22,6 +23,7 @@ from schemathesis.specs.openapi.checks import (
 from fabcost.service.http.openapi import document
 from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
+from tests.service.http import story
 from tests.service.http.serving import Running
 
 DOCUMENT = document(operations(Settings()))
@@ -75,6 +77,43 @@ def test_every_documented_operation_exists(http: httpx.Client, method: str, path
     answer = http.request(method, filled)
     error = answer.json().get("error", {}) if answer.status_code >= 400 else {}
     assert error.get("code") not in {"not_found", "wrong_method", "internal"}
+
+
+def contents(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is sent and what is answered, by media type."""
+    success = next(told for code, told in operation["responses"].items() if code[0] == "2")
+    sent = operation.get("requestBody", {})
+    return {"request": sent.get("content", {}), "answer": success.get("content", {})}
+
+
+#: By operation: media types and schemas of what is sent and what is answered.
+SHOWN = {
+    DOCUMENT["paths"][path][method]["operationId"]: contents(DOCUMENT["paths"][path][method])
+    for method, path in documented()
+}
+
+
+@pytest.mark.parametrize("name", sorted(SHOWN.keys() - {"get_document"}))
+def test_examples_are_what_their_schemas_say(name: str) -> None:
+    for kinds in SHOWN[name].values():
+        for kind, content in kinds.items():
+            if not kind.endswith(("octet-stream", "parquet")):
+                schema = {**content["schema"], "components": DOCUMENT["components"]}
+                Draft202012Validator(schema).validate(content["example"])
+
+
+def keys(value: Any) -> Any:
+    return sorted(value) if isinstance(value, dict) else type(value)
+
+
+def test_examples_are_what_a_server_answers(http: httpx.Client) -> None:
+    """``python -m tests.service.http.story FILE`` writes them anew, into examples.json."""
+    found = {each.name: each.example for each in story.calls(http)}
+    assert found.keys() == SHOWN.keys() - {"get_document"}
+    for name, example in found.items():
+        for part, given in example.items():
+            told = [each["example"] for each in SHOWN[name][part].values() if "example" in each]
+            assert [keys(each) for each in told] == [keys(given)] * len(told) != [], name
 
 
 @pytest.fixture(scope="module")

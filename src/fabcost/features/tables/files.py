@@ -9,6 +9,7 @@ import csv
 import gzip
 import json
 import shutil
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,9 @@ DELIMITERS = (",", ";", "\t")
 _JSON = (".jsonl", ".ndjson")
 _AN_OBJECT = "be a JSON object"
 _SHOWN = 10
-_ICONV = "; if it is Latin-1, as spreadsheets write it: iconv -f LATIN1 -t UTF-8 OLD.csv > NEW.csv"
+#: As spreadsheets write: Latin-1, and a few letters more.
+_OTHER = "cp1252"
+_HINT = "is not UTF-8 and was read as Latin-1; if names look odd: iconv -f ENCODING -t UTF-8"
 
 
 class Fault(NamedTuple):
@@ -177,8 +180,7 @@ def read_file(path: Path) -> Sheet:
     except FileNotFoundError:
         raise
     except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as error:
-        hint = _ICONV if "utf8" in f"{error}".lower().replace("-", "") else ""
-        raise ValueError(f"{path} cannot be read: {error}{hint}") from error
+        raise ValueError(f"{path} cannot be read: {error}") from error
     raise ValueError(f"{path} must end in {ENDINGS}")
 
 
@@ -196,20 +198,33 @@ def _read_zip(path: Path) -> Sheet:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
-def _opened(path: Path) -> TextIO:
+def _opened(path: Path, encoding: str = "utf-8-sig") -> TextIO:
     opened = gzip.open if path.suffix == ".gz" else open
-    return opened(path, "rt", encoding="utf-8-sig", newline="")
+    return opened(path, "rt", encoding=encoding, newline="")
 
 
 def _read_csv(path: Path, delimiters: Sequence[str]) -> Sheet:
-    with _opened(path) as lines:
+    try:
+        return _read_cells(path, delimiters)
+    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        if "utf8" not in f"{error}".lower().replace("-", ""):
+            raise
+    found = _read_cells(path, delimiters, _OTHER)
+    warnings.warn(f"{path} {_HINT}", stacklevel=4)
+    return found
+
+
+def _read_cells(path: Path, delimiters: Sequence[str], encoding: str = "utf-8-sig") -> Sheet:
+    with _opened(path, encoding) as lines:
         heading, delimiter = heading_of(next(iter(lines), ""), delimiters)
     named = [name for name in heading if name]
     twice = [name for name, count in Counter(named).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has {twice[0]!r} twice in its heading but names must differ")
     ragged: list[Fault] = []
-    table = pyarrow.csv.read_csv(path, **csv_options(named, delimiter, ragged))
+    options = csv_options(named, delimiter, ragged)
+    options["read_options"].encoding = encoding.removesuffix("-sig")
+    table = pyarrow.csv.read_csv(path, **options)
     return _numbered(path, table, ragged)
 
 

@@ -1,9 +1,15 @@
-"""The dashboard: one page of static files, which asks the native API for all it shows."""
+"""Pages for people: the dashboard and the reference of the API, static files that ask the server.
+
+The reference is Swagger UI, of which two files are read from the package that has them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 
 _TYPES = {
@@ -12,6 +18,7 @@ _TYPES = {
     "js": b"text/javascript; charset=utf-8",
     "svg": b"image/svg+xml",
 }
+_SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
 
 
 class Asset(NamedTuple):
@@ -23,11 +30,19 @@ class Asset(NamedTuple):
 
 
 def read_assets() -> dict[str, Asset]:
-    """All files of the page by name."""
+    """All files of the pages by name."""
     found: dict[str, Asset] = {}
-    for file in files(__name__).joinpath("static").iterdir():
-        if kind := _TYPES.get(file.name.rpartition(".")[2]):
-            content = file.read_bytes()
+    for name, content in _contents():
+        if kind := _TYPES.get(name.rpartition(".")[2]):
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
-            found[file.name] = Asset(content, kind, tag)
+            found[name] = Asset(content, kind, tag)
     return found
+
+
+def _contents() -> Iterator[tuple[str, bytes]]:
+    for file in files(__name__).joinpath("static").iterdir():
+        yield file.name, file.read_bytes()
+    found = find_spec("swagger_ui")  # which is not imported: its code would ask for more
+    for folder in () if found is None else found.submodule_search_locations or ():
+        for name in _SWAGGER:
+            yield name, (Path(folder) / "static" / name).read_bytes()

@@ -44,6 +44,7 @@ _BODILESS = frozenset({204, 304})
 _ALWAYS = frozenset({"/healthz", "/readyz", "/metrics"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PAGES = "/dashboard"
+_FIRST = {"/": "index.html", "/docs": "docs.html"}
 _TEXT = b"text/plain; charset=utf-8"
 _CONTRACT = {"decide": "/personalizer/rank", "feedback": "/personalizer/events/{event}"}
 _SECONDS_FOR_A_CHUNK = 60.0
@@ -161,7 +162,7 @@ class Application:
         if (place := personalizer.parse(path)) is not None:
             route = _CONTRACT.get(place.role(method), "/personalizer")
             return route, seconds, self._by_contract(request, place)
-        if path == "/" or path.startswith(f"{_PAGES}/"):
+        if path in _FIRST or path.startswith(f"{_PAGES}/"):
             return _PAGES, seconds, self._page(request)
         raise RefusedError(404, "not_found", "there is nothing at this path")
 
@@ -184,11 +185,11 @@ class Application:
         return HttpAnswer(told.status, told.body, headers=told.headers)
 
     async def _page(self, request: HttpRequest) -> HttpAnswer:
-        """A file of the dashboard, open to all; 304 if the browser has it already."""
+        """A file of the pages, open to all; 304 if the browser has it already."""
         if request.scope["method"] not in {"GET", "HEAD"}:
             return HttpAnswer(405, b"Method Not Allowed", _TEXT, ((b"allow", b"GET, HEAD"),))
         path = request.scope["path"]
-        name = "index.html" if path == "/" else path.removeprefix(f"{_PAGES}/")
+        name = _FIRST.get(path) or path.removeprefix(f"{_PAGES}/")
         asset = self._assets.get(name)
         if asset is None:
             return HttpAnswer(404, f"the dashboard has no file {name!r}\n".encode(), _TEXT)

@@ -24,6 +24,7 @@ from fabcost.wire.errors import (
     UnknownModelError,
     UnreadableModelError,
 )
+from fabcost.wire.refusal import in_words
 
 Header = tuple[bytes, bytes]
 
@@ -65,12 +66,14 @@ def read_query(query: bytes, kind: Any) -> Any:
     Page(limit=5)
     >>> read_query(b"limti=5", Page)
     Traceback (most recent call last):
-    fabcost.service.http.exchange.RefusedError: Object contains unknown field `limti`
+    fabcost.service.http.exchange.RefusedError: 'limti' is not known
     """
     try:
         text = query.decode("latin-1")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
         return msgspec.convert(dict(pairs), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid_request", in_words(error)) from error
     except ValueError as error:
         raise RefusedError(422, "invalid_request", str(error)) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 MODEL = "/v1/models/{model}"
 
 _REFERENCE = "#/components/schemas/{name}"
+#: Ends of media types that are not text.
+_BINARY = ("octet-stream", "parquet")
 _PARAMETER = re.compile(r"\{(\w+)(:path)?\}")
 _ERRORS = {
     400: "The body is not JSON.",
@@ -46,6 +50,8 @@ _ROLES: dict[Role, str] = {
     "read": "look at everything",
     "admin": "everything",
 }
+#: Of what stands in paths; those of bodies and answers are in examples.json.
+_NAMES = {"model": "shop", "item": "tea", "decision": "visit-1", "key_id": "3f1c9a52"}
 _SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
@@ -161,7 +167,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
         "security": [] if operation.role is None else [{"bearer": []}, {"key": []}],
     }
     if operation.body is not None:
-        content = _content(operation.body, schema_of)
+        content = _content(operation.body, schema_of, _example(operation, "request"))
         if operation.by_beacon:
             content["text/plain"] = content["application/json"]
         made["requestBody"] = {"required": True, "content": content}
@@ -178,6 +184,7 @@ def _in_path(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, 
             "in": "path",
             "required": True,
             "schema": schema_of[repr(ModelName)] if name == "model" else any_id,
+            "example": _NAMES[name],
         }
         for name, _ in _PARAMETER.findall(operation.path)
     ]
@@ -205,7 +212,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 def _responses(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:
     success: dict[str, Any] = {"description": "Done."}
     if operation.answer is not None:
-        success["content"] = _content(operation.answer, schema_of)
+        success["content"] = _content(operation.answer, schema_of, _example(operation, "answer"))
     error = {"application/json": {"schema": schema_of[repr(ErrorAnswer)]}}
     return {
         str(operation.status): success,
@@ -230,7 +237,23 @@ def _errors(operation: Operation) -> set[int]:
     return found
 
 
-def _content(kind: Any, schema_of: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(kind, Bytes):
-        return {each: {"schema": {"type": "string"}} for each in kind.media_types}
-    return {"application/json": {"schema": schema_of[repr(kind)]}}
+def _content(kind: Any, schema_of: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(kind, Bytes):
+        return {"application/json": {"schema": schema_of[repr(kind)], **example}}
+    text = {"schema": {"type": "string"}}
+    is_text = {each: not each.endswith(_BINARY) for each in kind.media_types}
+    return {each: {**text, **(example if is_text[each] else {})} for each in kind.media_types}
+
+
+def _example(operation: Operation, part: str) -> dict[str, Any]:
+    """What was sent to a server, or what it answered, if it was anything to be shown."""
+    told = _examples().get(operation.handler.__name__, {})
+    return {"example": told[part]} if part in told else {}
+
+
+@cache
+def _examples() -> dict[str, dict[str, Any]]:
+    """By operation, as the story of tests/service/http wrote them."""
+    written = files("fabcost.service.http").joinpath("examples.json").read_bytes()
+    found: dict[str, dict[str, Any]] = msgspec.json.decode(written)
+    return found

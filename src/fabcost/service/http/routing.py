@@ -35,6 +35,7 @@ from fabcost.service.store.rows import KeyRow
 from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import ServiceError
 from fabcost.wire.messages import TRANSFER_SECONDS
+from fabcost.wire.refusal import in_words
 
 if TYPE_CHECKING:
     from fabcost.service.http.app import HttpRequest
@@ -333,7 +334,7 @@ def _read(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise RefusedError(422, "invalid_request", str(error)) from error
+        raise RefusedError(422, "invalid_request", in_words(error, body)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RefusedError(400, "malformed_json", f"the body is not JSON: {error}") from error
     except RecursionError as error:

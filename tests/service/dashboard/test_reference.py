@@ -1,0 +1,27 @@
+"""The reference of the API at /docs, in a browser: a key is entered, and a call is tried."""
+
+from __future__ import annotations
+
+import json
+
+from playwright.sync_api import Browser, expect
+
+from tests.service.dashboard.adverts import Adverts
+from tests.service.dashboard.visitor import Visitor
+
+
+def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
+    key = locked.ask("POST", "keys", {"name": "reader", "roles": ["admin"]})["key"]
+    with Visitor.arriving(chromium, locked.url, path="/docs") as visitor:
+        page = visitor.page
+        page.locator(".auth-wrapper .authorize").first.click()
+        page.get_by_label("auth-bearer-value").fill(key)
+        page.get_by_role("button", name="Authorize").nth(1).click()
+        page.get_by_label("Close").first.click()
+        page.locator("#operations-default-create_model .opblock-summary-control").click()
+        asked = json.loads(page.get_by_label("Request body").input_value())
+        assert asked["name"] == "shop"
+        page.get_by_role("button", name="Execute").click()
+        expect(page.locator(".live-responses-table .response-col_status").last).to_have_text("201")
+        assert visitor.faults == []
+    assert [each["name"] for each in locked.ask("GET", "models")["models"]] == ["cars", "shop"]

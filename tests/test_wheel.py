@@ -1,0 +1,113 @@
+"""The wheel, built and checked, in environments that have nothing but it and what it asks for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+
+import fabcost
+
+ROOT = Path(__file__).resolve().parents[1]
+BARE = """
+import fabcost
+schema = fabcost.Schema.open()
+items = schema.encode_items({"tea": {"price": 4.5, "kind": "green"}})
+print(fabcost.__version__, schema.rows({"device": "phone"}, items).shape[0])
+"""
+
+
+def run(*command: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder)
+    built = run(sys.executable, "-m", "pip", "wheel", *options, ROOT)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def needed(name: str, *extras: str) -> set[str]:
+    """The distributions that one asks for with some extras, and those that they ask for."""
+    found: set[str] = set()
+    for text in distribution(name).requires or ():
+        asked = Requirement(text)
+        wanted = asked.marker is None or any(
+            asked.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+        )
+        if wanted and asked.name not in found:
+            found |= {asked.name, *needed(asked.name, *asked.extras)}
+    return found
+
+
+def environment(folder: Path, wheel: Path, *extras: str) -> Path:
+    """Where programs are of an environment with the wheel, and links to what it needs."""
+    made = run(sys.executable, "-m", "venv", "--without-pip", folder)
+    assert made.returncode == 0, made.stderr
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for name in needed("fabcost", *extras):
+        files = distribution(name).files or ()
+        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(str(distribution(name).locate_file(top)))
+    programs = folder / "bin"
+    options = ("--no-deps", "--no-index", "--quiet", wheel)
+    python = ("--python", programs / "python")
+    put = run(sys.executable, "-m", "pip", *python, "install", *options)
+    assert put.returncode == 0, put.stderr
+    return programs
+
+
+def test_the_package_index_would_take_it(wheel: Path) -> None:
+    checked = run(sys.executable, "-m", "twine", "check", "--strict", wheel)
+    assert checked.returncode == 0, checked.stdout
+    assert "PASSED" in checked.stdout
+
+
+def test_it_works_alone_and_says_what_more_it_needs(wheel: Path, tmp_path: Path) -> None:
+    programs = environment(tmp_path / "bare", wheel)
+    used = run(programs / "python", "-c", BARE, cwd=tmp_path)
+    assert used.stdout.split() == [fabcost.__version__, "1"], used.stderr
+    for command, extra in (("serve", "service"), ("replay", "reports"), ("tour", "nuts")):
+        told = run(programs / "fabcost", command, cwd=tmp_path)
+        assert told.returncode == 2
+        (line,) = told.stderr.splitlines()
+        assert line.startswith(f"fabcost {command} needs the extra")
+        assert f"pip install 'fabcost[{extra}" in line
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="signals are POSIX's")
+def test_a_server_starts(wheel: Path, tmp_path: Path) -> None:
+    programs = environment(tmp_path / "service", wheel, "service")
+    told = run(programs / "fabcost", "--version", cwd=tmp_path)
+    assert told.stdout.strip() == fabcost.__version__, told.stderr
+    lacking = run(programs / "fabcost", "replay", wheel, "--reward", "click", cwd=tmp_path)
+    assert "needs the extra 'reports' (matplotlib is missing)" in lacking.stderr
+    command = [str(programs / "fabcost"), "serve", "--port", "0", "--log-level", "info"]
+    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=cold
+    ) as server:
+        assert server.stderr is not None
+        line = next(line for line in server.stderr if '"loading"' in line)
+        address = line.split('"address":"')[1].split('"')[0]
+        assert httpx.get(f"{address}/healthz", timeout=60).json() == {"status": "ok"}
+        told_of = next(line for line in server.stderr if "compiling its numerical" in line)
+        assert "so far" in told_of
+        not_yet = httpx.get(f"{address}/v1/models", timeout=60)
+        assert "compiling its numerical kernels" in not_yet.json()["error"]["message"]
+        server.send_signal(signal.SIGTERM)
+        server.stderr.read()
+        assert server.wait(120) == 0
