@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fabcost.offline.page import typeset
 from fabcost.paper.errata import demonstrate, rows
-from fabcost.paper.report import ERRATUM
+from fabcost.paper.reproduction import ERRATUM
 from studies.documents import write_page
 
 ROOT = Path(__file__).resolve().parents[1]

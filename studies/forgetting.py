@@ -40,11 +40,11 @@ CANDIDATES = 20
 INTERCEPT, SPREAD = -4.0, 1.0
 HALF_LIVES = (125, 250, 500)
 #: Seeds on which each library's half-life is chosen, and the first on which they are compared.
-CHOOSING, FIRST = range(1000, 1010), 3000
+CHOOSING, FIRST = range(1000, 1010), 7000
 #: Seeds on which bayesianbandits is played, which takes longest.
 BESIDE = 25
 PEER = "bayesianbandits"
-COMPARED = ("Thompson", "TS-UCB")
+COMPARED = tuple(RULES)
 
 
 class Piece(NamedTuple):
@@ -205,7 +205,7 @@ def measure(results: Results, seeds: int) -> Iterator[Claim]:
         yield _beside_peer(results, rule, seeds)
     for rule in COMPARED:
         yield _kept(results, rule, seeds)
-    for rule in ("Thompson", "TS-UCB, log-odds"):
+    for rule in RULES:
         yield from _found(results, rule, seeds)
 
 

@@ -19,7 +19,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.inheritance import inheritance
 from fabcost.inference.inheritance.inheritance import DISCOUNTS, DOUBT, LOOKED
-from fabcost.recommend.start import Start
+from fabcost.recommend.weights import Start
 from fabcost.worlds.adverts import synthetic
 from fabcost.worlds.visitors import CarAdverts, intercept
 from studies import claims

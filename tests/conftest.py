@@ -23,14 +23,16 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import EXPLORES, examples
+
 # How long examples take is the machine's business.
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", slow, derandomize=True)
+settings.register_profile("same", slow, derandomize=True, max_examples=examples(150))
 settings.register_profile("explore", slow, print_blob=True)
-settings.load_profile("explore" if os.environ.get("FABCOST_EXPLORE") == "1" else "same")
+settings.load_profile("explore" if EXPLORES else "same")
 
 T = TypeVar("T")
-WARM_UP = "import asyncio; from fabcost.service import server; asyncio.run(server.warm_up())"
+ROOT = Path(__file__).parents[1]
 
 
 #: Files with tests of many seconds, the longest first: begun last, one would keep all waiting.
@@ -55,11 +57,11 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Two more than there are processors: while tests wait for servers, others run."""
+    """One more than there are processors: while tests wait for servers, others run."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (given or 1) + 2
+    return (given or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -88,8 +90,8 @@ def reading_sources() -> Iterator[None]:
 
 
 def compile_kernels() -> None:
-    command = [sys.executable, "-c", WARM_UP]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.warm"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.exit(f"they cannot be compiled\n{done.stderr}", returncode=1)
 

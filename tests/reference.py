@@ -116,7 +116,7 @@ def grid_posterior(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Mean, covariance and log evidence of a two-weight posterior, by summing over a grid."""
     sd = np.sqrt(np.diag(prior_covariance))
-    axes = [np.linspace(c - 9 * s, c + 9 * s, 1201) for c, s in zip(prior_mean, sd, strict=True)]
+    axes = [np.linspace(c - 9 * s, c + 9 * s, 401) for c, s in zip(prior_mean, sd, strict=True)]
     theta = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     away = theta - prior_mean
     log_prior = -0.5 * np.einsum("ij,ij->i", away @ np.linalg.inv(prior_covariance), away)

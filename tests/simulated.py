@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from fabcost import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 
 
 def cold_start(
@@ -19,6 +19,12 @@ def cold_start(
     theta = rng.normal(scale=0.5, size=weights)
     theta[0] = intercept
     return X, np.where(rng.random(rows) < expit(X @ theta), 1.0, -1.0)
+
+
+def given_rows(rows: int, weights: int = 5) -> tuple[FloatArray, FloatArray]:
+    """`cold_start` as kernels are given it; they would be compiled anew for what can be written."""
+    X, y = cold_start(rows, weights)
+    return read_only(X), y
 
 
 def correlated_prior(weights: int = 5, *, seed: int = 1, scale: float = 2.0) -> Gaussian:

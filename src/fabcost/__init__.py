@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
-    from fabcost.notebook.draws import to_arviz
-    from fabcost.notebook.plots import plot_calibration, plot_weights
+    from fabcost.notebook.plots import plot_calibration, plot_weights, to_arviz
     from fabcost.notebook.river import RiverClassifier as RiverClassifier
     from fabcost.prior import Prior
     from fabcost.recommend.file import load, save
@@ -81,8 +80,7 @@ _HOMES = {
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
-    "notebook.draws": ("to_arviz",),
-    "notebook.plots": ("plot_calibration", "plot_weights"),
+    "notebook.plots": ("plot_calibration", "plot_weights", "to_arviz"),
     "notebook.river": ("RiverClassifier",),  # not among __all__: an extra has its base
     "prior": ("Prior",),
     "recommend.recommender": ("Recommender",),

@@ -48,11 +48,12 @@ def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
     return fabcost.Prior() if own_effects else fabcost.Prior(items=0.0)
 
 
-for command in (service.serve, service.backup, service.restore, service.doctor):
+for command in (
+    *(service.serve, service.backup, service.restore, service.doctor, fitting.fit),
+    *(transfer.create_model, transfer.export_log, transfer.import_log),
+):
     application.command()(command)
-application.command()(fitting.fit)
 application.add_typer(service.keys, name="keys")
-transfer.mount(application)
 
 
 def _told(asked: bool) -> None:
@@ -175,7 +176,7 @@ def evaluate(
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 
-    try:
+    with explained("reports"):
         named = (named_outcome(reward, clicks, impressions), propensity, action)
         worth = (value, cost)
         columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
@@ -208,9 +209,6 @@ def evaluate(
                 del origin[name]
         origin |= {"kinds": kinds} if kinds else {}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 @application.command()
@@ -275,7 +273,7 @@ def replay(
     from fabcost.offline.replay.report import run
     from fabcost.offline.replay.runs import ReplaySettings
 
-    try:
+    with explained("reports"):
         outcome = named_outcome(reward, clicks, impressions)
         kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:
@@ -315,9 +313,6 @@ def replay(
             },
             report=report,
         )
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
 
 
 application.command()(paper.simulate)

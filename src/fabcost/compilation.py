@@ -9,12 +9,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from inspect import getfile
 from pathlib import Path
 from typing import Any
 
+from numba import njit
 from numba.core import caching, event
+
+#: What Python calls.  Numba would make an entrance for C besides, and compile that too.
+kernel = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
+
+#: What kernels call, and become part of: it has no entrance for Python, nor a file of its own.
+helper = partial(njit, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 PATIENCE_SECONDS = 1.0
 #: How often it is told how far it is where there is no terminal.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -12,12 +13,14 @@ import sys
 import threading
 import time
 import webbrowser
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+from urllib.parse import quote
 
 import numpy as np
 from rich.console import Console
@@ -41,6 +44,11 @@ _RECENT = 500
 _WAIT_SECONDS = 2.0
 _SECONDS_TO_STOP = 20.0
 _ANNOUNCED, _SAID = "listening on ", "fabcost: "
+_CAR = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 24"><path fill="hsl({},55%,50%)" '
+    'd="M2 16v-5l5-1 5-5h11l5 5 6 2v5z"/><circle cx="9" cy="17" r="4"/><circle cx="27" cy="17" '
+    'r="4"/></svg>'
+)
 _DATABASE, _LOCK = "demo.db", "demo.lock"
 
 
@@ -81,6 +89,13 @@ def settings(cars: CarAdverts, *, wait: float, seed: int) -> ModelSettings:
     """Of a model of these adverts; who has not clicked after ``wait`` seconds will not."""
     schema = cars.schema.to_dict()
     return ModelSettings(schema=schema, reward_wait_seconds=wait, holdback=0.1, seed=seed)
+
+
+def catalogued(item: dict[str, Any]) -> dict[str, Any]:
+    """An advert with a name and a picture for the dashboard, which are no features."""
+    name = f"{item['make'].capitalize()} {item['year']}, £{math.exp(item['log_price']):,.0f}"
+    hue = zlib.crc32(item["make"].encode()) % 360
+    return {**item, "_name": name, "_image": f"data:image/svg+xml,{quote(_CAR.format(hue))}"}
 
 
 def run(
@@ -150,7 +165,7 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
 def _show(client: Client, seed: int, exit_after: float | None, console: Console) -> Score:
     score, cars = Score(), world(seed)
     client.create_model(MODEL, settings(cars, wait=_WAIT_SECONDS, seed=seed))
-    client.put_items(MODEL, cars.items)
+    client.put_items(MODEL, {name: catalogued(item) for name, item in cars.items.items()})
     try:
         for latest in _told(_paced(visits(client, cars, seed), exit_after), console):
             score = latest

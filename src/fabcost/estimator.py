@@ -44,8 +44,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     ----------
     inference
         How q is found.  "adf": one pass over the rows in their order, keeping none of them.
-        "fab-cost": that pass, refined by EP on a schedule.  "ep": expectation propagation to
-        convergence.  "laplace": the mode and its curvature.
+        "fab-cost": that pass, refined by EP on a schedule; but `fit`, which has all rows, is that
+        of "ep" unless one of ``refresh``, ``most_kept`` and ``half_life`` is given.  "ep":
+        expectation propagation to convergence.  "laplace": the mode and its curvature.
     prior_variance
         v.  That of `fabcost.Prior` says that one sd of a column moves the log-odds by about 1.
     fit_intercept
@@ -65,7 +66,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     tolerance
         "ep" and "fab-cost" refine until what is still to come is below this many posterior sds.
     max_sweeps
-        The most passes of "ep" in one call; those of "fab-cost" are set in ``refresh``.
+        The most passes of EP in one call; those of a schedule are set in ``refresh``.
     class_weight
         Weights of the classes, by label, or "balanced" for shares of equal weight (in `fit` only);
         None for one each.  They multiply those of the rows.
@@ -92,17 +93,13 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         Passes over the rows: of "ep" and "fab-cost" the sweeps of the last refinement, of
         "laplace" the Newton steps of the last call; 1 where there were none.
     log_evidence_ : float
-        The estimate of log p(y | X) of `fit` with "ep" or "laplace".  NaN for the others, after
+        The estimate of log p(y | X) of `fit` with EP to convergence or "laplace".  NaN else, after
         `partial_fit`, and where EP skipped visits in its last sweep, whose factors it then lacks.
     skipped_ : int
         Steps and visits left out because they would have left the cone of positive definite
         covariances (only "mackay" has any on ordinary data).
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where X had names that are all strings.
-
-    References
-    ----------
-    Minka, "Expectation propagation for approximate Bayesian inference" (2001).
 
     Examples
     --------
@@ -145,18 +142,19 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def fit(
         self, X: GivenRows, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
-        """Learn from these rows alone, in their order; what was learnt before is forgotten.
+        """Learn from these rows alone; what was learnt before is forgotten.
 
-        A pickle made then has no rows: it learns on, but does not refine what they said.
+        EP to convergence makes equal rows one before, and depends on no order.  A pickle made then
+        has no rows: it learns on, but does not refine what they said.
 
         Parameters
         ----------
         X, y
             The rows, an array or a matrix of `scipy.sparse`, and their labels.
         sample_weight
-            How many impressions each row stands for, whole or not; one unless given.  "laplace"
-            then is that of repeated rows; "adf", "fab-cost" and "ep" match the moments of a row's
-            impressions at once, which is nearer to the posterior than one after another.
+            How many impressions each row stands for, whole or not; one unless given.  A weight of
+            two is the row twice, but where rows are filtered one after another: the moments of a
+            row's impressions are then matched at once, which is nearer to the posterior.
         """
         rows, labels = self._validated(X, y)
         check_classification_targets(labels)
@@ -250,7 +248,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """Whether EP ended where it was to, as far as it was to sweep until nothing moves."""
         if self._learner is None or self._begun_as == "ep":
             return self._last_converged
-        return self._learner.unconverged == 0
+        return self._last_converged and self._learner.unconverged == 0
 
     @property
     def n_iter_(self) -> int:
@@ -306,7 +304,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         intercept = (self.prior_variance if own is None else own) if self.fit_intercept else None
         prior = training.prior(self.n_features_in_, self.prior_variance, intercept)
         given = {name: getattr(self, name) for name in ("most_kept", "half_life", "window")}
-        training.check_inference(self.inference, refresh=self.refresh, **given)
+        streamed = given | {"refresh": self.refresh}
+        training.check_inference(self.inference, **streamed)
+        self._is_stream = self.inference == "adf" or any(x is not None for x in streamed.values())
         is_exact(self.moments)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         for complaint in training.complaints(rows, names, self.prior_variance):
@@ -328,14 +328,14 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         evidence = math.nan
         if self._learner is None:
             self.posterior_, self._newton_steps, evidence = training.step(self.posterior_, lesson)
+        elif is_all and not self._is_stream:
+            whole = training.teach_whole(self._learner, lesson, self.max_sweeps)
+            self._last_converged, evidence = whole[0].converged, whole[1]
         else:
-            is_refined = self._begun_as == "ep"
-            training.teach(self._learner, lesson, is_all=is_all, is_refined=is_refined)
-            if is_refined:
-                swept = training.refine(self._learner, self.max_sweeps)
-                self._last_converged = swept.converged
-                if is_all:
-                    evidence = training.log_evidence(self._learner, swept, lesson.design)
+            training.teach(self._learner, lesson, is_all=is_all)
+            if self._begun_as == "ep":
+                self._last_converged = training.refine(self._learner, self.max_sweeps).converged
+        if self._learner is not None:
             self.posterior_ = self._learner.posterior
         self.log_evidence_ = evidence if is_all else math.nan
         self._is_whole = is_all

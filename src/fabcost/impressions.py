@@ -54,6 +54,18 @@ class Outcomes(NamedTuple):
     labels: FloatArray
     counts: FloatArray | None = None
 
+    @property
+    def counted(self) -> FloatArray:
+        """Clicks and misses of each row, whether or not they are single impressions."""
+        single = self.labels[:, None] == (1.0, -1.0)
+        return np.asarray(single, dtype=np.float64) if self.counts is None else self.counts
+
+    @property
+    def given(self) -> FloatArray | Tally:
+        """As callers have them, for rows that were not labelled yet."""
+        counts = self.counts
+        return self.labels if counts is None else Tally(counts[:, 0], counts.sum(axis=1))
+
 
 def as_row(x: GivenRows, weights: int) -> FloatArray:
     """One feature row of length ``weights``, or a ValueError that says what is wrong with it.
@@ -324,7 +336,7 @@ def grouped(
     rows: Rows
     if isinstance(X, SparseRows):
         first, numbers = X.groups(keys)
-        rows, each = X[first], _clicks_of(outcomes)
+        rows, each = X[first], outcomes.counted
         sums = [np.bincount(numbers, column) for column in each.T]
         counts = np.column_stack(sums).astype(np.float64)
     else:
@@ -332,9 +344,3 @@ def grouped(
         rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), keys, *outcomes)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
     return rows, Outcomes(labels, counts), None if slots is None else slots[first]
-
-
-def _clicks_of(outcomes: Outcomes) -> FloatArray:
-    if outcomes.counts is not None:
-        return outcomes.counts
-    return np.asarray(outcomes.labels[:, None] == (1.0, -1.0), dtype=np.float64)

@@ -14,15 +14,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows
+from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows, grouped
 from fabcost.inference import laplace, result
-from fabcost.inference.ep import Refresh
+from fabcost.inference.ep import Refresh, log_mass
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.sparse.parallel import keep
 from fabcost.sparse import SparseRows, as_sparse
+from fabcost.tilted import check_moments
 
 Inference = Literal["fab-cost", "ep", "adf", "laplace"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -79,26 +81,17 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
     return Lesson(design[told], second[told], weight[told])
 
 
-def teach(
-    learner: FabCost, lesson: Lesson, *, is_all: bool = False, is_refined: bool = False
-) -> None:
-    """Learn, with scikit-learn's warning in place of ours; all refreshes too, if it is all.
-
-    If another refresh follows anyway, which matches the sites of many sparse rows at once, they are
-    only kept for it: to filter them before would take longer.
+def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
+    """Learn row by row, with scikit-learn's warning in place of ours; all refreshes if it is all.
 
     Examples
     --------
     >>> learner = FabCost(Gaussian.isotropic(2))
-    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None))
+    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None), is_all=False)
     >>> learner.seen
     2
     """
     rows, second, weight = lesson
-    if is_all and is_refined and isinstance(rows, SparseRows) and len(rows) >= rows.weights:
-        labels, counts = as_outcomes(second, weight, len(rows))
-        keep(learner, Portion(rows, labels, counts=counts))
-        return
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         learner.observe_many(rows, second, weight=weight)
@@ -108,6 +101,51 @@ def teach(
         ours = issubclass(each.category, result.ConvergenceWarning)
         category = ConvergenceWarning if ours else each.category
         warnings.warn(str(each.message), category, stacklevel=5)
+
+
+def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swept, float]:
+    """Learn all rows there are, in no order, and then go on as scheduled; and log p(y | X).
+
+    EP sweeps over the rows that differ until nothing moves.  Where it matches the sites of many
+    sparse rows at once, they are only kept for it: to filter them before would take longer.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> teach_whole(learner, Lesson(np.ones((3, 2)), np.array([True, False, True]), None), 20)[0][1]
+    True
+    >>> learner.seen, learner.next_refresh
+    (1, 2)
+    """
+    batch, schedule = _distinct(lesson, learner), learner.refresh_schedule
+    learner.refresh_schedule = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
+    learner.plan(_BEYOND_ANY_STREAM)
+    if isinstance(batch.rows, SparseRows) and batch.size >= learner.prior.dimension:
+        keep(learner, batch)
+    else:
+        learner.learn(batch)
+    swept = refine(learner, max_sweeps, stacklevel=6)
+    learner.refresh_schedule = schedule
+    learner.plan(schedule.next_after(learner.seen))
+    mass = log_mass(learner.prior, learner.posterior, batch.rows, learner.sites, None, ())
+    return swept, swept.log_factors + mass
+
+
+def _distinct(lesson: Lesson, learner: FabCost) -> Portion:
+    """The rows that differ with the counts of all, or all where none are equal or have counts."""
+    outcomes = as_outcomes(lesson.second, lesson.weight, len(lesson.second))
+    rows = lesson.design
+    if check_moments(learner.moments, outcomes.counts) and _may_repeat(rows):
+        rows, outcomes, _ = grouped(rows, outcomes)
+    return Portion(rows, outcomes.labels, counts=outcomes.counts)
+
+
+def _may_repeat(rows: Rows) -> bool:
+    """False if all rows differ, as they do along some direction, and hardly ever else."""
+    along = np.random.default_rng(0).standard_normal((rows.shape[1],))
+    scores = rows @ along if isinstance(rows, SparseRows) else kernels.times(rows, along)
+    scores.sort()
+    return bool((scores[1:] == scores[:-1]).any())
 
 
 def prior(columns: int, variance: float, of_intercept: float | None) -> Gaussian:
@@ -151,7 +189,7 @@ def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
     return fit.posterior, fit.iterations, fit.log_evidence
 
 
-def refine(learner: FabCost, max_sweeps: int) -> Swept:
+def refine(learner: FabCost, max_sweeps: int, stacklevel: int = 4) -> Swept:
     """EP over all that a learner keeps, with scikit-learn's warning if it still moves.
 
     Examples
@@ -168,26 +206,9 @@ def refine(learner: FabCost, max_sweeps: int) -> Swept:
             f"EP still moves after {swept.sweeps} sweeps, of which {swept.skipped} visits were "
             f"skipped{lost}: max_sweeps is {max_sweeps} and tolerance {learner.tolerance}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
     return swept
-
-
-def log_evidence(learner: FabCost, swept: Swept, rows: Rows) -> float:
-    """log p(y | X): log factors, and that of ∫ prior × sites, read at the posterior mean.
-
-    Examples
-    --------
-    >>> learner = FabCost(Gaussian.isotropic(1))
-    >>> learner.observe([1.0], True)
-    >>> round(log_evidence(learner, learner.refresh(), np.ones((1, 1))), 6)
-    -0.693147
-    """
-    sites, posterior = learner.sites, learner.posterior
-    eta = rows @ posterior.mean
-    at_mean = float(np.sum((sites.shift - 0.5 * sites.precision * eta) * eta))
-    ratio = learner.prior.log_density(posterior.mean) - posterior.log_density(posterior.mean)
-    return swept.log_factors + at_mean + float(ratio)
 
 
 def row_weights(

@@ -39,6 +39,9 @@ def pictures() -> dict[str, str]:
     }
 
 
+_NAMED_SEARCH = ' data-md-component="search" role="dialog" aria-label="Search"'
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is generated to what is written."""
     for path, text in files_made().items():
@@ -61,3 +64,8 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def _of_the_root(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](../")
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the theme's dialog of the search a name, for those who hear the page."""
+    return output.replace(' data-md-component="search" role="dialog"', _NAMED_SEARCH)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fabcost.offline.intervals import difference
-from fabcost.offline.replay.figure import draw_band, line_styles
+from fabcost.offline.replay.page import draw_band, line_styles
 from fabcost.offline.replay.runs import Replays
 
 

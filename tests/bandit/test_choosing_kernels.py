@@ -13,8 +13,9 @@ from scipy.special import entr
 from fabcost import Gaussian, kernels
 from fabcost.bandit.pool.pool import Pool
 from fabcost.bandit.pool.shortlist import Shortlist
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 from tests.bandit.policies import drawn_wins
+from tests.examples import examples
 from tests.simulated import correlated_prior
 
 SMALL = st.integers(-3, 3).map(float)
@@ -45,7 +46,7 @@ def test_drawn_leader(many: int, weights: int) -> None:
     for wrong in (np.nan, -np.inf, 2e75):
         rows[rng.integers(many), rng.integers(weights)] = wrong
         assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] == 0
-        target = rows, *law, rng.random(2 * weights), belief.root
+        target = read_only(rows), *law, rng.random(2 * weights), belief.root
         assert kernels.drawn_target_leader(True, 0.1, *target)[2] == 0
         rows[~(np.abs(rows) < 1e75)] = -1e75
     assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] > 0
@@ -182,7 +183,7 @@ def pools(draw: st.DrawFn) -> tuple[FloatArray, Gaussian, int]:
     return rows, belief, draw(st.integers(0, 1000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pools())
 def test_a_shortlist_is_right_or_says_that_it_is_not(
     given_pool: tuple[FloatArray, Gaussian, int],

@@ -18,6 +18,7 @@ from fabcost.gaussian import standard_normal
 from fabcost.impressions import FloatArray
 from fabcost.inference.own.effects import OwnEffects
 from tests.bandit.policies import EVERY_POLICY, drawn_wins, independent
+from tests.examples import CHOICES
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = ("a", "b", "c", "d", "new", "newer")
@@ -75,7 +76,7 @@ def folded(given: FloatArray) -> FoldedRows:
 @pytest.mark.parametrize("kind", [np.asarray, folded], ids=["array", "folded"])
 @EVERY_POLICY
 def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: object) -> None:
-    """Chi-square of 20,000 choices; false-alarm rate 1e-4 for each case, fixed seed.
+    """Chi-square of choices; false-alarm rate 1e-4 for each case, fixed seed.
 
     The expected shares are win frequencies of 200,000 draws of the dense model.
     """
@@ -84,7 +85,7 @@ def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: o
     truth = Bandit(Known(dense(learner)), policy=policy, seed=1)
     shares = truth.propensities(one_hot(given), draws=200_000)
     chooser = Bandit(learner, policy=policy, seed=2)
-    chosen = [chooser.choose(candidates, items=ITEMS).index for _ in range(20_000)]
+    chosen = [chooser.choose(candidates, items=ITEMS).index for _ in range(CHOICES)]
     counts = np.bincount(chosen, minlength=len(ITEMS))
     own_shares = chooser.propensities(candidates, items=ITEMS, draws=200_000)
     possible = shares > 0
@@ -94,7 +95,7 @@ def test_frequencies_and_shares_are_those_of_one_hot_ids(policy: Policy, kind: o
         expected = shares[possible] / shares[possible].sum()
         limit = stats.chi2(possible.sum() - 1).isf(1e-4)
         drawn = independent(policy, 200_000)
-        for found, many in ((counts / 20_000, 20_000), (own_shares, drawn)):
+        for found, many in ((counts / CHOICES, CHOICES), (own_shares, drawn)):
             noise = 1 + many / drawn  # the shares have sampling error of their own
             chi2 = many * ((found[possible] - expected) ** 2 / (noise * expected)).sum()
             assert chi2 < limit

@@ -25,6 +25,7 @@ from fabcost.bandit.values import ValuedRows, worths
 from fabcost.features.folding import FoldedRows
 from fabcost.impressions import FloatArray
 from tests.bandit.policies import EVERY_POLICY, POLICIES, chi_square, independent
+from tests.examples import CHOICES
 from tests.simulated import cold_start, correlated_prior
 
 ITEMS = tuple(f"ad-{k % 5}" for k in range(6))
@@ -260,11 +261,11 @@ RANDOM = [
 
 @pytest.mark.parametrize("policy", RANDOM, ids=str)
 def test_logged_propensities_are_the_frequencies_of_choices(policy: Policy) -> None:
-    """With floor, exclusion, own effects and values; 20,000 choices, false-alarm rate 1e-4 each."""
+    """With floor, exclusion, own effects and values; false-alarm rate 1e-4 each."""
     bandit = Bandit(taught(), policy=policy, seed=4)
     rows = FoldedRows(candidates(), np.arange(5), np.ones(5))
-    counts, shares = np.zeros(6), np.empty((20_000, 6))
-    for t in range(20_000):
+    counts, shares = np.zeros(6), np.empty((CHOICES, 6))
+    for t in range(CHOICES):
         choice = bandit.choose(
             rows, draws=16, floor=0.1, exclude=[3], items=ITEMS, values=VALUES, costs=COSTS
         )
@@ -278,19 +279,19 @@ def test_logged_propensities_are_the_frequencies_of_choices(policy: Policy) -> N
 
 @pytest.mark.parametrize("policy", RANDOM, ids=str)
 def test_shares_of_what_has_values_are_the_frequencies_of_choices(policy: Policy) -> None:
-    """Choices without propensities, 20,000; false-alarm rate 1e-4 each, fixed seed.
+    """Choices without propensities; false-alarm rate 1e-4 each, fixed seed.
 
     The shares are themselves those of 200,000 draws.
     """
     chooser, rows = Bandit(taught(), policy=policy, seed=6), candidates()
     asked = partial(chooser.choose, rows, exclude=[2], values=VALUES, costs=COSTS)
     shares = chooser.propensities(rows, draws=200_000, exclude=[2], values=VALUES, costs=COSTS)
-    chosen = [asked().index for _ in range(20_000)]
+    chosen = [asked().index for _ in range(CHOICES)]
     counts, possible = np.bincount(chosen, minlength=6), shares > 0
     assert counts[~possible].sum() == 0
     if possible.sum() > 1:
-        expected = 20_000 * shares[possible] / shares[possible].sum()
-        noise = 1 + 20_000 / independent(policy, 200_000)  # of the shares
+        expected = CHOICES * shares[possible] / shares[possible].sum()
+        noise = 1 + CHOICES / independent(policy, 200_000)  # of the shares
         chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
         assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
 

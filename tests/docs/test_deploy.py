@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from fabcost.service.http.routes import operations
 from fabcost.service.settings import PREFIX, Settings
 from fabcost.service.telemetry import Metrics
-from fabcost.wire.messages import LiftView
+from fabcost.wire.statistics import LiftView
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

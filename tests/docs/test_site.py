@@ -24,6 +24,7 @@ from studies.handbook import docstrings
 import fabcost
 import fabcost.client
 from fabcost.offline import estimators
+from tests.accessible import problems
 from tests.docs.pages import DOCS, ROOT
 from tests.service.dashboard import conftest
 from tests.service.dashboard.visitor import Visitor
@@ -198,8 +199,9 @@ def test_search_finds_a_word_and_nothing_goes_wrong(
         served(site) as address,
         Visitor.arriving(chromium, address, color_scheme=colours) as visitor,
     ):
-        for name in ("index", "explanation/architecture", "reference/http"):
+        for name in ("index", "explanation/architecture", "how-to/dashboard", "reference/http"):
             visitor.page.goto(f"{address}/{name}.html")
+            assert problems(visitor.page) == [], name
         scheme = visitor.page.locator("body").get_attribute("data-md-color-scheme")
         assert scheme == {"light": "default", "dark": "slate"}[colours]
         search(visitor.page, "cavity")

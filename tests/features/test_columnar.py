@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fabcost import Boolean, Categorical, Numeric, Schema, Text
+from tests.examples import examples
 from tests.features.records import contexts, every_kind, items
 
 Columns = dict[str, list[Any]]
@@ -91,7 +92,7 @@ def first_refusal(schema: Schema, records: list[dict[str, Any]], drop: list[str]
     return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(tables(alike), st.integers(2, 6), st.booleans())
 @example({"a": [1, 1], "b": [None, None], "c": [2, 2]}, 2, False)
 def test_an_open_schema_reads_tables_as_it_reads_records(
@@ -111,7 +112,7 @@ def test_an_open_schema_reads_tables_as_it_reads_records(
         assert schema.to_dict() == by_records.to_dict()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(contexts, items), min_size=1, max_size=8))
 def test_every_kind_and_cross_reads_tables_as_it_reads_records(
     pairs: list[tuple[dict[str, Any], dict[str, Any]]],
@@ -126,7 +127,7 @@ def test_every_kind_and_cross_reads_tables_as_it_reads_records(
     assert by_records.to_dict() == by_table.to_dict() == by_arrays.to_dict()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(tables(mixed), st.booleans())
 @example({"b": [1, 1.0, True], "d": [True, True, True]}, False)
 @example({"d": [True, 1]}, True)
@@ -188,7 +189,7 @@ def test_long_tables_equal_their_records() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::fabcost.features.inference.ColumnWarning")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(tables(alike))
 def test_inference_equals_the_slow_one(columns: Columns) -> None:
     empty = [name for name, values in columns.items() if set(values) == {None}]

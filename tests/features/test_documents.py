@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Schema
+from tests.examples import examples
 
 NAMES = st.sampled_from(["a", "b", "kind", ""])
 SCALARS = st.none() | st.booleans() | st.integers(-2, 5) | st.floats() | NAMES
@@ -40,7 +41,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(DOCUMENTS | ANYTHING)
 def test_any_document_is_a_schema_or_refused(document: Any) -> None:
     try:

@@ -27,6 +27,7 @@ from fabcost.bandit.targeted import TSUCB, InformationRelaxation
 from fabcost.features.folding import PATTERN_BYTES, PATTERNS, FoldedRows
 from fabcost.features.kinds import Feature, Missing, Role
 from fabcost.impressions import FloatArray
+from tests.examples import examples
 
 Record = dict[str, Any]
 POLICIES = [
@@ -100,7 +101,7 @@ def assert_same_scores(rows: FoldedRows, dense: FloatArray, seed: int) -> None:
     assert (np.abs(rows.dot(theta[:, 0]) - dense @ theta[:, 0]) <= limit[:, 0]).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(declared() | st.builds(Schema.open, limit=st.just(9)), st.data())
 def test_folded_rows_are_those_of_the_records(schema: Schema, data: st.DataObject) -> None:
     catalogues = []

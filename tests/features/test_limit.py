@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fabcost import Boolean, Numeric, Schema, Text
 from fabcost.impressions import FloatArray
+from tests.examples import examples
 
 Record = dict[str, Any]
 
@@ -54,7 +55,7 @@ def numbers(letter: str, count: int) -> Record:
     return {f"{letter}{i}": i + 1 for i in range(count)}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(DOCUMENTS), st.integers(1, 40), SCENES)
 def test_a_limit_bounds_the_columns_and_refuses_no_record(
     document: Record, most: int, scenes: list[tuple[Record, list[Record]]]
@@ -71,7 +72,7 @@ def test_a_limit_bounds_the_columns_and_refuses_no_record(
             assert by_column(limited, rows).items() <= by_column(free, expected).items()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(DOCUMENTS), st.integers(1, 40), SCENES, st.integers(0, 6))
 def test_a_schema_that_is_grown_again_goes_on_alike(
     document: Record, most: int, scenes: list[tuple[Record, list[Record]]], stop: int

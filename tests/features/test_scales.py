@@ -16,6 +16,7 @@ from fabcost.features.growth import ENOUGH, Constants, Scales
 from fabcost.features.prior import SHARED_BY
 from fabcost.features.reader import anchors
 from fabcost.impressions import FloatArray
+from tests.examples import examples
 
 Record = dict[str, Any]
 PRIOR = Prior(constant=25.0, numbers=4.0, categories=9.0, crosses=0.25)
@@ -171,7 +172,7 @@ def test_a_schema_that_is_grown_again_has_the_same_bits(seed: int, visits: int) 
     assert by_document.to_dict() == schema.to_dict()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=40).filter(any),
     st.floats(1e-3, 1e3),

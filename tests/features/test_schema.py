@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Boolean, Categorical, Numeric, Schema, Text
+from tests.examples import examples
 from tests.features.records import contexts, every_kind, items, slow_row
 
 Records = list[dict[str, Any]]
@@ -17,7 +18,7 @@ some_contexts = st.lists(contexts, min_size=1, max_size=4)
 some_items = st.lists(items, min_size=1, max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(some_contexts, some_items, some_items)
 def test_rows_equal_the_slow_encoding(seen: Records, first: Records, second: Records) -> None:
     schema = every_kind()

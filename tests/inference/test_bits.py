@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from llvmlite.binding import get_host_cpu_features
 
+from tests.examples import EXPLORES
 from tests.inference import bits
 
 #: It changes with the mathematics, and then `kernels.ARITHMETIC` does, and with the file format.
@@ -22,15 +23,12 @@ OWN_DIGEST = "6c4f0b5fb3285dbc641446ecfd54303aae724b5b1a314fe6b7e223718083b9ab"
 MANNERS = {
     "whole": (bits.WHOLE, False),
     "one by one": (1, False),
-    "sevens": (7, False),
     "saved and loaded": (7, True),
 }
 #: What a process of its own has in its environment.
 ENVIRONMENTS = {
-    "another process": {},
-    "one thread of BLAS": {"OPENBLAS_NUM_THREADS": "1"},
     "two threads of BLAS": {"OPENBLAS_NUM_THREADS": "2"},
-    "another BLAS": {"OPENBLAS_CORETYPE": "Prescott"},
+    "one thread of another BLAS": {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Prescott"},
 }
 #: Processors for each kind of arithmetic of x86-64 beyond SSE2, with what such a one can do.
 PROCESSORS = {"haswell": "fma", "skylake-avx512": "avx512vl"}
@@ -80,7 +78,7 @@ def others() -> list[str]:
     """Of each kind but the one that is here, for which all tests are compiled."""
     able = get_host_cpu_features()
     kinds = [name for name, needed in PROCESSORS.items() if able.get(needed)]
-    return kinds if os.environ.get("FABCOST_EXPLORE") == "1" else kinds[:-1]
+    return kinds if EXPLORES else kinds[:-1]
 
 
 @pytest.mark.parametrize("processor", others())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
-from fabcost.impressions import FloatArray, Outcomes, as_outcomes, grouped
+from fabcost.impressions import FloatArray, Outcomes, as_outcomes, grouped, read_only
 from fabcost.inference import adf, ep, file
 from fabcost.inference.history import Carried, Sites
 from tests.inference import twins
@@ -31,7 +31,7 @@ def test_adf_pass_matches_its_twin() -> None:
     X, y = cold_start(40, 5)
     counts, prior = some_counts(40), correlated_prior(5)
     carried, sites = Carried.of(prior), Sites.flat(40)
-    kernels.counts_adf_pass(*carried, X, y, *sites, 0, 40, counts)
+    kernels.counts_adf_pass(*carried, read_only(X), y, *sites, 0, 40, counts)
     mean, covariance = prior.mean, prior.covariance
     for row, (a, b) in zip(X, counts, strict=True):
         reach = covariance @ row

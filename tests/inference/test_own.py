@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, Refresh, kernels
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 from fabcost.inference import ep
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, Sites
@@ -132,7 +132,7 @@ def test_kernels_and_their_twins() -> None:
     given, prior = shown(60, 7, 4), correlated_prior(7)
     own = OwnEffects(7, TAU_SQUARED)
     owned = own.written(own.enter([*names(4), *given.items])[4:])
-    X, wide = given.X, one_hot(given, 4)
+    X, wide = read_only(given.X), read_only(one_hot(given, 4))
     carried, sites = Carried.of(prior), Sites.flat(60)
     twin = twins.State(*(getattr(dense_prior(prior, 4), name) for name in ("mean", "covariance")))
     kernels.own_adf_pass(*carried, X, given.y, *sites, 0, 60, True, *owned)

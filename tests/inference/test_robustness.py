@@ -15,6 +15,7 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
 from fabcost.inference.result import Fit
 from fabcost.tilted import Moments
+from tests.examples import examples
 from tests.simulated import cold_start
 
 Method = Callable[[Gaussian, FloatArray, FloatArray], Gaussian]
@@ -94,7 +95,7 @@ def awkward_data(draw: st.DrawFn) -> tuple[FloatArray, FloatArray, float]:
 
 
 @EVERY_METHOD
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=awkward_data())
 @example((np.array([[1e12], [-1e12]]), np.array([1.0, 1.0]), 1e6))
 @example((np.array([[1e11], [3e12]]), np.array([-1.0, 1.0]), 1e4))
@@ -105,7 +106,7 @@ def test_any_data_leave_a_sound_belief(
     assert_sound(method(Gaussian.isotropic(X.shape[1], variance=variance), X, y))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=awkward_data())
 @example((1e5 * np.array([[3.0, 8.0], [3.0, 8.0]]), np.array([-1.0, 1.0]), 1e5))
 def test_exact_ep_skips_nothing_and_converges(data: tuple[FloatArray, FloatArray, float]) -> None:

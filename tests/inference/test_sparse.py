@@ -10,14 +10,14 @@ import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array
 
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
-from fabcost.impressions import FloatArray, Outcomes, grouped
+from fabcost.impressions import FloatArray, Outcomes, grouped, read_only
 from fabcost.inference import adf, ep, laplace, passes
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Pass, Sites
 from fabcost.inference.passes import Sweeping
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
+from fabcost.inference.sparse.memory import SparseStore
 from fabcost.inference.sparse.parallel import sweep_sparse
-from fabcost.inference.sparse.store import SparseStore
 from fabcost.sparse import as_sparse
 from tests.inference import twins
 from tests.simulated import correlated_prior
@@ -35,7 +35,7 @@ def data(weights: int, rows: int = ROWS, *, share: float = 0.3) -> tuple[FloatAr
     X[rows // 2] = 0.0
     X[0] = rng.normal(size=weights)
     X[1, 0] = -0.0
-    return X, np.where(rng.random(rows) < 0.4, 1.0, -1.0)
+    return read_only(X), np.where(rng.random(rows) < 0.4, 1.0, -1.0)
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -238,7 +238,7 @@ def test_where_rounding_would_show_the_root_is_kept() -> None:
         Carried.of(prior),
         *(Sites.flat(40) for _ in range(2)),
     )
-    swept = kernels.ep_sweep(*dense, X, labels, *sites, True)
+    swept = kernels.ep_sweep(*dense, read_only(X), labels, *sites, True)
     sweeps = Sweeping(40, 8, tolerance=1e-10, max_sweeps=1)
     while sweeps.swept is None:
         sweeps.visit(sparse, Pass(rows, labels, others, sweeps.at, 40), exact=True)
@@ -261,13 +261,13 @@ def test_sites_matched_at_once_end_where_visits_do() -> None:
         assert found.converged == expected.converged
         assert_near(belief.gaussian(), expected.posterior, 3e-9)
         rebuilt = Carried.of(prior)
-        kernels.absorb(*rebuilt, X, *sites, 0, 120)
+        kernels.absorb(*rebuilt, read_only(X), *sites, 0, 120)
         assert_near(rebuilt.gaussian(), belief.gaussian(), 1e-8)
 
 
 def test_inverse() -> None:
     for weights in WEIGHTS:
-        covariance = correlated_prior(weights).covariance
+        covariance = correlated_prior(weights).covariance.copy()
         low, _ = kernels.cholesky(covariance)
         solved, inverse = kernels.inverse_of(low)
         np.testing.assert_allclose(solved[:weights, :weights], np.linalg.inv(low), atol=1e-9)
@@ -281,7 +281,8 @@ def test_match_is_a_sweep_that_leaves_the_belief(weights: int) -> None:
     X = X[X.any(axis=1)]
     y, rows, belief = y[: len(X)], as_sparse(X, weights), correlated_prior(weights)
     sites, expected = Sites.flat(len(X)), Sites.flat(len(X))
-    given = (belief.mean, belief.covariance, *rows.arrays, y, *sites, True, None)
+    law = belief.mean.copy(), belief.covariance.copy()
+    given = (*law, *rows.arrays, y, *sites, True, None)
     assert kernels.sparse_match(*given)[0] == 0
     for i, row in enumerate(X):
         centre, variance = belief.marginal(row)

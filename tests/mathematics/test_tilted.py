@@ -37,7 +37,9 @@ TILTS = [-3.0, -0.75, -0.5, -0.4999, -0.01, 0.4, 0.6, 1.0]
 
 @pytest.mark.parametrize("sd", SDS)
 def test_exact_moments_match_quadrature(sd: float) -> None:
-    for margin in [*MARGINS, *(tilt * sd * sd for tilt in TILTS if sd > 6.0)]:
+    every_second = slice(SDS.index(sd) % 2, None, 2)  # each with half of the widths
+    tilts = [tilt * sd * sd for tilt in TILTS[every_second] if sd > 6.0]
+    for margin in [*MARGINS[every_second], *tilts]:
         centre, variance, log_z = tilted_by_quadrature(margin, sd)
         s2 = mp.mpf(sd) ** 2
         for label in (-1, 1):

@@ -13,6 +13,7 @@ from scipy import stats
 
 from fabcost.impressions import FloatArray
 from fabcost.offline.estimators import Estimate
+from fabcost.offline.intervals import POWER, verdict_of
 from fabcost.offline.terms import (
     RoundTerms,
     direct_terms,
@@ -21,7 +22,6 @@ from fabcost.offline.terms import (
     shrunk_terms,
     snips_terms,
 )
-from fabcost.offline.verdicts import POWER, verdict_of
 from tests.offline.test_estimators import COMMON, LOGS, RARE, Sample, World, sample, world
 
 Ways = dict[str, Callable[[Sample], RoundTerms]]

@@ -58,7 +58,7 @@ def test_result_is_that_of_the_run(tmp_path: Path) -> None:
     log = written(tmp_path / "log.csv", *simulated())
     options = ("--reward", "click", "--seeds", "2", "--rounds", "100", "--policy", "adf")
     texts = []
-    for number, more in enumerate([("--jobs", "1"), ("--jobs", "2"), ("--seed", "7")]):
+    for number, more in enumerate([("--jobs", "1"), ("--jobs", "2"), ("--jobs=1", "--seed=7")]):
         out = tmp_path / str(number)
         assert command(log, *options, *more, "--out", out).exit_code == 0
         texts.append((out / "replay.json").read_text(encoding="utf-8"))

@@ -33,7 +33,6 @@ from tests.paper import pieces
 
 TINY = Scale(
     name="tiny",
-    design_rows=1_000,
     day_rows=1_000,
     posterior_sizes=(50, 100, 200, 400),
     convergence_sizes=(50, 100, 200),
@@ -180,11 +179,11 @@ def test_parts_are_put_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("missing", "complaint"),
     [
-        (("nutpie",), "nutpie is missing: pip install 'fabcost[nuts]'"),
-        (("matplotlib",), "matplotlib is missing: pip install 'fabcost[reports]'"),
+        (("nutpie",), "nutpie is missing): pip install 'fabcost[nuts]'"),
+        (("matplotlib",), "matplotlib is missing): pip install 'fabcost[reports]'"),
         (
             ("arviz", "pyarrow"),
-            "arviz and pyarrow are missing: pip install 'fabcost[nuts,reports]'",
+            "arviz, pyarrow are missing): pip install 'fabcost[nuts,reports]'",
         ),
     ],
 )
@@ -196,7 +195,7 @@ def test_missing_extra_is_named_before_any_work(
     def find_others(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name in missing else find(name, package)
 
-    monkeypatch.setattr("fabcost.paper.environment.find_spec", find_others)
+    monkeypatch.setattr("fabcost.extras.find_spec", find_others)
     out = tmp_path / "out"
     result = CliRunner().invoke(application, ["reproduce", "--out", str(out)])
     assert result.exit_code == 2

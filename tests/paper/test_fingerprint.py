@@ -81,7 +81,7 @@ def changed_units(place: Path, file: str) -> set[str]:
         ("paper/printed.py", {"cost"}),
         ("paper/measures/convergence.py", {"convergence"}),
         ("paper/parts/convergence.py", set()),
-        ("paper/report.py", set()),
+        ("paper/reproduction.py", set()),
     ],
 )
 def test_a_change_costs_what_it_may_have_changed(

@@ -14,7 +14,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from fabcost.offline.page import typeset
 from fabcost.offline.pictures import Picture, Plot
 from fabcost.paper.parts.part import Change, PaperClaim
-from fabcost.paper.report import ReproductionReport, Section, duration, render
+from fabcost.paper.reproduction import ReproductionReport, Section, duration, render
 from tests.page import Page
 
 NASTY = "a < b & \"c\" 'd' $scale <script>alert(1)</script>"

@@ -70,7 +70,7 @@ def always_clicked(watch: Watch) -> None:
 
 def late(watch: Watch) -> None:
     for _ in range(20):
-        watch.came_late()
+        watch.late += 1
 
 
 def off(watch: Watch) -> None:

@@ -15,6 +15,7 @@ from fabcost import (
     Recommender,
     Refresh,
     Schema,
+    Tally,
     Text,
 )
 from fabcost.bandit.baselines import LinearGaussian
@@ -135,6 +136,19 @@ def test_feedback_is_what_the_learner_would_have_seen() -> None:
     assert rec.pending == ()
 
 
+def test_a_reward_below_one_is_a_fraction_of_a_click(tmp_path: Path) -> None:
+    rec = Recommender(declared(), prior_variance=4.0)
+    learner = FabCost(Gaussian.isotropic(13, variance=4.0))
+    for reward in (0.3, 1.0, 0.0, np.float64(0.7)):
+        decision = rec.recommend(CONTEXTS[0], ADVERTS)
+        rec.feedback(decision.id, clicked=reward)
+        (row,) = rec.schema.design([CONTEXTS[0] | ADVERTS[decision.item]])
+        learner.observe(row, Tally(clicks=reward, impressions=1) if 0.0 < reward < 1.0 else reward)
+    assert rec.learner.posterior == learner.posterior
+    rec.save(tmp_path / "rec")
+    assert Recommender.load(tmp_path / "rec").to_bytes() == rec.to_bytes()
+
+
 def test_late_feedback_reaches_the_columns_it_was_about() -> None:
     rec = Recommender(Schema([Text("advert")]), prior_variance=4.0)
     first = rec.recommend({}, {1: {"advert": "a"}})
@@ -234,8 +248,9 @@ def test_bad_feedback_leaves_the_state_as_it_was(tmp_path: Path) -> None:
     rec = Recommender(declared(), wait=1.0)
     rec.recommend(CONTEXTS[0], ADVERTS, now=0.0)
     before = bits(rec, tmp_path)
-    with pytest.raises(ValueError, match="y is 'yes' but must be 0 or 1"):
-        rec.feedback(1, clicked="yes", now=50.0)
+    for wrong in ("yes", 1.5, -0.3):
+        with pytest.raises(ValueError, match=f"y is {wrong!r} but must be 0 or 1"):
+            rec.feedback(1, clicked=wrong, now=50.0)
     with pytest.raises(ValueError, match="now is inf but must be finite"):
         rec.feedback(1, clicked=True, now=float("inf"))
     assert bits(rec, tmp_path) == before

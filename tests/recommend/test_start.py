@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabcost import Boolean, Categorical, FabCost, Gaussian, Numeric, Prior, Recommender, Schema
-from fabcost.recommend.start import Start
+from fabcost.recommend.weights import Start
 
 ITEMS: dict[str, dict[str, Any]] = {
     f"ad-{k}": {"make": ("ford", "kia", "bmw")[k % 3], "price": 9_000.0 + 500 * k} for k in range(9)

@@ -62,6 +62,8 @@ def given_ports() -> tuple[int, int]:
 class PostgresServer:
     """A throw-away server; ``stop``, ``kill`` and ``start`` keep its data and its port."""
 
+    listens = "127.0.0.1"
+
     def __init__(self, folder: Path) -> None:
         self._binaries = find_binaries()
         self._folder = folder
@@ -79,7 +81,7 @@ class PostgresServer:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
-        settings = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="
+        settings = f"-p {self.port} -c listen_addresses={self.listens} -c unix_socket_directories="
         log = str(self._folder / "log")
         until = time.monotonic() + LONGEST_START
         while True:
@@ -127,9 +129,11 @@ class PostgresServer:
 
 
 @contextmanager
-def throw_away_server() -> Iterator[PostgresServer]:
+def throw_away_server(
+    kind: type[PostgresServer] = PostgresServer,
+) -> Iterator[PostgresServer]:
     with tempfile.TemporaryDirectory(prefix="fabcost-postgres-", dir="/tmp") as folder:
-        server = PostgresServer(Path(folder))
+        server = kind(Path(folder))
         server.start()
         try:
             yield server

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import fabcost
 from fabcost import FabCost, Refresh
 from fabcost.inference.file import from_bytes, to_bytes
+from tests.examples import examples
 from tests.simulated import cold_start, correlated_prior
 
 SCHEDULES = [Refresh.never(), Refresh.always(), Refresh.at(7, 90), Refresh.geometric(1.3)]
@@ -54,7 +55,7 @@ def test_settings_survive(tmp_path: Path) -> None:
 CONTENT = to_bytes(some_learner())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @example(16, 1)
 @given(st.integers(0, len(CONTENT) - 1), st.integers(1, 255))
 def test_any_altered_byte_is_noticed(position: int, flip: int) -> None:

@@ -160,7 +160,7 @@ class Bandit:
         rows, excluded = checked(given, exclude, 1, belief)
         if values is not None or costs is not None:
             rows = ValuedRows(rows, values, costs)
-        _check_mixing(draws, floor)
+        check_mixing(draws, floor)
         allowed = _others(rows, excluded)
         among = rows[allowed] if excluded else rows
         shares = np.array(self.policy.shares(belief, among, self.rng, draws), dtype=np.float64)
@@ -224,7 +224,7 @@ def choose(
         scores = _scores(belief, policy, rows, excluded, rng)
         ranking = _ranked(scores, many, rng)
         return Choice(int(ranking[0]), ranking, scores)
-    _check_mixing(draws, floor)
+    check_mixing(draws, floor)
     allowed = _others(rows, excluded) if excluded else None
     among = rows if allowed is None else rows[allowed]
     # Four draws share their normals: only all of them are as likely to be the one that is shown.
@@ -318,7 +318,13 @@ def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 
-def _check_mixing(draws: int, floor: float) -> None:
+def check_mixing(draws: int, floor: float) -> None:
+    """A ValueError if there are no draws, or the floor is no share.
+
+    Examples
+    --------
+    >>> check_mixing(256, 0.1)
+    """
     if draws < 1:
         raise ValueError(f"draws is {draws} but must be at least 1")
     if not 0.0 <= floor <= 1.0:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.bandit import Choice
+from fabcost.bandit.bandit import Choice, check_mixing
 from fabcost.bandit.rules import wins
 from fabcost.impressions import FloatArray, as_label
 
@@ -114,10 +114,7 @@ class BetaBernoulli:
         >>> BetaBernoulli().propensities(["a", "b", "c"], floor=1.0, exclude=["b"])
         array([0.5, 0. , 0.5])
         """
-        if draws < 1:
-            raise ValueError(f"draws is {draws} but must be at least 1")
-        if not 0.0 <= floor <= 1.0:
-            raise ValueError(f"floor is {floor} but must lie in [0, 1]")
+        check_mixing(draws, floor)
         slots, allowed = self._checked(items, exclude)
         won = self._wins(slots[allowed], draws)
         shares = np.zeros(len(items))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -280,7 +280,11 @@ def checked(
     if isinstance(belief, WideGaussian):
         rows = as_sparse(candidates, belief.dimension)
     elif type(candidates) is not np.ndarray and is_checked(candidates):
-        rows = _of_width(candidates, belief.dimension)
+        rows, columns = candidates, candidates.shape[1]
+        if columns != belief.dimension:
+            raise ValueError(
+                f"the rows have {columns} columns but the prior has {belief.dimension} weights"
+            )
     else:
         rows = as_rows(candidates, belief.dimension)
     if len(rows) == 0:
@@ -298,12 +302,21 @@ def checked(
     return rows, excluded
 
 
-def _of_width(rows: CheckedRows, weights: int) -> CheckedRows:
-    if rows.shape[1] != weights:
-        raise ValueError(
-            f"the rows have {rows.shape[1]} columns but the prior has {weights} weights"
-        )
-    return rows
+def positions(names: Sequence[Any], exclude: Collection[Hashable]) -> list[int]:
+    """Where the excluded ids are among the names; a ValueError if none is left.
+
+    Examples
+    --------
+    >>> positions(("ad-1", "ad-2"), {"ad-2", "ad-9"})
+    [1]
+    """
+    if not exclude:
+        return []
+    unwanted = set(exclude)
+    found = [index for index, name in enumerate(names) if name in unwanted]
+    if len(found) == len(names):
+        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
+    return found
 
 
 def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]:

@@ -234,10 +234,8 @@ class OwnRows:
     ) -> FloatArray:
         """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
         rows: Any = self._rows
-        law = self.law_of_items
-        own = (law.tilt, law.offset, law.noise, law.places)
-        given = (*rows.folding, belief.mean, belief.root, uniforms, *own)
-        scores: FloatArray = kernels.own_target_scores(log_odds, scatter, *given)
+        given = (*rows.folding, belief.mean, belief.root, uniforms, *self.law_of_items)
+        scores: FloatArray = kernels.own_target_scores(bool(log_odds), float(scatter), *given)
         return scores
 
     def drawn_wins(

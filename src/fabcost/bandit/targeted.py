@@ -32,7 +32,10 @@ from fabcost.impressions import FloatArray
 
 
 class ComparingPolicy(Protocol):
-    """A policy of which excluded candidates must not know: it is asked about the others only."""
+    """A policy of which excluded candidates must not know: it is asked about the others only.
+
+    Those of here are of this class, and have `shares` from it.
+    """
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """As of any policy."""
@@ -43,6 +46,12 @@ class ComparingPolicy(Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """Scores and shares, by the same draws."""
         ...
+
+    def shares(
+        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
+    ) -> FloatArray:
+        """How often each row is chosen over ``draws``."""
+        return self.compared(belief, rows, rng, draws)[1]
 
 
 def compares(policy: object) -> TypeGuard[ComparingPolicy]:
@@ -57,7 +66,7 @@ def compares(policy: object) -> TypeGuard[ComparingPolicy]:
 
 
 @dataclass(frozen=True)
-class TSUCB:
+class TSUCB(ComparingPolicy):
     r"""TS-UCB: the least distance to what the best candidate might be worth, in its own sds.
 
     .. math:: \arg\min_a \frac{f - \text{mean}_a}{\text{radius}_a}, \qquad
@@ -144,19 +153,15 @@ class TSUCB:
     ) -> tuple[FloatArray, int, int]:
         """As `rules.Thompson.led`."""
         given = drawn_law(belief, rows, uniforms)
-        scores, first, ties = kernels.drawn_target_leader(self.log_odds, self.scatter, *given)
+        scores, first, ties = kernels.drawn_target_leader(
+            bool(self.log_odds), float(self.scatter), *given
+        )
         return scores, first, ties
-
-    def shares(
-        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
-    ) -> FloatArray:
-        """How often each row wins over ``draws`` targets."""
-        return self.compared(belief, rows, rng, draws)[1]
 
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Scores at one of the targets, and `shares`.
+        """Scores at one of the targets, and how often each row wins over ``draws`` of them.
 
         A target is the mean of m draws, and a draw belongs to m targets: each has its law.
         """
@@ -186,7 +191,7 @@ class TSUCB:
 
 
 @dataclass(frozen=True)
-class InformationRelaxation:
+class InformationRelaxation(ComparingPolicy):
     r"""Thompson sampling of what so many impressions of each candidate could reveal.
 
     Thompson sampling draws weights as if they were to be known exactly after this decision.  With
@@ -232,12 +237,6 @@ class InformationRelaxation:
         on_centre, on_deviation = self._factors(centre, variance)
         return worth(rows, on_centre * centre + on_deviation * (drawn - centre))
 
-    def shares(
-        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
-    ) -> FloatArray:
-        """How often each row wins over ``draws`` such draws."""
-        return self.compared(belief, rows, rng, draws)[1]
-
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
@@ -254,7 +253,7 @@ class InformationRelaxation:
 
 
 @dataclass(frozen=True)
-class InformationDirected:
+class InformationDirected(ComparingPolicy):
     r"""Information-directed sampling: little regret for each bit learnt of which row is best.
 
     .. math:: \arg\min_\pi \frac{(\sum_a \pi_a \Delta_a)^2}{\sum_a \pi_a g_a},\quad
@@ -290,16 +289,10 @@ class InformationDirected:
         scores, shares, least = self._directed(Prospects.of(belief, rows), rng)
         return _led(scores, shares, least, rng)
 
-    def shares(
-        self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
-    ) -> FloatArray:
-        """π, on average over as many as ``draws`` are enough for."""
-        return self.compared(belief, rows, rng, draws)[1]
-
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
-        """`scores` by the first draws, and `shares`."""
+        """`scores` by the first draws, and π on average over as many as all are enough for."""
         known = Prospects.of(belief, rows)
         scores, total, least = self._directed(known, rng)
         scores = _led(scores, total, least, rng)

@@ -26,20 +26,17 @@ __all__ = [
     "Retries",
 ]
 _HOMES = {
-    "NEVER": "fabcost.client.exchange",
-    "AsyncClient": "fabcost.client.clients",
-    "Client": "fabcost.client.clients",
-    "ClientError": "fabcost.client.exchange",
-    "FeedbackRequest": "fabcost.wire.messages",
-    "ModelSettings": "fabcost.wire.settings",
-    "PriorSettings": "fabcost.wire.settings",
-    "Retries": "fabcost.client.exchange",
+    "fabcost.client.clients": ("AsyncClient", "Client"),
+    "fabcost.client.exchange": ("NEVER", "ClientError", "Retries"),
+    "fabcost.wire.messages": ("FeedbackRequest",),
+    "fabcost.wire.settings": ("ModelSettings", "PriorSettings"),
 }
 
 
 def __getattr__(name: str) -> Any:
     # The command line imports this package without the extra that clients need.
-    if name in _HOMES:
-        with told_what_is_missing("fabcost.client", "service"):
-            return getattr(importlib.import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            with told_what_is_missing("fabcost.client", "service"):
+                return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

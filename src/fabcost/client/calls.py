@@ -26,7 +26,6 @@ from fabcost.client.link import (
 from fabcost.wire.messages import (
     MEDIA_TYPES,
     TRANSFER_SECONDS,
-    AlarmView,
     DecisionAnswer,
     DecisionRequest,
     DecisionsAnswer,
@@ -40,9 +39,9 @@ from fabcost.wire.messages import (
     ModelAnswer,
     PosteriorAnswer,
     Record,
-    StatsAnswer,
 )
 from fabcost.wire.settings import ModelSettings
+from fabcost.wire.statistics import AlarmView, StatsAnswer
 
 T = TypeVar("T")
 
@@ -165,7 +164,7 @@ class Calls(Link[Transport, Http]):
         request = DecisionRequest(
             decision_id=uuid.uuid4().hex if decision_id is None else decision_id,
             context=checked_record("the context", context or {}),
-            candidates=None if candidates is None else _checked_candidates(candidates),
+            candidates=None if candidates is None else _checked("candidate", candidates),
             items=None if items is None else list(items),
             filter=filter,
             exclude=list(exclude),
@@ -310,10 +309,8 @@ def _given(**query: str | float | None) -> dict[str, str | float]:
     return {name: value for name, value in query.items() if value is not None}
 
 
-def _checked_candidates(candidates: Mapping[str, Mapping[str, Any]]) -> dict[str, Record]:
-    return {
-        name: checked_record(f"candidate {name!r}", given) for name, given in candidates.items()
-    }
+def _checked(of: str, records: Mapping[str, Mapping[str, Any]]) -> dict[str, Record]:
+    return {name: checked_record(f"{of} {name!r}", given) for name, given in records.items()}
 
 
 def _keyed(request: FeedbackRequest) -> FeedbackRequest:
@@ -336,8 +333,7 @@ def _same(settings: ModelSettings) -> Callable[[httpx.Response], ModelAnswer]:
 def _bodies(items: Mapping[str, Mapping[str, Any]]) -> Iterator[bytes]:
     part: dict[str, Record] = {}
     size = 0
-    for name, given in items.items():
-        record = checked_record(f"item {name!r}", given)
+    for name, record in _checked("item", items).items():
         length = len(encoded({name: record}))
         if part and size + length > LARGEST_BODY:
             yield encoded({"items": part})

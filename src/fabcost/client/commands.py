@@ -107,21 +107,6 @@ def import_log(
     typer.echo(f"{log}: {checked.many:,} decisions, {new:,} of them new to {model}")
 
 
-def mount(application: typer.Typer) -> None:
-    """Add the commands to an application.
-
-    Examples
-    --------
-    >>> application = typer.Typer()
-    >>> mount(application)
-    >>> [each.name for each in application.registered_commands]
-    ['create-model', 'export-log', 'import-log']
-    """
-    application.command("create-model")(create_model)
-    application.command("export-log")(export_log)
-    application.command("import-log")(import_log)
-
-
 @contextmanager
 def _shown(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar of bytes on stderr, if that is a terminal; call the result with what was done."""

@@ -180,25 +180,19 @@ async def exchange(
     while True:
         attempt += 1
         event = await line.attempt(call, max(0.001, min(timeout, end - clock())))
-        if isinstance(event, httpx.Response) and _is_settled(call, event, maybe_done):
-            return call.read(event)
-        if _is_taken(event) and call.lookup is not None and maybe_done:
-            call, attempt = call.lookup, 0
-            continue
+        if isinstance(event, httpx.Response):
+            status = event.status_code
+            if status < 300 or (maybe_done and status == call.done):
+                return call.read(event)
+            if status == 409 and call.lookup is not None and maybe_done:
+                call, attempt = call.lookup, 0
+                continue
         pause = retries.pause(attempt, _asked_pause(event), rng)
         out_of_time = attempt >= retries.attempts or clock() + pause >= end
         if out_of_time or not _may_repeat(call, event):
             raise _error(event)
         maybe_done = maybe_done or _may_have_worked(event)
         await line.pause(pause)
-
-
-def _is_settled(call: ClientCall[Any], reply: httpx.Response, maybe_done: bool) -> bool:
-    return reply.status_code < 300 or (maybe_done and reply.status_code == call.done)
-
-
-def _is_taken(event: httpx.Response | Lost) -> bool:
-    return isinstance(event, httpx.Response) and event.status_code == 409
 
 
 def _may_repeat(call: ClientCall[Any], event: httpx.Response | Lost) -> bool:

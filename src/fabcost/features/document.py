@@ -72,10 +72,13 @@ def read(given: Mapping[str, Any]) -> Written:
         if key not in _KEYS:
             raise ValueError(f"the schema has a key {key!r} but its keys are {', '.join(_KEYS)}")
     features = _typed(given, "features", Mapping, {})
-    openness = _typed(given, "open", Mapping, None)
+    openness, crosses = _typed(given, "open", Mapping, None), _typed(given, "crosses", Sequence, [])
+    for pair in crosses:
+        if not _are_strings(pair):
+            raise ValueError(f"a cross is {pair!r} but must be a list of two names")
     return Written(
         [_feature_of(name, options) for name, options in features.items()],
-        [_pair(pair) for pair in _typed(given, "crosses", Sequence, [])],
+        [tuple(pair) for pair in crosses],
         _typed(given, "bias", bool, True),
         None if openness is None else _openness(openness),
         [_step(step) for step in _typed(given, "grown", Sequence, [])],
@@ -194,12 +197,6 @@ def _openness(given: Mapping[str, Any]) -> Openness:
                 f"open of the schema has an option {key!r} but those are {', '.join(known)}"
             )
     return checked_openness(**given)
-
-
-def _pair(given: Any) -> tuple[str, ...]:
-    if not _are_strings(given):
-        raise ValueError(f"a cross is {given!r} but must be a list of two names")
-    return tuple(given)
 
 
 def _step(given: Any) -> Step:

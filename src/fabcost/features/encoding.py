@@ -200,7 +200,8 @@ def _meet_features(reader: Reader, table: Table) -> None:
     new = {name: column for name, column in table.items() if name not in known}
     rows = {0}
     for column in new.values():
-        first = _first_present(column)
+        present = ~missing_rows(column)
+        first = int(np.argmax(present)) if present.any() else table.length
         rows |= {first, first + 1}
     for row in sorted(row for row in rows if row < table.length):
         for name in [name for name in new if name not in reader.names("item")]:
@@ -208,12 +209,6 @@ def _meet_features(reader: Reader, table: Table) -> None:
                 reader.meet(name, new[name][row], "item", _values_of(new[name]))
             except ValueError as error:
                 raise RowError(row, str(error)) from error
-
-
-def _first_present(column: Column) -> int:
-    """The first row with a value, or one past the last."""
-    present = ~missing_rows(column)
-    return int(np.argmax(present)) if present.any() else len(column)
 
 
 def missing_rows(column: Column) -> npt.NDArray[np.bool_]:

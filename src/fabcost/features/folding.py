@@ -12,7 +12,7 @@ from fabcost import kernels
 from fabcost.features.items import Placed, write
 from fabcost.features.kinds import Role
 from fabcost.features.layout import Block, Layout, Places
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 
 #: How many patterns are kept, and bytes of them; each has an integer for every column.
 PATTERNS = 256
@@ -57,7 +57,7 @@ class FoldedRows:
     __slots__ = ("_factors", "_parts", "_source")
 
     def __init__(self, parts: FloatArray, source: Places, factors: FloatArray) -> None:
-        self._parts = parts
+        self._parts = read_only(parts) if parts.flags.writeable else parts
         self._source = source
         self._factors = factors
 

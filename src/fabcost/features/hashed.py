@@ -12,7 +12,6 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.features.items import EncodedItems
 from fabcost.features.kinds import Term
-from fabcost.features.layout import Step
 from fabcost.features.reader import Reader, ReadItems, Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
@@ -61,7 +60,8 @@ class HashedSchema(Schema):
             openness=schema.openness,
             most_columns=None,
         )
-        self.regrow([each for each in schema.steps_since(0) if _is_feature(each)])
+        steps = schema.steps_since(0)
+        self.regrow([each for each in steps if isinstance(each, dict) and "name" in each])
 
     def copy(self) -> HashedSchema:
         """The same schema, to go on by itself."""
@@ -175,7 +175,3 @@ def hashed(schema: Schema, bits: int) -> HashedSchema:
 def _hash(label: str) -> float:
     written = label.encode("utf-8", "surrogatepass")
     return float(int.from_bytes(hashlib.blake2b(written, digest_size=_HASH_BYTES).digest(), "big"))
-
-
-def _is_feature(step: Step) -> bool:
-    return isinstance(step, dict) and "name" in step

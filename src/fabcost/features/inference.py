@@ -136,18 +136,14 @@ def _warn_of(features: Iterable[Feature], table: Table) -> None:
         numbers = column.numbers[~np.isnan(column.numbers)]
         if numbers.size > 1 and numbers.min() == numbers.max():
             constant.append(feature.name)
-        elif numbers.size >= FEWEST and _reach(numbers) > WILD:
-            wild.append(feature.name)
+        elif numbers.size >= FEWEST:
+            centre, spread = anchors(numbers.tolist())
+            if np.abs(numbers - centre).max() > WILD * spread:
+                wild.append(feature.name)
     for names, what in ((constant, "one value"), (wild, "values far from all others")):
         if names:
             told = f"{', '.join(map(repr, names))} in the table: {what}; drop or mend the column"
             warnings.warn(told, ColumnWarning, stacklevel=4)
-
-
-def _reach(numbers: FloatArray) -> float:
-    """Spreads between the median and what is farthest from it."""
-    centre, spread = anchors(numbers.tolist())
-    return float(np.abs(numbers - centre).max()) / spread
 
 
 def _features(name: str, column: Column, asked: Asked) -> list[Feature]:

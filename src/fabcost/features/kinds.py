@@ -86,6 +86,14 @@ class Feature:
             raise self._refusal(value, f"{self._expected()}; missing values were not declared")
         return NOTHING if self.missing == "zero" else Term(f"{self.name} missing", 1.0)
 
+    def accepts(self, value: Any) -> bool:
+        """Whether ``value`` has a term."""
+        try:
+            self.term(value)
+        except ValueError:
+            return False
+        return True
+
     def _declared(self) -> tuple[str, ...]:
         return (self.name,)
 

@@ -175,10 +175,6 @@ class Layout:
         """What `meet` would add."""
         return _with_crosses(_declared_size(feature), self._others(feature) if crossed else [])
 
-    def size_of_label(self, block: Block, label: str) -> Size:
-        """What `append` would add."""
-        return _with_crosses(Size(1, len(label)), block.partners)
-
     def require(self, more: Size, most: int | None) -> None:
         """An error, before anything is made, if there would be too many columns or characters.
 
@@ -211,7 +207,7 @@ class Layout:
         block = self.blocks.get(name)
         if block is None or not isinstance(block.feature, Text) or label in block.slots:
             raise ValueError(f"the label {label!r} must be new to a text feature, not to {name!r}")
-        self.require(self.size_of_label(block, label), most)
+        self.require(_with_crosses(Size(1, len(label)), block.partners), most)
         self.append(block, label)
 
     def cross(self, first: Block, second: Block) -> Cross:

@@ -25,6 +25,8 @@ Record = Mapping[str, Any]
 
 #: Scales from the centre up to which a number enters as it is, and beyond by its logarithm.
 BOUND = 3.0
+#: Keys of items that are kept for those who look at them, and are no features.
+FOR_PEOPLE = frozenset({"_name", "_image"})
 _QUARTILES = 1.349  # the interquartile range of a Gaussian, in sds
 
 
@@ -59,7 +61,7 @@ class Openness:
             return self._of_a_date(name, parts, role, among)
         number = Numeric(name, role, "zero")
         for kind in (Boolean(name, role, "zero"), number):
-            if _accepts(kind, value):
+            if kind.accepts(value):
                 anchor = self.scaled and kind is number
                 return [anchored(name, role, [*among] or [value]) if anchor else kind]
         text = Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
@@ -130,7 +132,7 @@ class Reader:
             raise ValueError(f"the {role} record is {record!r} but must map names to values")
         features = self._by_role[role]
         for name in record:
-            if name not in features:
+            if name not in features and name not in FOR_PEOPLE:
                 self.meet(name, record[name], role, _values(name, among or (record,)))
         if self._dates[role]:
             record = self._with_parts(record, role)
@@ -230,14 +232,6 @@ class ReadItems(NamedTuple):
 
 def _values(name: str, records: Iterable[Any]) -> Iterable[Any]:
     return (record.get(name) for record in records if isinstance(record, Mapping))
-
-
-def _accepts(feature: Feature, value: Any) -> bool:
-    try:
-        feature.term(value)
-    except ValueError:
-        return False
-    return True
 
 
 def anchored(name: str, role: Role, values: Iterable[Any]) -> Numeric:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabcost.features import document, inference
+from fabcost.features.contrasts import Contrasts
 from fabcost.features.encoding import place_terms, read_table
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import ColumnGrowth
@@ -187,9 +188,8 @@ class Schema:
     @property
     def grows(self) -> bool:
         """Whether a new value can add a column."""
-        return self.openness is not None or any(
-            isinstance(feature, Text) for feature in self.features.values()
-        )
+        texts = (isinstance(each, Text) for each in self.features.values())
+        return self.openness is not None or any(texts)
 
     @property
     def steps(self) -> int:
@@ -255,6 +255,10 @@ class Schema:
         """
         return prior_of(self._layout, self._growth.scales.constants, prior, start)
 
+    def contrasts(self) -> Contrasts:
+        """What its levels and numbers are compared by."""
+        return Contrasts(self._layout, self._growth.scales.constants)
+
     def reader(self) -> Reader:
         """For reading records without growing yet; see `grow_to`."""
         if self._reader is None:
@@ -297,8 +301,7 @@ class Schema:
 
     def drawn(self, terms: list[Term], items: EncodedItems) -> FoldedRows:
         """`folded` for a context that has been read, after `grow_to`."""
-        layout = self._layout
-        slots = []
+        layout, slots = self._layout, []
         for block, (label, _) in zip(layout.by_role["context"], terms, strict=True):
             known = block.slots.get(label)
             slots.append(layout.slot(block, label) if known is None else known)
@@ -329,9 +332,8 @@ class Schema:
         records = list(source)
         pairs = [reader.read_flat(record, drop, records) for record in records]
         self.grow_to(reader)
-        contexts, items = ([pair[i] for pair in pairs] for i in (0, 1))
-        placed = place(self._layout, reader.names("context"), contexts)
-        placed |= place(self._layout, reader.names("item"), items)
+        placed = place(self._layout, reader.names("context"), [context for context, _ in pairs])
+        placed |= place(self._layout, reader.names("item"), [item for _, item in pairs])
         return self._assembled(placed, len(pairs))
 
     def __repr__(self) -> str:

@@ -7,10 +7,6 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.saved.state import rests
 
 LEARNER = archive.Format("fabcost-learner", 5, "learner")
-_WITHOUT_INHERITED_EFFECTS = LEARNER._replace(version=4)
-_AT_ONCE = LEARNER._replace(version=3)
-_WITHOUT_FORGETTING = LEARNER._replace(version=2)
-_WITHOUT_OWN_EFFECTS = LEARNER._replace(version=1)
 
 
 def to_bytes(learner: FabCost) -> bytes:
@@ -34,14 +30,16 @@ def format_of(learner: FabCost) -> archive.Format:
     >>> format_of(FabCost(Gaussian.isotropic(2))).version
     1
     """
-    visits_all = learner.visits_all and learner.most_kept is not None
-    if learner.inheritance is not None and learner.inheritance.effects is not None:
-        return LEARNER
-    if learner.refreshing or rests(learner):
-        return _WITHOUT_INHERITED_EFFECTS
-    if learner.half_life is not None or visits_all or learner.inheritance is not None:
-        return _AT_ONCE
-    return _WITHOUT_OWN_EFFECTS if learner.own is None else _WITHOUT_FORGETTING
+    inherits, visits_all = learner.inheritance, learner.visits_all and learner.most_kept is not None
+    if inherits is not None and inherits.effects is not None:
+        version = 5
+    elif learner.refreshing or rests(learner):
+        version = 4
+    elif learner.half_life is not None or visits_all or inherits is not None:
+        version = 3
+    else:
+        version = 1 if learner.own is None else 2
+    return LEARNER._replace(version=version)
 
 
 def from_bytes(content: bytes, *, source: str = "the data") -> FabCost:

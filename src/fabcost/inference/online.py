@@ -24,7 +24,7 @@ from fabcost.inference.portion import Portion, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
 from fabcost.inference.summary import LEVEL, Summary, summarise
-from fabcost.sparse import FloatArray, Rows, is_sparse
+from fabcost.sparse import FloatArray, Rows, as_sparse, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
 
 _UNKEPT = Sites.flat(0)
@@ -175,9 +175,13 @@ class FabCost:
         dense = type(x) is np.ndarray or not is_sparse(x)
         busy = self._refreshing is not None or self._ageing is not None
         if busy or not dense or weight != 1.0 or type(y) is Tally:
-            rows = as_row(x, self.prior.dimension)[None, :] if dense else x
-            outcome = y if type(y) is Tally else [as_label(y)]
-            return self.observe_many(rows, outcome, [item], weight=weight, at=at)
+            weights, counted = self.prior.dimension, type(y) is Tally or weight != 1.0
+            rows: Rows = as_row(x, weights)[None, :] if dense else as_sparse(x, weights)
+            if busy or counted or self.own is not None or self._next is None or len(rows) != 1:
+                outcome = y if type(y) is Tally else [as_label(y)]
+                each = weight if counted else None
+                return self.observe_many(rows, outcome, [item], weight=each, at=at)
+            return self._keep(rows, as_label(y), 1, NOBODY, None)
         row, label = as_row(x, self.prior.dimension), as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
         if self._next is None:
@@ -224,7 +228,7 @@ class FabCost:
     def learn_up_to_refresh(self, batch: Portion) -> int:
         """Learn until a refresh is under way; how many that were."""
         learnt = 0
-        for part in parts_of(self, batch):
+        for part in (batch,) if self._ageing is None else parts_of(self, self._ageing, batch):
             slots, size = None, part.labels.size
             if self.own is not None and part.keys is not None:
                 slots = self.own.written(self.own.enter(part.keys)).slots

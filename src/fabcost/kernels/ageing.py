@@ -21,8 +21,8 @@ a doubt about the items excuses the weights less.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.functions import exp
 from fabcost.kernels.lanes import hold, load, pointer, skip, store
 from fabcost.kernels.products import cholesky, dot, inner, solve_lower, times, times_own_transpose
@@ -30,20 +30,20 @@ from fabcost.kernels.products import cholesky, dot, inner, solve_lower, times, t
 LN2 = 0.6931471805599453
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def half_power(halvings):
     """½ to the power of ``halvings``."""
     return exp(-LN2 * halvings)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def age(root, prior_low, kept):
     """Let a belief keep a share of the precision that it has beyond its prior's, in place."""
     _, matrix = _begun(root, prior_low, kept)
     _end(root, matrix)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def own_age(mean, root, prior_low, kept, table, many, least):
     """`age` where items have effects of their own, in the first ``many`` rows of a table.
 
@@ -59,7 +59,7 @@ def own_age(mean, root, prior_low, kept, table, many, least):
     _end(root, matrix)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _begun(root, prior_low, kept):
     """Rᵀ and M of a belief alone."""
     weights = root.shape[0]
@@ -74,7 +74,7 @@ def _begun(root, prior_low, kept):
     return columns, matrix
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _age_items(mean, kept, table, many, least):
     """Age the rows of items; Σ wᵢ cᵢ cᵢᵀ."""
     weights = mean.size
@@ -98,7 +98,7 @@ def _age_items(mean, kept, table, many, least):
     return gram
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add(to, vector, count, factor):
     """to ← to + factor · vector."""
     j = 0
@@ -110,7 +110,7 @@ def _add(to, vector, count, factor):
         j += 1
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _end(root, matrix):
     """R ← R C⁻ᵀ."""
     weights = root.shape[0]

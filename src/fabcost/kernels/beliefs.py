@@ -29,8 +29,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.counts import counts_site
 from fabcost.kernels.functions import log
 from fabcost.kernels.lagging import follow_where, project_where, take
@@ -57,7 +57,7 @@ NO_SUMS = (0.0, 1.0, 0.0, 0.0)  # Σ log Cᵢ but for a product, that, and what 
 SCATTER = 0x9E3779B1  # odd: its multiples of the numbers below 2ᵏ are all different modulo 2ᵏ
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _four(column, at, width, x, i):
     """Four rows of a column times their features."""
     low = x[i] * load(column, at) + x[i + 1] * load(column, at + width)
@@ -66,7 +66,7 @@ def _four(column, at, width, x, i):
     return low + high
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _project(root, x, weights, width, along):
     """along ← rootᵀ x, four rows at a time; returns xᵀ Σ x.
 
@@ -94,7 +94,7 @@ def _project(root, x, weights, width, along):
     return dot(along, along, width)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _move(mean, root, weights, width, along, step, shrink):
     """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
     for i in range(weights):
@@ -108,7 +108,7 @@ def _move(mean, root, weights, width, along, step, shrink):
             store(row, j, load(row, j) - reach * load(along, j))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _look(lag, mean, root, x, weights, width, along):
     """along ← rootᵀ x of a belief that may lag behind; returns xᵀμ and xᵀ Σ x."""
     if lag is None:
@@ -118,7 +118,7 @@ def _look(lag, mean, root, x, weights, width, along):
     return dot(x, mean, weights), _project(root, x, weights, width, along)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _go(lag, mean, root, weights, width, along, step, shrink):
     """`_move`, now or later."""
     if lag is None:  # a branch that the compiler leaves out where there is a lag
@@ -130,7 +130,7 @@ def _go(lag, mean, root, weights, width, along, step, shrink):
         take(lag, mean, root, weights, width, along, step, shrink)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _aim(slots, table, i, x, weights, tilted):
     """Where θ and η meet, u; and what the item adds to centre and variance of η, hᵢ/dᵢ and 1/dᵢ."""
     if slots is None:
@@ -157,7 +157,7 @@ def _aim(slots, table, i, x, weights, tilted):
     return tilted, offset, spare
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add(slots, table, i, x, weights, change, shift_change):
     """Let the item take part in the change of a site: cᵢ += Δτ x, dᵢ += Δτ, hᵢ += Δν."""
     if slots is None:
@@ -179,7 +179,7 @@ def _add(slots, table, i, x, weights, change, shift_change):
     hold(table)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def match(labels, counts, i, centre, variance, exact):
     """`site` of an impression, or of the clicks and misses that a row stands for; slope along η."""
     if counts is None:
@@ -188,49 +188,46 @@ def match(labels, counts, i, centre, variance, exact):
     return counts_site(counts[i, 0], counts[i, 1], centre, variance)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
     The site that each step implies is written to ``precision`` and ``shift`` unless empty.
     """
-    rows = (X, y, precision, shift, start, stop)
-    return _adf_pass(mean, root, rows, exact, None, None, None, None)
+    return lagging_adf_pass(
+        mean, root, X, y, precision, shift, start, stop, exact, None, None, None, None
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
     """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
-    rows = (X, y, precision, shift, start, stop)
-    return _adf_pass(mean, root, rows, True, None, None, counts, None)
+    return lagging_adf_pass(
+        mean, root, X, y, precision, shift, start, stop, True, None, None, counts, None
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
     """`adf_pass` where items have effects of their own."""
-    rows = (X, y, precision, shift, start, stop)
-    return _adf_pass(mean, root, rows, exact, slots, table, None, None)
+    return lagging_adf_pass(
+        mean, root, X, y, precision, shift, start, stop, exact, slots, table, None, None
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
     """`counts_adf_pass` where items have effects of their own."""
-    rows = (X, y, precision, shift, start, stop)
-    return _adf_pass(mean, root, rows, True, slots, table, counts, None)
+    return lagging_adf_pass(
+        mean, root, X, y, precision, shift, start, stop, True, slots, table, counts, None
+    )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def lagging_adf_pass(
     mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts, lag
 ):
-    """Each of these passes, where the root lags behind."""
-    rows = (X, y, precision, shift, start, stop)
-    return _adf_pass(mean, root, rows, exact, slots, table, counts, lag)
-
-
-@njit(cache=True, nogil=True)
-def _adf_pass(mean, root, given, exact, slots, table, counts, lag):
-    X, y, precision, shift, start, stop = given
+    """Each of these passes, where the root may lag behind."""
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -261,19 +258,19 @@ def _adf_pass(mean, root, given, exact, slots, table, counts, lag):
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def absorb(mean, root, X, precision, shift, start, stop):
     """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
     return _absorb(mean, root, X, precision, shift, start, stop, None, None)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def own_absorb(mean, root, X, precision, shift, start, stop, slots, table):
     """`absorb` where items have effects of their own."""
     return _absorb(mean, root, X, precision, shift, start, stop, slots, table)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
     weights, width = root.shape
     scratch = np.empty(2 * width)
@@ -301,7 +298,7 @@ def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def numbered(slots, capacity):
     """A number for each slot, the same for equal ones, and how many numbers there may be.
 
@@ -327,7 +324,7 @@ def numbered(slots, capacity):
     return numbers, many
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def visit(labels, counts, i, centre, variance, precision, shift, exact):
     """A site after a visit of EP, given the marginal of η and what the site was.
 
@@ -355,7 +352,7 @@ def visit(labels, counts, i, centre, variance, precision, shift, exact):
     return True, new_precision, new_shift, growth, log_factor, z / math.sqrt(kept)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def multiply(log_factors, product, log_factor, factor):
     """Σ log Cᵢ with one more, as a sum of logarithms and a product whose logarithm is missing."""
     product *= factor
@@ -364,7 +361,7 @@ def multiply(log_factors, product, log_factor, factor):
     return log_factors + log_factor, product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
     """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
 
@@ -401,7 +398,7 @@ def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, 
     return skipped, log_factors, move
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def ep_visits(
     mean,
     root,
@@ -474,7 +471,7 @@ def ep_visits(
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def ep_summary(sums, moves, own_moves):
     """Σ log Cᵢ of a sweep, and how far the belief moved."""
     log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
@@ -486,7 +483,7 @@ def ep_summary(sums, moves, own_moves):
     return log_factors + log(product), move
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def marginals(rows, mean, root):
     """Mean and variance of xᵀθ for each row x, under a belief whose root is not padded.
 
@@ -515,7 +512,7 @@ def marginals(rows, mean, root):
     return centres, variances
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _are_all_met(x, i, weights):
     """Whether each of four rows has a number that is not zero among the four from i on."""
     met = 0
@@ -524,7 +521,7 @@ def _are_all_met(x, i, weights):
     return met == 4
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_to_four(root, i, x, weights, width, along):
     """`_add_rows` for four rows x at once, with the numbers of the root in registers."""
     whole, left = weights - weights % 8, weights % 8
@@ -543,7 +540,7 @@ def _add_to_four(root, i, x, weights, width, along):
             _add_multiples(skip(x, k * weights + i), p, q, r, s, along, k * width + whole)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_rows(root, i, x, weights, along):
     """along += rootᵀ x by the four weights from i on, in the order of `_project`.
 
@@ -566,13 +563,13 @@ def _add_rows(root, i, x, weights, along):
             _add_multiples(skip(x, i), p, q, r, s, along, whole)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _add_multiples(x, p, q, r, s, along, at):
     """Add four rows of a root times their features."""
     store(along, at, load(along, at) + ((x[0] * p + x[1] * q) + (x[2] * r + x[3] * s)))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def drawn(mean, root, normals):
     """μ + R z for each row z of ``normals``."""
     weights = mean.size

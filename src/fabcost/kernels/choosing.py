@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.functions import exp, log, make_normal
 from fabcost.kernels.lanes import (
     hold,
@@ -41,7 +41,7 @@ BATCH = 32  # rows that are checked and scored while they are near
 LARGEST_FEATURE = 1e75
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def all_within(values, limit):
     """Whether every value is a number of magnitude at most ``limit``."""
     sound = are_within(furthest(pointer(values), values.size, lanes_of(0.0)), limit)
@@ -50,7 +50,7 @@ def all_within(values, limit):
 
 
 # The largest of numbers is the same in any order.
-@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+@helper(fastmath={"nnan", "nsz", "reassoc"})
 def largest(values):
     """The largest of numbers."""
     top = values[0]
@@ -59,7 +59,7 @@ def largest(values):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def first_largest(values):
     """Position of the first of the largest values, and how many there are."""
     numbers, eights = pointer(values), values.size - values.size % 8
@@ -80,7 +80,7 @@ def first_largest(values):
     return winner, ties
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_wins(scores):
     """How often each column is the largest of its row; columns that tie share the win."""
     wins = np.zeros(scores.shape[1])
@@ -95,7 +95,7 @@ def count_wins(scores):
     return wins
 
 
-@njit(cache=True)
+@helper()
 def _half_scores(coefficients, z, start, sums):
     """sums ← Σ c_d z_d over every second d from ``start`` on, for all columns of ``z``."""
     sums[:] = 0.0
@@ -109,7 +109,7 @@ def _half_scores(coefficients, z, start, sums):
             sums[i] += coefficients[d] * z[d, i]
 
 
-@njit(cache=True)
+@helper()
 def _challenge(k, centre, sign, away, best, leader):
     """Let k lead wherever its score, centre ± away, beats the best so far."""
     for i in range(best.size):
@@ -118,7 +118,7 @@ def _challenge(k, centre, sign, away, best, leader):
         best[i] = score if score > best[i] else best[i]
 
 
-@njit(cache=True)
+@helper()
 def _is_equal(a, b):
     i = 0
     while i < a.size and a[i] == b[i]:
@@ -126,7 +126,7 @@ def _is_equal(a, b):
     return i == a.size
 
 
-@njit(cache=True)
+@helper()
 def _signatures(centre, spread):
     """A number for each row; equal rows have equal numbers, others hardly ever."""
     signatures, factors = np.empty(centre.size), np.empty(spread.shape[1])
@@ -138,7 +138,7 @@ def _signatures(centre, spread):
     return signatures
 
 
-@njit(cache=True)
+@helper()
 def _is_apart(j, k, noise, places):
     """Whether two candidates have normals of their own, so that they never tie."""
     if noise is None:
@@ -146,7 +146,7 @@ def _is_apart(j, k, noise, places):
     return noise[j] != noise[k] or (noise[k] > 0.0 and places[j] != places[k])
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def share_among_equals(centre, spread, wins, noise, places):
     """Equal rows tie in every draw, which the first of them has won."""
     signatures = _signatures(centre, spread)
@@ -169,7 +169,7 @@ def share_among_equals(centre, spread, wins, noise, places):
     return wins
 
 
-@njit(cache=True)
+@helper()
 def add_noise(noise, normals, away, changed):
     """away += noise z, changed −= noise z: a sign for each pair of patterns."""
     for i in range(normals.size):
@@ -178,7 +178,7 @@ def add_noise(noise, normals, away, changed):
         changed[i] -= own
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_shares(centre, spread, normals, leader, draws, noise, places, own_normals, row):
     """How often each score is the largest, by the leaders of `drawn_leaders` in ``draws`` draws.
 
@@ -196,7 +196,7 @@ def drawn_shares(centre, spread, normals, leader, draws, noise, places, own_norm
     return shares
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_leaders(
     centre,
     spread,
@@ -245,7 +245,7 @@ def drawn_leaders(
     return bests, leaders
 
 
-@njit(cache=True)
+@helper()
 def race(centre, spread, normals, noise, places, own_normals, inverse, targets):
     """`drawn_leaders` without values, of scores or of (score − target) · inverse of each.
 
@@ -269,7 +269,7 @@ def race(centre, spread, normals, noise, places, own_normals, inverse, targets):
     return bests, wheres.astype(np.int64)
 
 
-@njit(cache=True)
+@helper()
 def fill_block(x, weights, block):
     """Eight rows of so many weights, behind a pointer, into the columns of a block."""
     for d in range(0, weights, 8):
@@ -295,7 +295,7 @@ def fill_block(x, weights, block):
         store(block, at + 56, i)
 
 
-@njit(cache=True)
+@helper()
 def _run(
     start,
     panel,
@@ -356,7 +356,7 @@ def _run(
     hold(wheres)
 
 
-@njit(cache=True)
+@helper()
 def _store_four(out, width, many, a, b, c, d):
     store_some(out, 0, many, a)
     store_some(out, width, many, b)
@@ -364,7 +364,7 @@ def _store_four(out, width, many, a, b, c, d):
     store_some(out, 3 * width, many, d)
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def _halves(c, columns, z, beyond):
     """Σ c_d z_d over even and over odd d, for the draws of z and for those beyond."""
     even = odd = even_beyond = odd_beyond = lanes_of(0.0)
@@ -391,7 +391,7 @@ def _halves(c, columns, z, beyond):
     return (even, odd), (even_beyond, odd_beyond)
 
 
-@njit(cache=True, inline="always")
+@helper(inline="always")
 def deviate(coefficients, z, even, odd, away, changed):
     """away ← deviations of a score in all draws, changed ← with every second sign changed."""
     _half_scores(coefficients, z, 0, even)
@@ -400,7 +400,7 @@ def deviate(coefficients, z, even, odd, away, changed):
         away[i], changed[i] = even[i] + odd[i], even[i] - odd[i]
 
 
-@njit(cache=True)
+@helper()
 def _challenge_by_worth(law, sign, away, top, best, leader):
     """Let k lead wherever it is worth more, or as much at a larger score."""
     k, centre, value, cost = law
@@ -412,7 +412,7 @@ def _challenge_by_worth(law, sign, away, top, best, leader):
             best[i], top[i], leader[i] = worths[i], score, k
 
 
-@njit(cache=True)
+@helper()
 def _fill_worths(centre, sign, away, value, cost, worths):
     """worths ← value · σ(centre ± away) − cost."""
     source, found = pointer(away), pointer(worths)
@@ -426,7 +426,7 @@ def _fill_worths(centre, sign, away, value, cost, worths):
     hold(worths)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def worths_of(scores, values, costs):
     """value · σ(score) − cost of each."""
     worths = np.empty(scores.size)
@@ -435,7 +435,7 @@ def worths_of(scores, values, costs):
     return worths
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_worths(centre, spread, normals, noise, places, own_normals, values, costs):
     """value · σ(score) − cost of each candidate in the draws of `drawn_leaders`."""
     rows = len(normals)
@@ -454,7 +454,7 @@ def drawn_worths(centre, spread, normals, noise, places, own_normals, values, co
     return worths.reshape(centre.size, 4 * rows)
 
 
-@njit(cache=True, inline="always")  # as a call of its own it takes a tenth longer
+@helper(inline="always")  # as a call of its own it takes a tenth longer
 def challenge_in_patterns(k, centre, away, changed, best, leader):
     """`_challenge` in the four draws that share their normals."""
     _challenge(k, centre, 1.0, away, best[0], leader[0])
@@ -463,7 +463,7 @@ def challenge_in_patterns(k, centre, away, changed, best, leader):
     _challenge(k, centre, -1.0, changed, best[3], leader[3])
 
 
-@njit(cache=True)
+@helper()
 def count_leaders(wins, leader, draws):
     """A win for each leader of as many draws as are left."""
     for i in range(leader.shape[1]):
@@ -471,7 +471,7 @@ def count_leaders(wins, leader, draws):
             wins[leader[pattern, i]] += 1.0
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def count_own_wins(
     parts,
     source,
@@ -524,7 +524,7 @@ def count_own_wins(
     return scores, share_among_equals(centre, parts, wins, noise, places)
 
 
-@njit(cache=True)
+@helper()
 def _add_multiples(coefficients, sign, even, odd, of_even, of_odd):
     """Add multiples of the rows of two matrices, but of none by zero."""
     for d in range(coefficients.size):
@@ -535,7 +535,7 @@ def _add_multiples(coefficients, sign, even, odd, of_even, of_odd):
                 of_odd[i] += c * odd[d, i]
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def law(rows, mean, root):
     """Centre Xμ and spread XR of scores; equal rows have the same, bit for bit, wherever they are.
 
@@ -562,7 +562,7 @@ def law(rows, mean, root):
     return centre, spread
 
 
-@njit(cache=True)
+@helper()
 def _fill_row(x, mean, met, first, root, columns, spread):
     """xᵀμ, and xᵀR from the column ``first`` on, with its sums in registers."""
     many, centre = 0, 0.0
@@ -592,7 +592,7 @@ def _fill_row(x, mean, met, first, root, columns, spread):
     return centre
 
 
-@njit(cache=True)
+@kernel()
 def own_folded_law(parts, source, factors, mean, root, tilt, offset):
     """`law` of folded rows whose items have effects, without the noise of these given θ."""
     rows = np.empty(tilt.shape)
@@ -605,7 +605,7 @@ def own_folded_law(parts, source, factors, mean, root, tilt, offset):
     return centre, spread
 
 
-@njit(cache=True)
+@helper()
 def _dense_fours(rows):
     """How many fours of rows there are if most numbers are not zero, else none."""
     zeros = 0
@@ -617,7 +617,7 @@ def _dense_fours(rows):
     return rows.shape[0] // 4
 
 
-@njit(cache=True)
+@helper()
 def _fill_strips(rows, root, fours, spread):
     """The first columns of the spread of four rows each, in strips with their sums in registers."""
     weights, columns = root.shape
@@ -649,7 +649,7 @@ def _fill_strips(rows, root, fours, spread):
     hold(spread)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def mix(shares, floor):
     """shares ← (1 − floor) shares + floor / K, then divided by their sum."""
     total = 0.0
@@ -660,7 +660,7 @@ def mix(shares, floor):
         shares[k] /= total
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def place_of(u, shares):
     """The first place where the sum of ``shares`` so far exceeds u of the whole."""
     rest = u * shares.sum()
@@ -674,7 +674,7 @@ def place_of(u, shares):
     return last
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def entropy(shares):
     """−Σ p log p."""
     total = 0.0
@@ -684,7 +684,7 @@ def entropy(shares):
     return total
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def folded_law(parts, source, factors, mean, root):
     """`law` of folded rows; a spread wider than the parts are many is made narrower."""
     centre = np.zeros(parts.shape[1])
@@ -696,7 +696,7 @@ def folded_law(parts, source, factors, mean, root):
     return law(parts, centre, folded)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_weights(mean, root, uniforms, scale):
     """μ + scale·R z for z the quantiles of ``uniforms``, which they replace."""
     make_normal(uniforms)
@@ -706,7 +706,7 @@ def drawn_weights(mean, root, uniforms, scale):
     return theta
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_leader(rows, mean, root, uniforms, scale):
     """Scores of rows under `drawn_weights`, the first of the largest, and how many there are.
 
@@ -725,14 +725,14 @@ def drawn_leader(rows, mean, root, uniforms, scale):
     return scores, first, ties if are_within(worst, LARGEST_FEATURE) else 0
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def folded_scores(parts, source, factors, mean, root, uniforms, scale):
     """Scores of folded rows under `drawn_weights`."""
     theta = drawn_weights(mean, root, uniforms, scale)
     return times(parts, _folded(parts, source, factors, theta))
 
 
-@njit(cache=True)
+@helper()
 def _folded(parts, source, factors, theta):
     """Weights of the parts, by the source and the factor of each column."""
     folded = np.zeros(parts.shape[1])
@@ -741,7 +741,7 @@ def _folded(parts, source, factors, theta):
     return folded
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def own_law(table, slots, weights, variance):
     """c/d, h/d and 1/√d of items by their rows d, h, c in the table, and whether c is not zero.
 
@@ -757,7 +757,7 @@ def own_law(table, slots, weights, variance):
     return tilt, offset, noise, tilted
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def correct_own_law(table, slots, changed, tilt, offset, noise, tilted):
     """Write those entries of an `own_law` again whose slot is the one that changed."""
     for i in range(slots.size):
@@ -765,7 +765,7 @@ def correct_own_law(table, slots, changed, tilt, offset, noise, tilted):
             _fill_law(table, changed, i, tilt, offset, noise, tilted)
 
 
-@njit(cache=True)
+@helper()
 def _fill_law(table, slot, i, tilt, offset, noise, tilted):
     spare = 1.0 / table[slot, 0]
     offset[i], noise[i] = spare * table[slot, 1], math.sqrt(spare)
@@ -777,7 +777,7 @@ def _fill_law(table, slot, i, tilt, offset, noise, tilted):
     tilted[i] = away > 0
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def own_scores(
     parts, source, factors, mean, root, uniforms, scale, tilt, offset, noise, tilted, places
 ):
@@ -795,7 +795,7 @@ def own_scores(
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def fold(weights, source, factors, parts):
     """Sums of f_j times row j of ``weights``, over those j whose part s(j) is each of ``parts``."""
     folded = np.zeros((parts, weights.shape[1]))
@@ -805,7 +805,7 @@ def fold(weights, source, factors, parts):
     return folded
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def largest_score(rows, positions, theta):
     """The position among ``positions`` of the row of the largest θᵀa, and that score.
 
@@ -824,7 +824,7 @@ def largest_score(rows, positions, theta):
     return winner, best
 
 
-@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+@helper(fastmath={"nnan", "nsz", "reassoc"})
 def _score_block(block, count, theta, scores):
     """scores ← θᵀ block for its first ``count`` columns; returns the largest."""
     for k in range(count):
@@ -838,7 +838,7 @@ def _score_block(block, count, theta, scores):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
     """Scan blocks until what they leave out is beaten; collect what may be best so far.
 
@@ -864,7 +864,7 @@ def nearly_best(blocks, counts, positions, limits, theta, slack, found, near):
     return many, counts.size, False
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _kept(found, near, many, lowest):
     """Keep those of the first ``many`` that reach ``lowest``; returns how many."""
     kept = 0

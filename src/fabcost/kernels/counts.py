@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.functions import asinh, exp, expm1, log, log_of_lanes
 from fabcost.kernels.lanes import choose_at, counted, pick, spread, total
 from fabcost.kernels.moments import exact_site
@@ -36,7 +36,7 @@ BEND = 1.5  # distance from the bend of σⁿ within which the uneven grid is ne
 LEAST_HEIGHT = 1e-13
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _share(eta):
     """σ(η) and σ(−η), both to full accuracy."""
     decay = exp(-abs(eta))
@@ -45,7 +45,7 @@ def _share(eta):
     return (large, small) if eta > 0.0 else (small, large)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _to_mode(a, b, mean, variance):
     """About how far it is from the cavity's mean to the mode: d = s² (a σ(−m−d) − b σ(m+d)).
 
@@ -74,7 +74,7 @@ def _to_mode(a, b, mean, variance):
     return at
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _even_nodes(t, n, p, q, rise, half, width):
     """Heights of the density, and σ(η) − p, at eight nodes that are t widths from the centre."""
     delta = width * t
@@ -85,7 +85,7 @@ def _even_nodes(t, n, p, q, rise, half, width):
     return exp(delta * (rise + half * delta) - n * soft), q * x * inverse
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _even(n, p, q, slope, variance, width):
     """Moments 0 to 2 of δ in widths, and 1 and 2 of σ(η) − p, on an even grid near the mode.
 
@@ -125,7 +125,7 @@ def _even(n, p, q, slope, variance, width):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _uneven_nodes(tau, n, centre, edge, p, rise, half, level):
     """Heights, distances from the centre, σ(η) − p and dη/dτ at eight nodes."""
     up = exp(tau)
@@ -141,7 +141,7 @@ def _uneven_nodes(tau, n, centre, edge, p, rise, half, level):
     return height, delta, over, (0.5 * BEND) * (up + down)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _uneven(n, centre, p, slope, variance, width):
     """`_even` on a grid in τ, η = e + c sinh τ, with e where (1 + e^η)⁻ⁿ begins to fall."""
     edge = -log(max(n, 1.0))
@@ -180,7 +180,7 @@ def _uneven(n, centre, p, slope, variance, width):
     )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _softplus(eta):
     """log(1 + e^η) of a number."""
     x = exp(-abs(eta))
@@ -188,7 +188,7 @@ def _softplus(eta):
     return max(eta, 0.0) + log(w) + (x - (w - 1.0)) / w
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def counts_site(a, b, mean, variance):
     """`exact_site` of σ(η)ᵃ σ(−η)ᵇ, for the cavity mean as it is; flat where a + b is zero.
 
@@ -234,7 +234,7 @@ def counts_site(a, b, mean, variance):
     return log_scale, z, sign * slope, curvature, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def counts_over_rows(clicks, misses, means, variances):
     """Rows of (log Z, slope, curvature, kept), one for each site and cavity marginal."""
     rows = np.empty((means.size, 4))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.lanes import (
     choose_at,
     hold,
@@ -60,7 +60,7 @@ MILLS = np.array(
 )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def exp(x):
     """eˣ of a number or of lanes, to one unit in the last place; zero below −708.
 
@@ -82,7 +82,7 @@ def exp(x):
     return choose_at(x, LARGEST_EXPONENT, choose_at(x, SMALLEST_EXPONENT, 0.0, power), math.inf)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def expm1(x):
     """eˣ − 1 of lanes between −708 and 708, to two units in the last place.
 
@@ -104,7 +104,7 @@ def expm1(x):
     return (scale - 1.0) + scale * (r + r2 * series)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def log_of_lanes(x, lost):
     """`log` of positive lanes, and ``lost`` more, which is what rounding took from x, over x."""
     m, k = parted(x)
@@ -119,7 +119,7 @@ def log_of_lanes(x, lost):
     return k * LN2_HIGH + (f - (s * (f - z * series) - (k * LN2_LOW + lost)))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def log(x):
     """The logarithm of a positive number, to one unit in the last place; of zero −infinity.
 
@@ -143,7 +143,7 @@ def log(x):
     return k * LN2_HIGH + (f - (s * (f - z * series) - k * LN2_LOW))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_of_logs(values):
     """Σ log of positive numbers, in their order."""
     logs = 0.0
@@ -152,7 +152,7 @@ def sum_of_logs(values):
     return logs
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def asinh(x):
     """The inverse hyperbolic sine, to two units in the last place, for |x| below 1e150.
 
@@ -167,7 +167,7 @@ def asinh(x):
     return math.copysign(size, x)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bounded(values, bound):
     """bound · asinh(value/bound) of each of a vector."""
     found = np.empty_like(values)
@@ -176,7 +176,7 @@ def bounded(values, bound):
     return found
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def half_line(a):
     """∫ wᵏ exp(−a w − w²/2) dw over w > 0 for k = 0, 1, 2 and a ≥ 0, to 4e-13.
 
@@ -199,7 +199,7 @@ def half_line(a):
     return zeroth, zeroth * first, zeroth * first * second
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _central(q):
     """The quantile of ½ + q for |q| ≤ 0.425, of a number or of lanes."""
     r = 0.180625 - q * q
@@ -214,7 +214,7 @@ def _central(q):
     return q * above / below
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _outer(tail):
     """The size of the quantile of a probability ``tail`` < 0.075 or of one minus it."""
     r = math.sqrt(-log(tail))
@@ -239,7 +239,7 @@ def _outer(tail):
     return above / ((below + 5.99832206555887937690e-1) * r + 1.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def normal_quantile(p):
     """z with Φ(z) = p for 0 ≤ p < 1, to 1e-15; that of zero is as if it were 2⁻⁵⁴.
 
@@ -252,7 +252,7 @@ def normal_quantile(p):
     return math.copysign(_outer(tail), q)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def make_normal(uniforms):
     """Replace numbers that are uniform on [0, 1) by their `normal_quantile`."""
     given = uniforms.ravel()

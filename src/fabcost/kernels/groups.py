@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from fabcost.compilation import helper, kernel
 
 MINUS_ZERO = np.uint64(0x8000000000000000)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -13,7 +14,7 @@ HALF, ONE = np.uint64(32), np.uint64(1)
 FIRST_CAPACITY = 64
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _mixed(code):
     """All bits of a number spread over all bits of another, one to one."""
     code = (code ^ (code >> FIRST_SHIFT)) * FIRST_MIX
@@ -21,7 +22,7 @@ def _mixed(code):
     return code ^ (code >> THIRD_SHIFT)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _code(bits, i, key, factors):
     """The same number for rows that are equal, and hardly ever for others."""
     code = np.uint64(key) * GOLDEN
@@ -31,7 +32,7 @@ def _code(bits, i, key, factors):
     return _mixed(code)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _equal(X, i, rows, j):
     k = 0
     while k < X.shape[1] and X[i, k] == rows[j, k]:
@@ -39,7 +40,7 @@ def _equal(X, i, rows, j):
     return k == X.shape[1]
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _doubled(numbers):
     larger = np.zeros(2 * numbers.size, dtype=numbers.dtype)
     for i in range(numbers.size):  # a slice would take seconds to compile
@@ -47,12 +48,12 @@ def _doubled(numbers):
     return larger
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _doubled_table(table):
     return _doubled(table.reshape(table.size)).reshape((2 * table.shape[0], table.shape[1]))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _places(codes, many):
     """A table of two places for each of the groups that have room, counted from one."""
     taken = np.zeros(2 * codes.size, dtype=np.int32)
@@ -65,7 +66,7 @@ def _places(codes, many):
     return taken
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_rows(X, bits, keys, y, counts):
     """The distinct rows, the first place of each, and clicks and misses, in their order.
 

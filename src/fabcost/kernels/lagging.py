@@ -13,8 +13,7 @@ for the first time, and the last ones when the copy is needed.
 
 from __future__ import annotations
 
-from numba import njit
-
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.lanes import load, pointer, skip, spread, store, total
 from fabcost.kernels.products import dot
 
@@ -22,7 +21,7 @@ LAG = 32
 DENSE = 8  # a row with more than one number in so many is not sparse
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def follow(alongs, steps, shrinks, mean, root, width, row, first, until):
     """Let one row take the steps from ``first`` to before ``until``, of at most `LAG` in a ring."""
     own = skip(root, row * width)
@@ -38,7 +37,7 @@ def follow(alongs, steps, shrinks, mean, root, width, row, first, until):
             store(own, j, load(own, j) - reach * load(along, j))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def follow_four(alongs, steps, shrinks, mean, root, width, rows, first, until):
     """The same for four rows, which are changed by a step while the sums of the next are formed."""
     a, b = skip(root, rows[0] * width), skip(root, rows[1] * width)
@@ -73,7 +72,7 @@ def follow_four(alongs, steps, shrinks, mean, root, width, rows, first, until):
             sum_c, sum_d = sum_c + new_c * ahead, sum_d + new_d * ahead
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _follow(lag, mean, root, width, row, until):
     """Let one row take the steps before ``until`` that it has not taken."""
     alongs, steps, shrinks, taken = lag[:4]
@@ -84,7 +83,7 @@ def _follow(lag, mean, root, width, row, until):
         taken[row] = until
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _follow_four(lag, mean, root, width, row, until):
     """The same for this row and the three after it."""
     alongs, steps, shrinks, taken = lag[:4]
@@ -102,7 +101,7 @@ def _follow_four(lag, mean, root, width, row, until):
         taken[i] = until
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _put_aside(lag, mean, root, width, row):
     """Copy a row before it changes, with the number of steps that it has taken, if that is due."""
     mean_aside, root_aside, taken_aside, missing = lag[5:]
@@ -116,7 +115,7 @@ def _put_aside(lag, mean, root, width, row):
         missing[0] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def put_rest_aside(mean, root, lag):
     """Copy those rows too that have not changed since."""
     weights, width = root.shape
@@ -125,7 +124,7 @@ def put_rest_aside(mean, root, lag):
             _put_aside(lag, pointer(mean), pointer(root), width, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def settle(mean, root, lag, first, last):
     """Let some rows, whole fours or the last, take all steps; those before them have."""
     weights, width = root.shape
@@ -137,7 +136,7 @@ def settle(mean, root, lag, first, last):
             turn[2] = turn[0]
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _follow_some(lag, mean, root, width, start, stop, until):
     fours = stop - (stop - start) % 4
     for row in range(start, fours, 4):
@@ -146,7 +145,7 @@ def _follow_some(lag, mean, root, width, start, stop, until):
         _follow(lag, mean, root, width, row, until)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def follow_where(lag, mean, root, weights, width, x):
     """Let those rows take all steps that x needs; whether these are few.
 
@@ -170,7 +169,7 @@ def follow_where(lag, mean, root, weights, width, x):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def project_where(root, x, weights, width, along):
     """along ← rootᵀ x as `beliefs` has it, without the rows where x is zero; returns xᵀ Σ x."""
     for j in range(0, width, 8):
@@ -196,13 +195,13 @@ def project_where(root, x, weights, width, along):
     return dot(along, along, width)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add(along, row, x, width):
     for j in range(0, width, 8):
         store(along, j, load(along, j) + x * load(row, j))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def take(lag, mean, root, weights, width, along, step, shrink):
     """One more step, which the next rows in turn take with those before it."""
     alongs, steps, shrinks, _, turn = lag[:5]

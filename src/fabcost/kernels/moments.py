@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.functions import exp, half_line, log
 from fabcost.kernels.lanes import counted, load, pick, pointer, spread, total
 
@@ -61,7 +61,7 @@ STEP_WEIGHTS = np.array(
 )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def mackay_site(margin, variance):
     """MacKay's log Z ≈ log σ(κ m) and its derivatives; see `exact_site` for what is returned."""
     kappa = 1.0 / math.sqrt(1.0 + PI_OVER_EIGHT * variance)
@@ -81,7 +81,7 @@ def mackay_site(margin, variance):
     return log_scale, z, kappa * miss, curvature, 1.0 - curvature * variance
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _trapezoid(margin, variance):
     """∫ σ(η) N(η; m, s²) dη and derivatives on an equispaced grid, for m ≥ −s²/2.
 
@@ -132,7 +132,7 @@ def _trapezoid(margin, variance):
     return all_z / (1.0 + 2.0 * total(mass)), slope, slope + slope * slope - 2.0 * bend
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _below_step(tilt, variance):
     """∫ (η/s)ᵏ σ(η) N(η; m, s²) dη / (s N(0; m, s²)), k = 0, 1, 2, m = −tilt·s², 0 ≤ tilt ≤ ½.
 
@@ -158,7 +158,7 @@ def _below_step(tilt, variance):
     )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _tilted_below(tilt, variance):
     """Z / N(0; m, s²), slope, and the tilted variance in units of s², through `_below_step`."""
     sd = math.sqrt(variance)
@@ -167,7 +167,7 @@ def _tilted_below(tilt, variance):
     return sd * zeroth, tilt + mean / sd, second / zeroth - mean * mean
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _wide(margin, variance):
     """log-scale, Z, slope, and share of the variance kept, for m ≥ −s²/2 and large s."""
     tilt = abs(margin) / variance
@@ -197,7 +197,7 @@ def _wide(margin, variance):
     return 0.0, z, slope, 1.0 - variance * (slope * slope + second / z)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def exact_site(margin, variance):
     """(log scale, z, slope, curvature, kept) of log Z at label-signed cavity mean and variance.
 
@@ -224,7 +224,7 @@ def exact_site(margin, variance):
     return log_scale, z, slope, curvature, kept
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def site(margin, variance, exact):
     """`exact_site` or `mackay_site`."""
     if exact:
@@ -232,7 +232,7 @@ def site(margin, variance, exact):
     return mackay_site(margin, variance)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sites_over_rows(margins, variances, exact):
     """Rows of (log Z, slope, curvature, kept), one for each cavity marginal."""
     rows = np.empty((margins.size, 4))
@@ -245,7 +245,7 @@ def sites_over_rows(margins, variances, exact):
     return rows
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def predictions(centres, variances, exact):
     """Z of each marginal: the probability of a click."""
     z = np.empty(centres.size)
@@ -255,7 +255,7 @@ def predictions(centres, variances, exact):
     return z
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def logistic(x):
     """σ(x)."""
     if x >= 0.0:

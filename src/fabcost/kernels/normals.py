@@ -13,8 +13,8 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.functions import LN2_HIGH, LN2_LOW
 from fabcost.kernels.lanes import (
     counted,
@@ -32,7 +32,7 @@ ROUNDS = 18  # after which every bit of the seeds has reached every bit of the s
 HALF_PI = 1.5707963267948966
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def logarithm(x):
     """log x of lanes that are positive, to 2e-16 of 1 + |log x|; see `fabcost.kernels.log`.
 
@@ -50,7 +50,7 @@ def logarithm(x):
     return k * LN2_HIGH + (f - (s * (f - z * series) - k * LN2_LOW))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def sine_and_cosine(y):
     """sin 4y and cos 4y of lanes with |y| ≤ π/4, to 2e-15: Chebyshev's series, doubled twice."""
     z = y * y
@@ -67,7 +67,7 @@ def sine_and_cosine(y):
     return 2.0 * twice * once, 1.0 - 2.0 * twice * twice
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fresh_normals(seeds, many):
     """At least ``many`` independent normal numbers, made of `SEEDS` uniform ones."""
     normals = np.empty(-(-many // 16) * 16)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.lanes import (
     further,
     hold,
@@ -22,7 +22,7 @@ from fabcost.kernels.lanes import (
 )
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def dot(a, b, count):
     """Σ aᵢ bᵢ over ``count`` numbers behind two pointers."""
     first, second = spread(0.0), spread(0.0)
@@ -39,7 +39,7 @@ def dot(a, b, count):
     return total(first + second)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def inner(a, b):
     """The `dot` of two vectors."""
     product = dot(pointer(a), pointer(b), a.size)
@@ -48,7 +48,7 @@ def inner(a, b):
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def times(matrix, vector):
     """The product of a matrix and a vector: the `dot` of each row, of eight at a time."""
     rows, columns = matrix.shape
@@ -59,7 +59,7 @@ def times(matrix, vector):
     return product
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def fill_product(a, vector, rows, columns, product):
     """`times` of what is behind pointers."""
     i = 0
@@ -73,7 +73,7 @@ def fill_product(a, vector, rows, columns, product):
         i += 1
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def times_where(matrix, vector, wanted):
     """`times`, with zero where of eight rows none is wanted."""
     rows, columns = matrix.shape
@@ -88,7 +88,7 @@ def times_where(matrix, vector, wanted):
     return product
 
 
-@njit(cache=True, nogil=True, inline="always")
+@helper(inline="always")
 def _four_sums(a, vector, count):
     """The sums of four rows before their `total`: memory answers four at once sooner."""
     b, c, d = skip(a, count), skip(a, 2 * count), skip(a, 3 * count)
@@ -115,7 +115,7 @@ def _four_sums(a, vector, count):
     return a1 + a2, b1 + b2, c1 + c2, d1 + d2
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def furthest(a, count, worst):
     """In lanes, the largest magnitudes of ``worst`` and ``count`` numbers behind a pointer."""
     other = worst
@@ -131,7 +131,7 @@ def furthest(a, count, worst):
     return further(worst, other)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def are_within(worst, limit):
     """Whether no lane is larger, or NaN."""
     sound = True
@@ -140,7 +140,7 @@ def are_within(worst, limit):
     return sound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def times_own_transpose(matrix):
     """A Aᵀ, symmetric to the last bit."""
     rows, columns = matrix.shape
@@ -154,7 +154,7 @@ def times_own_transpose(matrix):
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cholesky(matrix):
     """Lower triangular L with L Lᵀ = A, and whether A is positive definite; if not, L is a part."""
     size = matrix.shape[0]
@@ -174,7 +174,7 @@ def cholesky(matrix):
     return low, sound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def narrow(wide):
     """A lower triangular L with L Lᵀ = A Aᵀ, for A of no more rows than columns.
 
@@ -200,7 +200,7 @@ def narrow(wide):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def is_lower(root):
     """Whether all numbers above the diagonal are zero."""
     for i in range(len(root)):
@@ -210,7 +210,7 @@ def is_lower(root):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_lower(low, vector):
     """z with L z = v, for a lower triangular L."""
     size = vector.size
@@ -222,7 +222,7 @@ def solve_lower(low, vector):
     return z
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def squares(matrix):
     """The `dot` of each row with itself."""
     rows, columns = matrix.shape

@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import (
     LARGEST_VARIANCE,
     SMALLEST_CAVITY,
@@ -48,7 +48,7 @@ PARTS = 96  # in which what is pending is taken into the covariance, some rows e
 SMALLEST_SHARE = 1e-6  # of the largest variance that a row of these weights could have
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def sparse_dot(columns, values, first, last, vector, count, lanes):
     """The `dot` of a sparse row and the ``count`` numbers behind a pointer; 16 lanes of scratch."""
     store(lanes, 0, spread(0.0))
@@ -62,19 +62,19 @@ def sparse_dot(columns, values, first, last, vector, count, lanes):
     return total(load(lanes, 0) + load(lanes, 8))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_row(along, row, x, width):
     for j in range(0, width, 8):
         store(along, j, load(along, j) + x * load(row, j))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_two(along, row, x, other, y, width):
     for j in range(0, width, 8):
         store(along, j, load(along, j) + (x * load(row, j) + y * load(other, j)))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_four(along, root, columns, values, first, last, width):
     """Three or four rows of one group of four, those of either half first."""
     a, b = skip(root, columns[first] * width), skip(root, columns[first + 1] * width)
@@ -95,7 +95,7 @@ def _add_four(along, root, columns, values, first, last, width):
             store(along, j, load(along, j) + (x0 * load(a, j) + high))
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _project(root, columns, values, first, last, weights, width, along):
     """along ← rootᵀ x, with the rows of each four added up before; returns xᵀ Σ x."""
     for j in range(0, width, 8):
@@ -119,7 +119,7 @@ def _project(root, columns, values, first, last, weights, width, along):
     return dot(along, along, width)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _catch_up(belief, row, until):
     """Let a row of the root, and its mean, take the steps up to ``until`` that it has not taken."""
     centres, root, width, taken, steps, shrinks, alongs, _ = belief
@@ -127,7 +127,7 @@ def _catch_up(belief, row, until):
     taken[row] = until
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _catch_up_four(belief, rows, start, until):
     """`_catch_up` for four rows that have taken the steps before ``start``."""
     centres, root, width, taken, steps, shrinks, alongs, _ = belief
@@ -137,7 +137,7 @@ def _catch_up_four(belief, rows, start, until):
         taken[row] = until
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _catch_up_some(belief, four, rows, first, last, until):
     """`_catch_up` for ``rows[first:last]``, four at a time of those that have taken as many."""
     taken = belief[3]
@@ -154,7 +154,7 @@ def _catch_up_some(belief, four, rows, first, last, until):
             _catch_up(belief, row, until)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _carry(mean, root):
     """A belief of which rows may be behind, and the scratch behind its pointers."""
     weights, width = root.shape
@@ -165,7 +165,7 @@ def _carry(mean, root):
     return (pointer(mean), pointer(root), width, taken, steps, shrinks, alongs, lanes), scratch
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _catch_up_all(belief, until):
     """Let all rows take all steps, of which there are none to be taken then."""
     taken = belief[3]
@@ -174,7 +174,7 @@ def _catch_up_all(belief, until):
     taken[:] = 0
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _look(belief, columns, values, first, last, awaited):
     """Mean and variance of the score of a row; its direction is put behind the steps awaited."""
     centres, root, width, taken, _, _, alongs, lanes = belief
@@ -185,7 +185,7 @@ def _look(belief, columns, values, first, last, awaited):
     return centre, _project(root, columns, values, first, last, weights, width, along)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _go(belief, awaited, step, shrink):
     """One more step to be taken along what `_look` has put there; how many there are then."""
     steps, shrinks = belief[4], belief[5]
@@ -196,7 +196,7 @@ def _go(belief, awaited, step, shrink):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_adf_pass(
     mean, root, starts, columns, values, y, precision, shift, start, stop, exact, counts=None
 ):
@@ -222,7 +222,7 @@ def sparse_adf_pass(
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_absorb(mean, root, starts, columns, values, precision, shift, start, stop):
     """`absorb` over sparse rows, with the same bits."""
     belief, scratch = _carry(mean, root)
@@ -243,7 +243,7 @@ def sparse_absorb(mean, root, starts, columns, values, precision, shift, start, 
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_marginals(starts, columns, values, mean, root):
     """`marginals` of sparse rows, with the same bits."""
     weights, many = mean.size, starts.size - 1
@@ -268,7 +268,7 @@ def sparse_marginals(starts, columns, values, mean, root):
     return centres, variances
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def covariance_rows(root, panels, covariance, first, last):
     """Some rows of R Rᵀ, whole eights of them, and what mirrors them; all before are there.
 
@@ -294,7 +294,7 @@ def covariance_rows(root, panels, covariance, first, last):
     hold(covariance)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def covariance_visits(
     mean,
     covariance,
@@ -375,7 +375,7 @@ def covariance_visits(
     return skipped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def factor_columns(covariance, panels, away, moves, weights, first, last):
     """Some columns of L with L Lᵀ = Σ, whole eights of them, in panels; all before are there.
 
@@ -399,7 +399,7 @@ def factor_columns(covariance, panels, away, moves, weights, first, last):
     return True
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _factor_column(row, t, width, block, k):
     """Column k of L, from row k of what the columns before its block leave of Σ; if there is one.
 
@@ -421,7 +421,7 @@ def _factor_column(row, t, width, block, k):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_rows(panels, root, first, last):
     """Some rows of a lower triangular root whose panels are there."""
     weights, width = root.shape
@@ -433,7 +433,7 @@ def fill_rows(panels, root, first, last):
     hold(panels)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _reach(sigma, us, scaled, shares, columns, values, first, last, width, pending):
     """u ← Σx, behind the terms that are pending: C x − Σₗ kₗ (uₗᵀx) uₗ."""
     for k in range(pending):
@@ -451,7 +451,7 @@ def _reach(sigma, us, scaled, shares, columns, values, first, last, width, pendi
         store(u, j, sums)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _settle(sigma, us, scaled, width, pending, start, stop):
     """C ← C − Σₗ kₗ uₗuₗᵀ, by tiles of 8 × 8 of the lower half, each copied to the upper half.
 
@@ -464,7 +464,7 @@ def _settle(sigma, us, scaled, width, pending, start, stop):
             _mirror(sigma, width, i, j)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _settle_part(sigma, us, scaled, width, pending, part):
     """One of `PARTS` of `_settle` that cost alike; how many terms are pending then."""
     eights = width // 8
@@ -474,7 +474,7 @@ def _settle_part(sigma, us, scaled, width, pending, part):
     return 0 if part == PARTS - 1 else pending
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _mirror(sigma, width, i, j):
     """Copy a tile of the lower half to the upper half."""
     if i == j:
@@ -503,7 +503,7 @@ def _mirror(sigma, width, i, j):
     store(high, 7 * width, columns[7])
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _settle_tile(row, width, us, scaled, stride, pending):
     """A tile of eight rows less Σₗ aₗbₗᵀ, with b and a each ``stride`` numbers behind the last."""
     a = b = c = d = e = f = g = h = spread(0.0)
@@ -521,7 +521,7 @@ def _settle_tile(row, width, us, scaled, stride, pending):
     store(row, 7 * width, load(row, 7 * width) - h)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_match(mean, covariance, starts, columns, values, y, precision, shift, exact, counts):
     """Visit all rows with one belief, which stays; visits skipped, Σ log Cᵢ, and the change or −1.
 
@@ -555,7 +555,7 @@ def sparse_match(mean, covariance, starts, columns, values, y, precision, shift,
     return skipped, log_factors + log(product), max(grown, shrunk)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def inverse_of(low):
     """L⁻¹, and L⁻ᵀL⁻¹, for a lower triangular L; both padded to a multiple of eight."""
     weights = low.shape[0]
@@ -578,7 +578,7 @@ def inverse_of(low):
     return solved, inverse
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_gram(starts, columns, values, weight, weights):
     """Σ wᵢ xᵢxᵢᵀ, by what rows have."""
     gram = np.zeros((weights, weights))
@@ -593,7 +593,7 @@ def sparse_gram(starts, columns, values, weight, weights):
     return gram
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_sum(starts, columns, values, weight, weights):
     """Σ wᵢ xᵢ."""
     found = np.zeros(weights)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
+from fabcost.kernels.beliefs import marginals
 from fabcost.kernels.choosing import (
     ABREAST,
     LARGEST_FEATURE,
@@ -18,7 +19,7 @@ from fabcost.kernels.choosing import (
     fill_block,
     first_largest,
     largest,
-    own_folded_law,
+    own_scores,
     race,
     share_among_equals,
 )
@@ -59,7 +60,7 @@ SIXTH = 0.33911435399481638  # κ₆/6!
 EIGHTH = 0.39744728682835297  # κ₈/8! + (κ₄/4!)²/2
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def click_moments(centres, variances):
     """Mean and standard deviation of the click probability σ(η) of each marginal, of eight at once.
 
@@ -98,7 +99,7 @@ def click_moments(centres, variances):
     return means, radii
 
 
-@njit(cache=True)
+@helper()
 def _nodes(sd):
     """Step in sds, and weights of the middle and of either side, for sds up to this one.
 
@@ -116,7 +117,7 @@ def _nodes(sd):
     return step, 1.0 / mass, weights / mass
 
 
-@njit(cache=True)
+@helper()
 def _summed(m, sd, step, middle, weights, mirrors):
     """Mean and variance of σ over the nodes, for m ≤ 0.
 
@@ -148,7 +149,7 @@ def _summed(m, sd, step, middle, weights, mirrors):
     return first, second - first * first
 
 
-@njit(cache=True)
+@helper()
 def _blurred_step(m, variance):
     """E σ = P(η + a logistic variable > 0), by its cumulants, and Var σ = E σ − E σ′ − (E σ)²."""
     scale = 1.0 / square_root(variance + VARIANCE)
@@ -169,7 +170,7 @@ def _blurred_step(m, variance):
     return mean, mean - density * scale * (1.0 + slope) - mean * mean
 
 
-@njit(cache=True)
+@helper()
 def _correct_tails(centres, variances, means, radii):
     """Exact moments where the expansion of a step fails."""
     for i in range(centres.size):
@@ -186,7 +187,7 @@ def _correct_tails(centres, variances, means, radii):
             radii[i] = math.sqrt(max(square, 0.0))
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_marginals(rows, mean, root, uniforms, triangle):
     """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
@@ -236,7 +237,7 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
     return found[:draws], found[draws], found[draws + 1], sound
 
 
-@njit(cache=True)
+@helper()
 def _columns(mean, root, uniforms, triangle):
     """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
     weights, before = mean.size, uniforms.size // mean.size + 1
@@ -257,7 +258,7 @@ def _columns(mean, root, uniforms, triangle):
     return columns, starts
 
 
-@njit(cache=True)
+@helper()
 def _target_score(target, top, mean, radius):
     if target <= top + ROUNDING * abs(top):
         return radius if mean == top else mean - top
@@ -266,7 +267,7 @@ def _target_score(target, top, mean, radius):
     return max((mean - target) / radius, HOPELESS)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def target_scores(target, means, radii):
     """(mean − target) / radius of each candidate.
 
@@ -284,7 +285,7 @@ def target_scores(target, means, radii):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle):
     """`_drawn_target_scores`, the first of the largest, and how many there are.
 
@@ -296,7 +297,7 @@ def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle)
     return scores, first, ties if found[3] else 0
 
 
-@njit(cache=True)
+@helper()
 def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
     """`target_scores` of rows whose target is the best of a draw, on average over draws.
 
@@ -317,28 +318,47 @@ def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
     return scattered_scores(target, means, radii, away)
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def own_target_scores(
-    log_odds, scatter, parts, source, factors, mean, root, uniforms, tilt, offset, noise, places
+    log_odds,
+    scatter,
+    parts,
+    source,
+    factors,
+    mean,
+    root,
+    uniforms,
+    tilt,
+    offset,
+    noise,
+    tilted,
+    places,
 ):
-    """`_drawn_target_scores` by one draw, of folded rows with items' effects.
+    """`_drawn_target_scores` by one draw, of folded rows with items' effects as of `own_scores`."""
+    folded, own = (parts, source, factors, mean, root), (tilt, offset, noise, tilted, places)
+    of_target = mean.size + SEEDS
+    best = largest(own_scores(*folded, uniforms[:of_target], 1.0, *own))
+    rows = np.empty(tilt.shape)
+    for k in range(len(rows)):
+        for j in range(mean.size):
+            rows[k, j] = parts[k, source[j]] * factors[j] - tilt[k, j]
+    centres, variances = marginals(rows, mean, root)
+    for k in range(len(rows)):
+        centres[k], variances[k] = centres[k] + offset[k], variances[k] + noise[k] * noise[k]
+    target, means, radii = best, centres, np.sqrt(variances)
+    if not log_odds:
+        target = logistic(best)
+        means, radii = click_moments(centres, variances)
+    if scatter <= 0.0:
+        return target_scores(target, means, radii)
+    away = own_scores(*folded, uniforms[of_target:], 1.0, *own)
+    inverse = inverse_roots(variances)
+    for k in range(len(rows)):
+        away[k] = scatter * (away[k] - centres[k]) * inverse[k]
+    return scattered_scores(target, means, radii, away)
 
-    A draw has as many ``uniforms`` as there are weights, and the seeds of its items' normals.
-    """
-    centres, spread = own_folded_law(parts, source, factors, mean, root, tilt, offset)
-    variances, each = _with_noise(squares(spread), noise), mean.size + SEEDS
-    drawn = np.empty((uniforms.size // each, centres.size))
-    for i in range(len(drawn)):
-        own = uniforms[i * each : (i + 1) * each]
-        normals = fresh_normals(own[mean.size :], places.size)
-        make_normal(own[: mean.size])
-        away = times(spread, own[: mean.size])
-        for k in range(centres.size):
-            drawn[i, k] = centres[k] + away[k] + noise[k] * normals[places[k]]
-    return _drawn_target_scores(log_odds, scatter, drawn, centres, variances)
 
-
-@njit(cache=True)
+@helper()
 def _with_noise(variances, noise):
     if noise is not None:
         for k in range(noise.size):
@@ -346,7 +366,7 @@ def _with_noise(variances, noise):
     return variances
 
 
-@njit(cache=True)
+@helper()
 def _winner(target, top, means, radii):
     """The first candidate of the largest score."""
     best, winner = -math.inf, 0
@@ -357,7 +377,7 @@ def _winner(target, top, means, radii):
     return winner
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def target_shares(targets, means, radii):
     """How often each candidate has the largest of the `target_scores`; equal ones share.
 
@@ -385,7 +405,7 @@ def target_shares(targets, means, radii):
     return _shared(winners, means, radii)
 
 
-@njit(cache=True)
+@helper()
 def _shared(winners, means, radii):
     """The share of each winner, divided among all of its mean and radius."""
     wins, shares = np.zeros(means.size), np.zeros(means.size)
@@ -398,7 +418,7 @@ def _shared(winners, means, radii):
     return shares
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def inverse_roots(variances):
     """1/sd of each, and 0 of what is certain."""
     found = np.empty(variances.size)
@@ -407,7 +427,7 @@ def inverse_roots(variances):
     return found
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def scattered_scores(target, means, radii, deviations):
     """`target_scores` at a target that is no smaller than the largest mean, plus deviations."""
     target, scores = max(target, largest(means)), np.empty(means.size)
@@ -419,7 +439,7 @@ def scattered_scores(target, means, radii, deviations):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def scattered_leaders(targets, means, radii, spread, normals, noise, places, own_normals):
     """Who has the largest of `scattered_scores`, by sign pattern and row of normals.
 
@@ -436,7 +456,7 @@ def scattered_leaders(targets, means, radii, spread, normals, noise, places, own
     return race(means, spread, normals, noise, places, own_normals, inverse, wanted)[1]
 
 
-@njit(cache=True)
+@kernel()
 def scattered_story(
     draws,
     log_odds,
@@ -484,7 +504,7 @@ def scattered_story(
     return scattered_shares(uniforms[-1], leader, *law, *of_items, *equals, noise)
 
 
-@njit(cache=True)
+@helper()
 def _normals(uniforms, rows, columns, items, noise):
     """Of so many draws, by rows, and of their items if these have noise."""
     if noise is None:
@@ -495,7 +515,7 @@ def _normals(uniforms, rows, columns, items, noise):
     return fresh[: rows * columns].reshape(rows, columns), fresh[rows * columns :]
 
 
-@njit(cache=True)
+@helper()
 def _features(spread, values, costs):
     """What is the same of candidates that are equal in everything, beside centre and noise."""
     if values is None:
@@ -503,7 +523,7 @@ def _features(spread, values, costs):
     return np.column_stack((spread, values, costs))
 
 
-@njit(cache=True)
+@helper()
 def scattered_shares(
     u,
     leader,
@@ -541,7 +561,7 @@ def scattered_shares(
     return scattered_scores(targets[place % targets.size], means, radii, away), shares
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def moving_means(numbers, many):
     """The mean of each number and those after it, ``many`` in all, in a circle."""
     found = np.zeros(numbers.size)
@@ -551,7 +571,7 @@ def moving_means(numbers, many):
     return found
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def regrets_and_gains(worths, leader):
     """Of draws of all candidates' values, K × M, and the best in each.
 
@@ -579,14 +599,14 @@ def regrets_and_gains(worths, leader):
     return regrets, gains
 
 
-@njit(cache=True)
+@helper()
 def _ratio(regret, gain):
     if gain > 0.0:
         return regret * regret / gain
     return 0.0 if regret == 0.0 else -HOPELESS
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def least_ratio(regrets, gains):
     """Two candidates and the share of the second with the least (E regret)² / E gain.
 
@@ -619,7 +639,7 @@ def least_ratio(regrets, gains):
         here = after
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def ratio_scores(regrets, gains):
     """−regret² / gain of each candidate."""
     scores = np.empty(regrets.size)
@@ -628,7 +648,7 @@ def ratio_scores(regrets, gains):
     return scores
 
 
-@njit(cache=True)
+@kernel(nogil=False)
 def revealed(variances, means, radii, horizon):
     """Factors on centre and on deviation of log-odds, as ``horizon`` impressions reveal them.
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import LARGEST_VARIANCE
 from fabcost.kernels.choosing import LANES, challenge_in_patterns, count_leaders
 from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store
@@ -32,7 +32,7 @@ from fabcost.kernels.products import dot
 MOST_USES = 2**31 - 2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def wide_pass(
     mean, variance, slots, root, members, filled, starts, columns, values, y, after, exact
 ):
@@ -68,7 +68,7 @@ def wide_pass(
     return filled, skipped
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _count_uses(variance, slots, root, members, filled, row, after):
     """Count uses of a row's columns; those with ``after`` of them join the core while it has room.
 
@@ -86,7 +86,7 @@ def _count_uses(variance, slots, root, members, filled, row, after):
     return filled
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _project(mean, variance, slots, root, width, used, row, x, along):
     """along ← rootᵀ x over the core; returns xᵀμ, and the variance of xᵀθ outside of the core."""
     centre, spare = 0.0, 0.0
@@ -104,7 +104,7 @@ def _project(mean, variance, slots, root, width, used, row, x, along):
     return centre, spare
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _move_core(mean, root, width, used, members, filled, along, step, shrink):
     """mean ← mean + step·Σx and root ← root − shrink·(Σx) alongᵀ, for along = rootᵀ x."""
     for i in range(filled):
@@ -116,7 +116,7 @@ def _move_core(mean, root, width, used, members, filled, along, step, shrink):
             store(row, j, load(row, j) - reach * load(along, j))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def wide_marginals(mean, variance, slots, root, filled, starts, columns, values):
     """Mean and variance of the score of each row."""
     many, width = starts.size - 1, root.shape[1]
@@ -133,7 +133,7 @@ def wide_marginals(mean, variance, slots, root, filled, starts, columns, values)
     return centres, variances
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_times(starts, columns, values, weights):
     """The product of sparse rows and a vector."""
     product = np.zeros(starts.size - 1)
@@ -143,7 +143,7 @@ def sparse_times(starts, columns, values, weights):
     return product
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def wide_draw(mean, variance, slots, root, filled, touched, seeds, scale):
     """Weights of the columns ``touched`` in one draw of all."""
     used = -(-filled // 8) * 8
@@ -162,7 +162,7 @@ def wide_draw(mean, variance, slots, root, filled, touched, seeds, scale):
     return theta
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_wide_wins(
     mean, variance, slots, root, filled, starts, places, values, touched, seeds, draws, scale
 ):
@@ -191,7 +191,7 @@ def count_wide_wins(
     return scores, _shared_wins(starts, places, values, wins)
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _drawn_halves(variance, slots, root, filled, touched, seeds, scale):
     """Deviations of the touched weights in `LANES` draws, from z of even and of odd places."""
     normals = fresh_normals(seeds, LANES * (filled + touched.size))
@@ -209,13 +209,13 @@ def _drawn_halves(variance, slots, root, filled, touched, seeds, scale):
     return even, odd
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_multiple(factor, source, target):
     for i in range(target.size):
         target[i] += factor * source[i]
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _add_halves(start, stop, places, values, even, odd, away, changed):
     """away ← deviations of a row's score, changed ← those with every second sign changed."""
     away[:], changed[:] = 0.0, 0.0
@@ -228,7 +228,7 @@ def _add_halves(start, stop, places, values, even, odd, away, changed):
         away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _shared_wins(starts, places, values, wins):
     """Equal rows tie in every draw, which the first of them has won: they share its wins."""
     many = starts.size - 1
@@ -247,7 +247,7 @@ def _shared_wins(starts, places, values, wins):
     return shared
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _is_equal(starts, places, values, j, k):
     size = starts[k + 1] - starts[k]
     if starts[j + 1] - starts[j] != size:
@@ -260,7 +260,7 @@ def _is_equal(starts, places, values, j, k):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hashed_rows(context, parts, pairs, bits, bias):
     """Rows of items in a context: starts, columns, values; see `fabcost.features.hashed`.
 
@@ -286,7 +286,7 @@ def hashed_rows(context, parts, pairs, bits, bias):
     return starts, columns[: starts[-1]].copy(), values[: starts[-1]].copy()
 
 
-@njit(cache=True, nogil=True)
+@helper()
 def _written(features, pairs, mask, bias, row, x):
     """Columns and numbers of one row, in no order; how many."""
     size = 0
@@ -306,7 +306,7 @@ def _written(features, pairs, mask, bias, row, x):
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def crossed_hash(first, second):
     """The hash of two hashes (whole numbers below 2^48), by the finaliser of SplitMix64."""
     z = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second)
@@ -315,7 +315,7 @@ def crossed_hash(first, second):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def are_sound(starts, columns, values, weights, limit):
     """Whether these are sparse rows: columns exist and rise within each, values are in limits."""
     many = values.size
@@ -332,7 +332,7 @@ def are_sound(starts, columns, values, weights, limit):
     return sound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def are_rising(columns):
     """Whether each number is larger than the one before."""
     rising = True
@@ -341,7 +341,7 @@ def are_rising(columns):
     return rising
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def added_up(columns, values):
     """Columns each once, and the sums of their values; equal columns stand side by side."""
     found, sums, many = columns.copy(), values.copy(), 0

@@ -1,13 +1,15 @@
-"""Weights with their intervals, and probabilities beside what happened (extra ``reports``)."""
+"""Weights with their intervals, probabilities beside what happened, and draws for ArviZ."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost.extras import told_what_is_missing
+from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.summary import LEVEL, Summary, sds_of
 
@@ -138,3 +140,43 @@ def _new_axes(height: float) -> Any:
     with told_what_is_missing("a plot", "reports"):
         from matplotlib import pyplot  # noqa: PLC0415 - an extra
     return pyplot.subplots(figsize=(6.0, height), layout="constrained")[1]
+
+
+def to_arviz(
+    learnt: Any, *, draws: int = 1000, chains: int = 4, rng: int | np.random.Generator = 0
+) -> Any:
+    """Independent draws of the weights as an ``arviz.InferenceData``, one name for each weight.
+
+    Parameters
+    ----------
+    learnt
+        A learner, recommender or fitted estimator with a full belief.
+    draws, chains
+        So many draws in so many chains; they are independent, so chains only suit ArviZ's tools.
+    rng
+        A generator or a seed: the same gives the same draws.
+
+    Examples
+    --------
+    >>> import fabcost
+    >>> data = to_arviz(fabcost.FabCost(fabcost.Gaussian.isotropic(2)), draws=10)
+    >>> data.posterior["weight"].shape, data.posterior["name"].values.tolist()
+    ((4, 10, 2), ['x0', 'x1'])
+    """
+    belief = learnt.posterior if hasattr(learnt, "posterior") else _belief(learnt)
+    if not isinstance(belief, Gaussian):
+        kind = type(belief).__name__
+        raise ValueError(f"the belief is a {kind} but draws are of a fabcost.Gaussian")
+    with warnings.catch_warnings(), told_what_is_missing("to_arviz", "nuts"):
+        warnings.simplefilter("ignore", FutureWarning)  # arviz announces its next version
+        import arviz  # noqa: PLC0415 - an extra
+    drawn = belief.sample(np.random.default_rng(rng), chains * draws)
+    return arviz.from_dict(
+        posterior={"weight": drawn.reshape(chains, draws, belief.dimension)},
+        coords={"name": list(learnt.summary().names)},
+        dims={"weight": ["name"]},
+    )
+
+
+def _belief(learnt: Any) -> Any:
+    return learnt.learner.posterior if hasattr(learnt, "learner") else learnt.posterior_

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, Tally, as_batch
+from fabcost.impressions import Outcomes, Tally, as_batch
 from fabcost.inference import ep
 
 _MODEL_TOLERANCE = 1e-6
@@ -69,19 +69,16 @@ def cross_fits(
     for held_out in np.array_split(rng.permutation(labels.size), folds):
         others = np.ones(labels.size, dtype=bool)
         others[held_out] = False
+        outcomes = Outcomes(labels[others], None if counts is None else counts[others])
         yield (
             held_out,
             ep.fit(
                 prior,
                 rows[others],
-                labels[others] if counts is None else _tally(counts[others]),
+                outcomes.given,
                 tolerance=_MODEL_TOLERANCE,
                 items=shown[others].tolist(),
                 own_variance=own_variance,
                 group=group,
             ),
         )
-
-
-def _tally(counts: FloatArray) -> Tally:
-    return Tally(counts[:, 0], counts.sum(axis=1))

@@ -120,12 +120,10 @@ class Contender:
         return self.learner if scale == 1.0 else f"{self.learner}, {self.policy}"
 
 
-def _spelled(learner: str) -> str:
-    return learner.lower().replace("fab-cost", "fabcost").replace(", ", "-")
-
-
 #: Learners under Thompson sampling, as the command line spells them.
-THOMPSON = {_spelled(learner): learner for learner in LEARNERS}
+THOMPSON = {
+    each.lower().replace("fab-cost", "fabcost").replace(", ", "-"): each for each in LEARNERS
+}
 #: Contenders without a scale; what learns under Uniform does not matter.
 UNSCALED: dict[str, Contender] = {
     GREEDY: Contender(FAB_COST, Greedy()),

@@ -1,16 +1,20 @@
-"""One HTML file with everything inside it: the frame of all reports, and what they are made of."""
+"""Reports: one HTML file with everything inside it, what it is made of, and the same as JSON."""
 
 from __future__ import annotations
 
 import base64
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
 from importlib import resources
 from string import Template
 from typing import Any
+
+import numpy as np
 
 import fabcost
 from fabcost.offline.pictures import Picture
@@ -272,3 +276,39 @@ def typeset(text: str) -> str:
     '−5.2\xa0% (−27.3 to +16.8), 2020-01-31'
     """
     return _UNITS.sub("\N{NO-BREAK SPACE}", _MINUS.sub("\N{MINUS SIGN}", text))
+
+
+def plain(value: Any) -> Any:
+    """Named tuples, dataclasses and arrays as JSON values; NaN and ±∞ are null.
+
+    Examples
+    --------
+    >>> plain({"curve": np.array([1.0, np.nan]), 2: (True, "x")})
+    {'curve': [1.0, None], '2': [True, 'x']}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    raise TypeError(f"a {type(value).__name__} has no JSON form")
+
+
+def json_text(content: Any) -> str:
+    r"""Everything that was measured, for programs.
+
+    Examples
+    --------
+    >>> json_text(float("nan"))
+    'null\n'
+    """
+    return json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -39,7 +39,7 @@ def workers(
     try:
         with _interrupts_ignored():
             for _ in range(jobs):
-                pool.submit(_do_nothing)
+                pool.submit(int)  # for which a process is begun
         yield pool
     except BaseException:
         for worker in set(multiprocessing.active_children()) - others:
@@ -60,10 +60,6 @@ def _interrupts_ignored() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _do_nothing() -> None:
-    """Its only use is that a process is begun for it."""
 
 
 def _start(start: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:

@@ -11,6 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fabcost import extras
+from fabcost.wire.errors import explained
+
 
 def simulate(
     out: Annotated[
@@ -33,7 +36,7 @@ def simulate(
 
     many, clicks = partitions or 1, 0
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
-    try:
+    with explained("reports"):
         for name in names:
             parquet.check_new(name, force=force)
         with Progress(console=Console()) as bar:
@@ -49,9 +52,6 @@ def simulate(
                     force=force,
                     advance=lambda done: bar.advance(task, done),
                 )
-    except (ValueError, OSError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
 
 
@@ -66,14 +66,12 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper import environment, scales  # noqa: PLC0415
+    from fabcost.paper import scales  # noqa: PLC0415
 
-    try:
-        environment.require()
+    with explained("reports"):
+        if lacking := extras.missing(*extras.of_command("reproduce")):
+            raise extras.MissingExtraError(extras.needs("fabcost reproduce", lacking))
         size = scales.find(scale)
-    except (ImportError, ValueError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
     try:
         from fabcost.paper import reproduction  # noqa: PLC0415
 

@@ -1,28 +1,139 @@
-"""`fabcost reproduce`: compute what is missing, then tell everything that was found."""
+"""`fabcost reproduce`: compute what is missing, then tell everything in one HTML file."""
 
 from __future__ import annotations
 
-import json
-import math
+import os
+import platform
+import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass
 from datetime import datetime
+from html import escape
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from string import Template
+from typing import Any, NamedTuple, get_args
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import fabcost
+from fabcost.offline import page
 from fabcost.offline.pictures import Picture
-from fabcost.paper import environment, errata
+from fabcost.paper import errata
 from fabcost.paper.parts import clicks, convergence, costs, posteriors
-from fabcost.paper.parts.part import Part
-from fabcost.paper.report import ReproductionReport, Section, duration, render
+from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
 from fabcost.paper.scales import Scale
 from fabcost.paper.units import Result, Unit, UnitFolder, run
+
+# Columns of the tables and their widths in per cent.
+_CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}
+ERRATUM = {"Erratum": 13, "Printed": 21, "Right": 21, "How it shows": 17, "What it changes": 28}
+_CHANGES = {"Subject": 16, "Here": 38, "Measured": 46}
+# Whose versions are told.
+_PACKAGES = ("numpy", "scipy", "numba", "nutpie", "matplotlib")
+
+
+class Section(NamedTuple):
+    """A part of the reproduction as it is shown."""
+
+    name: str
+    title: str
+    introduction: str
+    claims: Sequence[PaperClaim]
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True, eq=False)
+class ReproductionReport:
+    """Everything on the page: how it was asked for, what is known of the run, what was found."""
+
+    scale: str
+    seed: int
+    command: str
+    version: str
+    settings: Mapping[str, str]
+    sections: Sequence[Section]
+    errata: Sequence[Sequence[str]]
+    changes: Sequence[Change]
+
+    @property
+    def claims(self) -> list[PaperClaim]:
+        """All of them, in the order of the parts."""
+        return [claim for section in self.sections for claim in section.claims]
+
+
+def render(report: ReproductionReport) -> str:
+    """The page as text."""
+    claims = "The paper’s claims beside what this run measured"
+    errata = "What is printed, what is right, and what it changes"
+    body = Template(page.file_of(__package__, "page.html")).substitute(
+        command=escape(report.command),
+        version=escape(report.version),
+        tally=page.tally(
+            (claim.verdict for claim in report.claims), get_args(Verdict), "Claims by verdict"
+        ),
+        links=page.links((each.name, each.title) for each in report.sections),
+        settings=page.definitions(report.settings.items()),
+        claims=page.framed(claims, _CLAIMS, "\n".join(map(_claims_of, report.sections))),
+        sections="\n".join(map(_shown, report.sections)),
+        errata=page.table(errata, ERRATUM, report.errata),
+        changes=page.table("Changes, and what they give in this run", _CHANGES, report.changes),
+    )
+    title = f"FAB-COST reproduced ({report.scale} scale, seed {report.seed})"
+    return page.render(title, body.strip())
+
+
+def _claims_of(section: Section) -> str:
+    title = f'<tr><th class="part" scope="rowgroup" colspan="{len(_CLAIMS)}">'
+    rows = "\n".join(map(_claim, section.claims))
+    return f"<tbody>\n{title}{escape(section.title)}</th></tr>\n{rows}\n</tbody>"
+
+
+def _claim(claim: PaperClaim) -> str:
+    verdict = page.verdict(claim.verdict, claim.reason)
+    cells = (
+        page.text(claim.paper),
+        page.text(claim.measured),
+        verdict,
+        page.text(duration(claim.seconds)),
+    )
+    where = f'<span class="where">{page.text(claim.where)}</span>'
+    return page.cells(f"{page.text(claim.claim)}{where}", cells, _CLAIMS)
+
+
+def _shown(section: Section) -> str:
+    figures = "\n".join(map(page.figure, section.pictures))
+    cases = "\n".join(
+        f"<h3>{page.text(claim.claim)}</h3>\n{page.definitions(claim.details)}"
+        for claim in section.claims
+        if claim.details
+    )
+    summary = "<summary>Every case behind these claims</summary>"
+    folded = f"<details open>\n{summary}\n{cases}\n</details>" if cases else ""
+    introduction = f"<p>{page.text(section.introduction)}</p>"
+    return page.section(section.name, section.title, introduction, figures, folded)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    Examples
+    --------
+    >>> [duration(each) for each in (0.004, 0.31, 9.96, 59.7, 200, 7199)]
+    ['under 0.1 s', '0.3 s', '10 s', '1 min', '3 min 20 s', '2 h']
+    """
+    if seconds < 0.1:
+        return "under 0.1 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 3569.5:
+        units, numbers = ("min", "s"), divmod(round(seconds), 60)
+    else:
+        units, numbers = ("h", "min"), divmod(round(seconds / 60), 60)
+    return " ".join(f"{n} {unit}" for n, unit in zip(numbers, units, strict=True) if n)
+
 
 #: The parts of the paper that are reproduced, in its order, and its errata.
 PARTS = (posteriors.PART, convergence.PART, costs.PART, clicks.PART)
@@ -44,7 +155,7 @@ def reproduce(
     a run that was interrupted and continued ends with the same report as asking once more.
     """
     units = [*(unit for part in parts for unit in part.units(scale, seed)), ERRATA]
-    folder = UnitFolder(out / "units", environment.describe())
+    folder = UnitFolder(out / "units", describe())
     found = _computed(units, folder, jobs, console)
     gathered = {part.name: part.gather(scale, found) for part in parts}
     origins = {unit.name: folder.origin(unit) for unit in units}
@@ -136,32 +247,7 @@ def _results(
             name: {"seconds": result["seconds"], **origins[name]} for name, result in found.items()
         },
     }
-    return json.dumps(plain(content), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-def plain(value: Any) -> Any:
-    """Named tuples, dataclasses and arrays as JSON values; NaN and ±∞ are null.
-
-    Examples
-    --------
-    >>> plain({"curve": np.array([1.0, np.nan]), 2: (True, "x")})
-    {'curve': [1.0, None], '2': [True, 'x']}
-    """
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    elif is_dataclass(value):
-        value = {each.name: getattr(value, each.name) for each in fields(value)}
-    elif hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, Sequence):
-        return [plain(each) for each in value]
-    raise TypeError(f"a {type(value).__name__} has no JSON form")
+    return page.json_text(content)
 
 
 def _tell(report: ReproductionReport, out: Path, console: Console) -> None:
@@ -171,3 +257,48 @@ def _tell(report: ReproductionReport, out: Path, console: Console) -> None:
         table.add_row(claim.claim, claim.measured, claim.verdict)
     console.print(table)
     console.print(f"Written: report.html, results.json and figures in {out}")
+
+
+def describe() -> dict[str, str]:
+    """Version, commit, machine and the packages that matter, for people to read.
+
+    Examples
+    --------
+    >>> sorted(describe())
+    ['commit', 'fabcost', 'machine', 'packages']
+    """
+    packages = [f"{name} {metadata.version(name)}" for name in _PACKAGES]
+    return {
+        "fabcost": fabcost.__version__,
+        "commit": _commit(Path(__file__).parent),
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()}",
+        "packages": ", ".join([f"Python {platform.python_version()}", *packages]),
+    }
+
+
+def _commit(place: Path) -> str:
+    """The commit that is checked out at ``place``, and whether files differ from it."""
+    commit = _git(place, "rev-parse", "--short=12", "HEAD")
+    if commit is None or _git(place, "ls-files", "--error-unmatch", "__init__.py") is None:
+        return "not from a git checkout"
+    changed = _git(place, "status", "--porcelain", "--", "../..")
+    return f"{commit} with changes" if changed else commit
+
+
+def _git(place: Path, *arguments: str) -> str | None:
+    try:
+        command = ["git", "-C", str(place), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _processor() -> str:
+    """Linux has the name that people know in a file only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -10,7 +10,6 @@ class Scale:
     """Sizes of every part; ``name`` is the one on the command line."""
 
     name: str
-    design_rows: int  # of the authors' simulated design (six covariates)
     day_rows: int  # impressions of the simulated day of car adverts (15 covariates)
     posterior_sizes: tuple[int, ...]  # where marginals are drawn; the last is the whole day
     convergence_sizes: tuple[int, ...]  # where errors are measured
@@ -28,7 +27,6 @@ class Scale:
 
 QUICK = Scale(
     name="quick",
-    design_rows=20_000,
     day_rows=30_000,
     posterior_sizes=(1_000, 3_000, 10_000, 30_000),
     convergence_sizes=(100, 300, 1_000, 3_000, 10_000, 30_000),
@@ -45,7 +43,6 @@ QUICK = Scale(
 )
 PAPER = Scale(
     name="paper",
-    design_rows=500_000,
     day_rows=678_446,
     posterior_sizes=(1_000, 10_000, 50_000, 678_446),
     convergence_sizes=(100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000),

@@ -237,11 +237,15 @@ def _file(module: str, package: Path) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-@cache
 def _read(path: Path, module: str) -> tuple[str, tuple[str, ...]]:
     """A hash of what the file says, and the modules that it may import."""
-    tree = ast.parse(path.read_bytes())
     home = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    return _understood(path.read_bytes(), home)
+
+
+@cache
+def _understood(source: bytes, home: str) -> tuple[str, tuple[str, ...]]:
+    tree = ast.parse(source)
     imports = tuple(_imports(tree, home))
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:

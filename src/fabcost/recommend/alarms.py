@@ -39,6 +39,8 @@ EXTREME = 30.0
 SURPRISE = 5.0
 _LEAST_VARIANCE = 1e-300
 _FEW, _SOME, _MANY = 20, 100, 1000
+_COUNTS = ("decisions", "alike", "answers", "clicks", "expired", "late")
+_SUMS = ("predicted", "variance", "furthest")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?")
 
 
@@ -110,15 +112,16 @@ class Watch:
     def learnt(
         self,
         row: FloatArray | None,
-        *,
-        clicked: bool,
+        clicked: float,
         centre: float,
         variance: float,
+        *,
         expired: bool = False,
     ) -> None:
         """An outcome: its row if columns have names, mean and variance of the log-odds foretold."""
-        self.counted(1, int(clicked), expired=int(expired))
-        p = self.foretold(np.array([centre]), np.array([variance]), int(clicked))
+        clicks = int(clicked) if clicked in (0, 1) else clicked
+        self.counted(1, clicks, expired=int(expired))
+        p = self.foretold(np.array([centre]), np.array([variance]), clicks)
         if self._foretold > FIRST:
             self.late_losses.outcomes(p, [clicked])
         if row is not None:
@@ -172,10 +175,6 @@ class Watch:
         self._came += clicks
         return p
 
-    def came_late(self) -> None:
-        """Feedback for a decision that had expired."""
-        self.late += 1
-
     def alarms(self, schema: Schema) -> tuple[Alarm, ...]:
         """What is wrong so far, in the order of `KINDS`."""
         return in_order([*self.of_columns(schema), *self.of_outcomes()])
@@ -186,19 +185,18 @@ class Watch:
 
     def state(self) -> dict[str, Any]:
         """Plain JSON from which `restored` goes on."""
-        names = ("decisions", "alike", "answers", "clicks", "expired", "late")
-        sums = ("predicted", "variance", "furthest")
         bounds = {"smallest": self._smallest.tolist(), "largest": self._largest.tolist()}
-        state = {name: getattr(self, name) for name in (*names, *sums)} | bounds
+        state = {name: getattr(self, name) for name in (*_COUNTS, *_SUMS)} | bounds
         return state | ({"surprise": self.late_losses.state()} if self.late_losses.jump else {})
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Watch:
         """The watch whose `state` this is."""
         watch = cls()
-        for name in ("decisions", "alike", "answers", "clicks", "expired", "late"):
-            setattr(watch, name, whole(state, name))
-        for name in ("predicted", "variance", "furthest"):
+        for name in _COUNTS:
+            count = real if type(state.get(name)) is float else whole  # clicks may be fractions
+            setattr(watch, name, count(state, name))
+        for name in _SUMS:
             setattr(watch, name, real(state, name))
         bounds = {name: np.array(state[name], dtype=np.float64) for name in ("smallest", "largest")}
         width = bounds["smallest"].size

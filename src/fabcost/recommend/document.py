@@ -16,10 +16,6 @@ from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
 FORMAT = archive.Format("fabcost-recommender", 5, "recommender")
-_WITHOUT_INHERITED_EFFECTS = FORMAT._replace(version=4)
-_BEFORE = FORMAT._replace(version=3)
-_WITHOUT_FORGETTING = FORMAT._replace(version=2)
-_WITH_ONE_VARIANCE = FORMAT._replace(version=1)
 _WIDE = "wide"
 _PREFIX = "learner_"
 _LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
@@ -34,16 +30,17 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     >>> format_of({"prior_variance": 10.0}).version
     1
     """
-    said = settings.get("learner", {}).keys()
-    rule = settings.get("policy", {})
-    if "own" in settings.get("learner", {}).get("inheritance", {}) or "scatter" in rule:
-        return FORMAT
-    of_rule = rule.get("kind")
-    if "belief" in settings or {"served", "rests_until"} & said or of_rule in _LATER_RULES:
-        return _WITHOUT_INHERITED_EFFECTS
-    if {"half_life", "most_kept", "inheritance"} & said:
-        return _BEFORE
-    return _WITHOUT_FORGETTING if "prior" in settings else _WITH_ONE_VARIANCE
+    learner, rule = settings.get("learner", {}), settings.get("policy", {})
+    later = {"served", "rests_until"} & learner.keys() or rule.get("kind") in _LATER_RULES
+    if "own" in learner.get("inheritance", {}) or "scatter" in rule:
+        version = 5
+    elif "belief" in settings or later:
+        version = 4
+    elif {"half_life", "most_kept", "inheritance"} & learner.keys():
+        version = 3
+    else:
+        version = 2 if "prior" in settings else 1
+    return FORMAT._replace(version=version)
 
 
 def learner_state(learner: object) -> tuple[dict[str, Any], dict[str, archive.Array]]:

@@ -61,19 +61,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     if word == WIDE_LEARNER.word:
         return WideFabCost.load(path)
     if word == SCHEMA.word:
-        return _schema(content, source)
+        settings, _ = archive.unpack(SCHEMA, content, source)
+        with archive.told_of(source, SCHEMA):
+            return Schema.from_dict(settings)
     if word == learners.LEARNER.word:
         return learners.from_bytes(content, source=source)
     known = ", ".join(f"{each.word!r}" for each in _READ_HERE)
     raise ValueError(
         f"{source} is not a saved learner, recommender or schema: it begins with none of {known}"
     )
-
-
-def _schema(content: bytes, source: str) -> Schema:
-    settings, _ = archive.unpack(SCHEMA, content, source)
-    with archive.told_of(source, SCHEMA):
-        return Schema.from_dict(settings)
 
 
 def _refusal(what: object) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.impressions import FloatArray, as_keys, as_row
+from fabcost.impressions import FloatArray, Tally, as_keys, as_label, as_row
 from fabcost.inference.own.directory import Key, check_keys
 from fabcost.inference.saved.checks import entry, numbers, real, whole
 from fabcost.sparse import SparseRows
@@ -20,6 +20,8 @@ from fabcost.sparse import SparseRows
 Array = npt.NDArray[Any]
 #: Columns of a row's numbers that are not zero, and these.
 Numbers = tuple[npt.NDArray[np.intp], FloatArray]
+#: What became of a decision, as learners take it, and how much of a click that was.
+Outcome = tuple[float | Tally, float]
 _EXPIRED_REMEMBERED = 100_000
 
 
@@ -262,3 +264,17 @@ def _listed(settings: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(found, list):
         raise ValueError(f"{name} is {found!r:.80} but must be a list")
     return found
+
+
+def as_outcome(clicked: Any) -> Outcome:
+    """Whether there was a click, or how much of one; a ValueError if it is neither.
+
+    Examples
+    --------
+    >>> as_outcome(True), as_outcome(0.3)
+    ((1.0, 1.0), (Tally(clicks=0.3, impressions=1), 0.3))
+    """
+    if isinstance(clicked, float) and 0.0 < clicked < 1.0:
+        return Tally(float(clicked), 1), float(clicked)
+    label = as_label(clicked)
+    return label, float(label > 0.0)

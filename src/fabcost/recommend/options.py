@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from fabcost.bandit.bandit import check_mixing
 from fabcost.bandit.values import checked_amounts
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import Reader, ReadItems, Record
@@ -61,27 +62,7 @@ def check_options(top_k: int, draws: int | None, floor: float) -> None:
     """
     if top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be at least 1")
-    if draws is not None and draws < 1:
-        raise ValueError(f"draws is {draws} but must be at least 1")
-    if not 0.0 <= floor <= 1.0:
-        raise ValueError(f"floor is {floor} but must lie in [0, 1]")
-
-
-def positions(names: tuple[Any, ...], exclude: Collection[Hashable]) -> list[int]:
-    """Where the excluded ids are among the names; a ValueError if none is left.
-
-    Examples
-    --------
-    >>> positions(("ad-1", "ad-2"), {"ad-2", "ad-9"})
-    [1]
-    """
-    if not exclude:
-        return []
-    unwanted = set(exclude)
-    found = [index for index, name in enumerate(names) if name in unwanted]
-    if len(found) == len(names):
-        raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
-    return found
+    check_mixing(1 if draws is None else draws, floor)
 
 
 Amounts = list[float] | None

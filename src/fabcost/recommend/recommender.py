@@ -11,13 +11,14 @@ import numpy as np
 
 from fabcost import archive
 from fabcost.bandit.bandit import Bandit, Choice, Learner
+from fabcost.bandit.prospects import positions
 from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed
 from fabcost.features.items import EncodedItems
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Record
 from fabcost.features.schema import Schema
-from fabcost.impressions import FloatArray, as_label
+from fabcost.impressions import FloatArray
 from fabcost.inference.forgetting.half_life import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
@@ -33,12 +34,13 @@ from fabcost.recommend.ledger import (
     Feedback,
     Ledger,
     Numbers,
+    Outcome,
     Pending,
+    as_outcome,
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.start import Start
-from fabcost.recommend.weights import Weights, check_learner, limits_of_state
+from fabcost.recommend.weights import Start, Weights, check_learner, limits_of_state
 from fabcost.sparse import SparseRows
 
 
@@ -189,7 +191,7 @@ class Recommender:
         terms = reader.read(context, "context")
         read = options.read_candidates(self.schema, reader, candidates)
         names: tuple[Any, ...] = read.names
-        excluded = options.positions(names, exclude)
+        excluded = positions(names, exclude)
         worths, expenses = options.amounts(names, values, costs)
         if self.own is not None:
             self.own.find(names)  # a ValueError if one can be no item
@@ -213,17 +215,21 @@ class Recommender:
         return self._issue(choice, names, rows.numbers(choice.index), now)
 
     def feedback(self, decision: int, clicked: Any, *, now: float | None = None) -> Feedback:
-        """Learn what became of a decision, once: the first feedback counts.
+        """Learn what became of a decision, once; a reward of 0.3 is 0.3 of a click.
 
-        A decision that was never made is an `UnknownDecisionError`, one that had expired an
-        `ExpiredDecisionError`; both are ValueErrors, and nothing is learnt from the feedback.
+        The first feedback counts.  A decision that was never made is an `UnknownDecisionError`,
+        one that had expired an `ExpiredDecisionError`; both are ValueErrors, and nothing is learnt.
         """
-        label = as_label(clicked)
+        outcome = as_outcome(clicked)
         self._ledger.check_issued(decision)
         self._expire_before(checked_time(now))
-        if not self._is_open(decision):
-            return Feedback.DUPLICATE
-        self._learn(self._ledger.pending[decision], label, now)
+        try:
+            if not self._ledger.is_open(decision):
+                return Feedback.DUPLICATE
+        except ExpiredDecisionError:
+            self._watch.late += 1
+            raise
+        self._learn(self._ledger.pending[decision], outcome, now)
         del self._ledger.pending[decision]
         return Feedback.APPLIED
 
@@ -232,7 +238,7 @@ class Recommender:
         checked_time(now)
         expired = []
         for decision, pending in self._ledger.due(now):
-            self._learn(pending, -1.0, now, expired=True)
+            self._learn(pending, as_outcome(False), now, expired=True)
             expired.append(decision)
         return tuple(expired)
 
@@ -282,24 +288,15 @@ class Recommender:
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 
-    def _is_open(self, decision: int) -> bool:
-        try:
-            return self._ledger.is_open(decision)
-        except ExpiredDecisionError:
-            self._watch.came_late()
-            raise
-
     def _learn(
-        self, pending: Pending, label: float, now: float | None, *, expired: bool = False
+        self, pending: Pending, outcome: Outcome, now: float | None, *, expired: bool = False
     ) -> None:
         row = pending.row(self.schema.width, sparse=isinstance(self.learner, WideFabCost))
-        centre, variance = self._predicted(row, pending.item)
+        predicted = self._predicted(row, pending.item)
         made = now if pending.time is None else pending.time
-        self.bandit.learn(row, label, pending.item, at=made)
-        seen = None if isinstance(row, SparseRows) else row
-        self._watch.learnt(
-            seen, clicked=label > 0, centre=centre, variance=variance, expired=expired
-        )
+        self.bandit.learn(row, outcome[0], pending.item, at=made)
+        seen, foretold = None if isinstance(row, SparseRows) else row, (outcome[1], *predicted)
+        self._watch.learnt(seen, *foretold, expired=expired)
 
     def _predicted(self, row: FloatArray | SparseRows, item: Key | None) -> tuple[float, float]:
         """Mean and variance of the log-odds of a click."""

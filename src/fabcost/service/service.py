@@ -20,9 +20,8 @@ from fabcost.service.store.rows import KeyRow, ModelRow
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread, run_apart
 from fabcost.service.telemetry import Metrics
-from fabcost.service.upkeep import Upkeep
+from fabcost.service.upkeep import Retention, Upkeep
 from fabcost.service.writer.journal import Journal
-from fabcost.service.writer.retention import Retention
 from fabcost.service.writer.writer import Writer
 
 _RETIRE_SECONDS = 3600.0
@@ -94,6 +93,7 @@ class Service:
 
         views = Views(known, writer, reader, clock=clock)
         self.posterior = views.posterior
+        self.contrasts = views.contrasts
         self.stats = views.stats
         self.alarms = views.alarms
         self.decision = views.decision
@@ -216,7 +216,7 @@ class Service:
 
     def listen(self, database: str) -> None:
         """Follow other servers on a PostgreSQL as soon as it tells of them, besides looking."""
-        from fabcost.service.store.listening import listen  # noqa: PLC0415 - its driver loads slowly
+        from fabcost.service.store.postgres import listen  # noqa: PLC0415 - its driver loads slowly
 
         number = self._writer.journal.store.session.number
         self._listening = asyncio.create_task(listen(database, number, self._upkeep.look))

@@ -28,7 +28,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.wire.messages import LiftView
+from fabcost.wire.statistics import LiftView
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _LATENCIES = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)

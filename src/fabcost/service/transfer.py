@@ -71,13 +71,13 @@ def _page(
     version: int,
     features: Lookup,
 ) -> bytes:
-    lines = [line_of(row, version, features) for row in rows]
-    return writer.page([_with_fraction(line, settings) for line in lines])
-
-
-def _with_fraction(line: LogLine, settings: ModelSettings) -> LogLine:
-    fraction = None if line.value is None else settings.fraction(line.value)
-    return line if fraction is None else msgspec.structs.replace(line, fraction=fraction)
+    lines = []
+    for row in rows:
+        line = line_of(row, version, features)
+        fraction = None if line.value is None else settings.fraction(line.value)
+        more = {} if fraction is None else {"fraction": fraction}
+        lines.append(msgspec.structs.replace(line, **more))
+    return writer.page(lines)
 
 
 def _next_limit(rows: Sequence[StoredDecision]) -> int:

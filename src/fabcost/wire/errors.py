@@ -138,12 +138,12 @@ class LearningFailedError(ServiceError):
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Tell errors of whoever typed a command without a traceback."""
+def explained(extra: str = "service") -> Iterator[None]:
+    """Tell errors of whoever typed a command without a traceback; it needs an ``extra``."""
     import typer  # noqa: PLC0415 - only commands need it
 
     try:
-        with told_what_is_missing("this command", "service"):
+        with told_what_is_missing("this command", extra):
             yield
     except MissingExtraError as error:
         typer.echo(str(error), err=True)

@@ -44,26 +44,20 @@ class LogWriter(Protocol):
         ...
 
 
-def _parquet_pieces() -> LogWriter:
-    from fabcost.wire.parquet import ParquetPieces  # noqa: PLC0415 - pyarrow is not for everyone
+def _parquet() -> Any:
+    from fabcost.wire import parquet  # noqa: PLC0415 - pyarrow is not for everyone
 
-    return ParquetPieces()
-
-
-def _read_parquet(body: bytes, limits: Limits) -> Iterator[tuple[int, LogLine]]:
-    from fabcost.wire import parquet  # noqa: PLC0415
-
-    return parquet.read(body, limits)
+    return parquet
 
 
 WRITERS: dict[LogFormat, Callable[[], LogWriter]] = {
     "jsonl": JsonLines,
-    "parquet": _parquet_pieces,
+    "parquet": lambda: _parquet().ParquetPieces(),
     "dsjson": partial(JsonLines, dsjson.object_of),
 }
 _READERS: dict[LogFormat, Callable[[bytes, Limits], Iterator[tuple[int, LogLine]]]] = {
     "jsonl": read_lines,
-    "parquet": _read_parquet,
+    "parquet": lambda body, limits: _parquet().read(body, limits),
     "dsjson": dsjson.read,
 }
 

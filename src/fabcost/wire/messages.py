@@ -151,7 +151,8 @@ class Contribution(Struct, frozen=True):
 class DecisionView(Struct, frozen=True, kw_only=True):
     """A decision as it was recorded, and what became of it.
 
-    ``click_value`` and ``cost`` are those of the item that was chosen.
+    ``click_value`` and ``cost`` are those of the item that was chosen, ``item_name`` its name in
+    the catalogue, if it has one.
     """
 
     decision_id: str
@@ -174,6 +175,7 @@ class DecisionView(Struct, frozen=True, kw_only=True):
     applied_lsn: int | None
     click_value: float = 1.0
     cost: float = 0.0
+    item_name: str | UnsetType = UNSET
 
 
 class DecisionsAnswer(Struct, frozen=True):
@@ -187,13 +189,15 @@ class RunnerUp(Struct, frozen=True, kw_only=True):
     """The likeliest of the candidates that were not shown, by what is known now.
 
     ``differences`` are what each column adds to the log-odds of the chosen item beyond those of
-    this one; ``chosen_is_better`` is the probability that their sum is above 0.
+    this one; ``chosen_is_better`` is the probability that their sum is above 0; ``name`` is that of
+    the catalogue, where it has one.
     """
 
     item: str
     click_probability: float
     chosen_is_better: float
     differences: list[Contribution]
+    name: str | UnsetType = UNSET
 
 
 class ExplanationAnswer(Struct, frozen=True, kw_only=True):
@@ -210,129 +214,6 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
     summary: str = ""
     by_chance: bool = False
     runner_up: RunnerUp | None = None
-
-
-class StatsBucket(Struct, frozen=True, kw_only=True):
-    """Counts of one minute and arm.
-
-    ``clicks`` are rewards above the threshold; ``rewards`` is the sum of what is learnt of them,
-    which is the same where values are clicks.  ``income`` is the sum of reward · value − cost.
-    """
-
-    start: float
-    arm: str
-    decisions: int
-    impressions: int
-    clicks: int
-    log_loss: float
-    entropy: float
-    rewards: float
-    income: float
-
-
-class CalibrationBin(Struct, frozen=True, kw_only=True):
-    """Impressions whose predicted log-odds of a click lay from ``bin`` to ``bin + 1``.
-
-    ``predicted`` is the sum of their predicted click probabilities.
-    """
-
-    bin: int
-    impressions: int
-    predicted: float
-    clicks: int
-    rewards: float
-
-
-class ItemEffect(Struct, frozen=True):
-    """The effect of an item beside its features."""
-
-    mean: float
-    sd: float
-
-
-class ItemTally(Struct, frozen=True, kw_only=True):
-    """How often an item was chosen, and what became of it.
-
-    ``effect`` is what is known of its own effect on the log-odds, where items have any.
-    """
-
-    item: str
-    decisions: int
-    impressions: int
-    clicks: int
-    rewards: float
-    income: float
-    effect: ItemEffect | UnsetType = UNSET
-
-
-class AlarmView(Struct, frozen=True):
-    """One thing that is wrong with the data of a model; `fabcost.recommend.alarms` has the kinds.
-
-    ``subject`` is the feature, or empty where it is about all; ``text`` says what was seen and
-    what to do.
-    """
-
-    kind: str
-    subject: str
-    text: str
-
-
-class LiftView(Struct, frozen=True, kw_only=True):
-    """What the bandit gains over the arm beside it, since the settings were changed last.
-
-    ``value`` is the ratio of the click rates less one, from ``low`` to ``high`` with confidence
-    ``level`` at every moment at once; null is not known, or no end.  ``gained`` are those of the
-    bandit's clicks (or fractions of one) that the other arm would not have had of as many
-    impressions.
-    ``share`` is the other arm's of the impressions; ``share_p`` is how plausible that is for the
-    one that was planned, at every moment at once: a tiny one says that outcomes of one arm get
-    lost, and that the lift cannot be trusted.
-    """
-
-    over: str
-    impressions: int
-    clicks: float
-    impressions_beside: int
-    clicks_beside: float
-    level: float
-    value: float | None
-    low: float
-    high: float | None
-    verdict: str
-    gained: float | None
-    gained_low: float | None
-    gained_high: float | None
-    share: float
-    planned_share: float | None
-    share_p: float | None
-
-
-class StatsAnswer(Struct, frozen=True, kw_only=True):
-    """What a dashboard shows of a model; ``income`` is that of all outcomes, by arm."""
-
-    model: str
-    mode: str
-    now: float
-    posterior_version: str
-    posterior_published: float
-    impressions: int
-    weights: int
-    decisions: int
-    pending: int
-    learner_lag: int
-    refreshing: bool
-    learning_failed: bool
-    refreshes: int
-    last_refresh_seconds: float
-    store_away: bool
-    unwritten: int
-    feedback: dict[str, int]
-    buckets: list[StatsBucket]
-    calibration: list[CalibrationBin]
-    top_items: list[ItemTally]
-    alarms: list[AlarmView] = []
-    lift: LiftView | None = None
-    income: dict[str, float] = {}
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

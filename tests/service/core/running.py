@@ -12,8 +12,9 @@ from fabcost.service.models.decisions import Clock
 from fabcost.service.models.totals import Totals
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
-from fabcost.wire.messages import DecisionRequest, FeedbackRequest, StatsAnswer
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
+from fabcost.wire.statistics import StatsAnswer
 
 ITEMS: dict[str, dict[str, Any]] = {
     f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k % 7} for k in range(9)

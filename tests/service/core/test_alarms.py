@@ -17,18 +17,14 @@ import pytest
 from fabcost.recommend.alarms import Watch
 from fabcost.service import upkeep
 from fabcost.service.models.totals import Totals
-from fabcost.service.models.views import Alarms
+from fabcost.service.models.views import Looked
 from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, at_step, encoded, impression
 from fabcost.wire.line import LoggedImpression
-from fabcost.wire.messages import (
-    AlarmView,
-    DecisionRequest,
-    FeedbackRequest,
-    Record,
-)
+from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings, RefreshSettings
+from fabcost.wire.statistics import AlarmView
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, told, until
 
 PRICES: dict[str, Record] = {
@@ -52,7 +48,7 @@ async def alarms(service: Service, model: str = "cars") -> list[AlarmView]:
     """Those of now, none from memory."""
     with (
         patch.object(Totals, "is_fresh", return_value=False),
-        patch.object(Alarms, "is_fresh", return_value=False),
+        patch.object(Looked, "is_fresh", return_value=False),
     ):
         return await service.alarms(model)
 

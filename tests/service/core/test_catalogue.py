@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fabcost import Schema
 from fabcost.service.models.catalogue import Catalogue
+from tests.examples import examples
 
 ids = st.sampled_from([f"ad-{k}" for k in range(6)])
 features = st.fixed_dictionaries(
@@ -25,7 +26,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(changes)
 def test_changes_in_any_order(steps: list[Any]) -> None:
     schema = Schema.open()

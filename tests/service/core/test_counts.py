@@ -10,7 +10,7 @@ from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRow
 from fabcost.service.store.threads import store_at
 from fabcost.wire.line import LoggedImpression
-from fabcost.wire.messages import StatsBucket
+from fabcost.wire.statistics import StatsBucket
 from tests.service.core.running import (
     ITEMS,
     Hands,

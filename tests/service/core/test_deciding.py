@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from fabcost.wire.settings import (
     UniformSettings,
 )
 from tests.bandit.policies import chi_square
+from tests.examples import EXPLORES
 from tests.service.core.running import ITEMS, cars, serving, shown, told
 
 
@@ -123,7 +123,7 @@ def test_every_rule_logs_what_it_does(tmp_path: Path, policy: Any) -> None:
 
     With ``FABCOST_EXPLORE=1`` they are 20,000.
     """
-    many = 20_000 if os.environ.get("FABCOST_EXPLORE") == "1" else 2_000
+    many = 20_000 if EXPLORES else 2_000
     counts, shares = np.zeros(9), np.zeros((many, 9))
     values = {item: 1.0 + 0.1 * place for place, item in enumerate(ITEMS)}
     asked = DecisionRequest(context={"device": "tv"}, exclude=["ad-4"], top_k=9, values=values)

@@ -159,6 +159,30 @@ def test_one_of_them_leads_and_another_takes_over(postgres_address: str) -> None
     share(postgres_address, use)
 
 
+def test_one_that_leads_and_hangs_is_taken_over_and_comes_back(postgres_address: str) -> None:
+    """Its connection lives, but it gives no sign of life."""
+
+    async def use(one: Service, other: Service) -> None:
+        await until_equal(lambda: [leads(one), leads(other)].count(True), 1)
+        first, second = (one, other) if leads(one) else (other, one)
+        await cars(first, reward_wait_seconds=0.5)
+        await until(has(second))
+        await first._upkeep.stop()
+        second._writer.journal.store.session.lease_seconds = 1.5
+        await until_equal(lambda: leads(second), True)
+        assert await decide(second, "x")
+        await until(knows(second, 1))
+
+        async def is_back() -> bool:
+            return await decide(first, "y")
+
+        await until(is_back)
+        await until(knows(second, 2))
+        assert rebuilt_digest(postgres_address)[1] == second.posterior("cars").digest
+
+    share(postgres_address, use)
+
+
 def test_decisions_of_a_server_that_died_are_counted_once(postgres_address: str) -> None:
     async def use(one: Service, other: Service) -> None:
         await cars(one)

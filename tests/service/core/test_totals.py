@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from fabcost.bandit.lift import Arm, lift
-from fabcost.service.models.totals import Trial, gain, settled
+from fabcost.service.models.totals import Trial, foretold, gain, settled
 from fabcost.service.store.rows import CountRow
+from fabcost.wire.statistics import Foretold
 from tests.service.core.running import Hands, cars, serving, shown, stats_now, told, until
 
 WAIT = 600.0
@@ -17,7 +18,8 @@ TRIAL = Trial(held=0.1, since=0.0, wait=WAIT)
 
 def row(minute: int, arm: str, decisions: int, impressions: int, clicks: int) -> CountRow:
     counts = (decisions, impressions, clicks)
-    return CountRow("cars", 60.0 * minute, arm, *counts, 0.0, 0.0, rewards=clicks, income=clicks)
+    sums = (0.0, 0.0, 0.1 * impressions, clicks, clicks)
+    return CountRow("cars", 60.0 * minute, arm, *counts, *sums)
 
 
 def test_minutes_that_wait_are_left_out() -> None:
@@ -26,12 +28,26 @@ def test_minutes_that_wait_are_left_out() -> None:
     waiting = [row(21, "bandit", 9, 1, 1)]
     after = [row(22, "bandit", 1, 1, 1)]
     rows = old + complete + waiting + after
-    assert settled(rows, WAIT, now=60.0 * 23) == old + complete
-    assert settled(rows, WAIT, now=60.0 * 40) == rows
+    assert settled(rows, TRIAL, now=60.0 * 23) == old + complete
+    assert settled(rows, TRIAL, now=60.0 * 40) == rows
 
 
 def test_clicks_alone_say_nothing_of_minutes_that_may_wait() -> None:
-    assert settled([row(20, "bandit", 2, 2, 2)], WAIT, now=60.0 * 22) == []
+    assert settled([row(20, "bandit", 2, 2, 2)], TRIAL, now=60.0 * 22) == []
+
+
+def test_parts_of_the_first_minutes_wait_no_longer_than_they_last() -> None:
+    young = TRIAL._replace(created=60.0 * 20 + 7.0)
+    part = row(20, "bandit", 9, 4, 4)
+    assert settled([part], young, now=60.0 * 20 + 5.0 + WAIT) == [part]
+    assert settled([part], TRIAL, now=60.0 * 20 + 5.0 + WAIT) == []
+
+
+def test_what_was_foretold_is_by_arm_and_without_what_was_not() -> None:
+    old = row(0, "bandit", 5, 5, 5)._replace(predicted=0.0)
+    found = foretold([old, row(1, "bandit", 50, 40, 6), row(1, "holdback", 5, 5, 0)])
+    assert found["bandit"] == Foretold(impressions=40, predicted=4.0, rewards=6)
+    assert found["holdback"] == Foretold(impressions=5, predicted=0.5, rewards=0)
 
 
 def test_over_the_arm_that_is_there() -> None:

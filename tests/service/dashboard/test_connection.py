@@ -89,5 +89,5 @@ def test_a_server_without_models_says_how_to_make_one(chromium: Browser, tmp_pat
         site.make_model("cars")
         expect(visitor.page.locator("#figures")).to_be_visible(timeout=20_000)
         expect(empty).to_be_hidden()
-        expect(visitor.page.locator("#ctr")).to_have_text("No impressions in this period.")
+        expect(visitor.page.locator("#ctr")).to_have_text("No decisions in this period.")
         assert visitor.faults == []

@@ -46,26 +46,23 @@ def test_charts_have_names_and_their_numbers_as_tables(visitor: Visitor) -> None
         assert holder.locator("table thead th[scope=col]").count() >= 3
 
 
-def test_weights_are_filtered_by_name(visitor: Visitor, served: Adverts) -> None:
+def test_what_was_learnt_is_filtered_by_name(visitor: Visitor, served: Adverts) -> None:
     visitor.see_figures()
-    names = [each["name"] for each in served.ask("GET", "models/cars/posterior")["weights"]]
-    wanted = [name for name in names if "make=kia" in name]
-    assert 0 < len(wanted) < len(names)
-    visitor.page.get_by_label("Filter").fill("MAKE=KIA")
-    shown = visitor.page.locator("#weights tbody .name").all_inner_texts()
-    assert sorted(shown) == sorted(wanted)
-    visitor.page.get_by_label("Filter").fill("no such weight")
-    expect(visitor.page.locator("#weights")).to_have_text(
-        "No weight has “no such weight” in its name."
-    )
+    visitor.page.get_by_label("Filter").fill("MAKE = KIA")
+    tables = visitor.page.locator("#learnt tbody")
+    assert [each.locator(".name").all_inner_texts() for each in tables.all()] == [
+        ["make = kia"],
+        _pairs(served, "kia"),
+    ]
+    visitor.page.get_by_label("Filter").fill("no such level")
+    expect(visitor.page.locator("#learnt")).to_have_text("Nothing has “no such level” in its name.")
 
 
-def test_weights_are_the_clearest_first(visitor: Visitor, served: Adverts) -> None:
-    visitor.see_figures()
-    weights = served.ask("GET", "models/cars/posterior")["weights"]
-    weights.sort(key=lambda each: -abs(each["mean"]) / each["sd"])
-    shown = visitor.page.locator("#weights tbody .name").all_inner_texts()
-    assert shown == [each["name"] for each in weights[:20]]
+def _pairs(served: Adverts, make: str) -> list[str]:
+    """Who likes it, the best first."""
+    pairs = [e for e in served.ask("GET", "models/cars/contrasts")["pairs"] if e["level"] == make]
+    pairs.sort(key=lambda each: -each["mean"])
+    return [f"{each['context']} = {each['context_level']}: make = {make}" for each in pairs]
 
 
 def test_why_shows_what_the_explanation_says(visitor: Visitor, served: Adverts) -> None:
@@ -100,14 +97,14 @@ def test_a_model_is_picked_and_kept_in_the_address(visitor: Visitor, served: Adv
     visitor.see_figures()
     served.make_model("vans", mode="logging-only")
     expect(visitor.page.locator("#model option")).to_have_count(2, timeout=20_000)
-    visitor.page.get_by_label("Model").select_option("vans")
+    visitor.page.get_by_label("Model", exact=True).select_option("vans")
     expect(visitor.page.locator("#state")).to_contain_text("Mode: logging-only", timeout=20_000)
     expect(visitor.page.locator("#decisions")).to_have_text("No decisions yet.")
     visitor.page.reload()
     visitor.see_figures()
-    assert visitor.page.get_by_label("Model").input_value() == "vans"
+    assert visitor.page.get_by_label("Model", exact=True).input_value() == "vans"
     served.ask("DELETE", "models/vans")
-    expect(visitor.page.get_by_label("Model")).to_have_value("cars", timeout=20_000)
+    expect(visitor.page.get_by_label("Model", exact=True)).to_have_value("cars", timeout=20_000)
     visitor.faults[:] = [each for each in visitor.faults if "404" not in each]
 
 

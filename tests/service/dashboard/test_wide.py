@@ -15,6 +15,6 @@ def test_weights_without_names_are_told_of_in_words(visitor: Visitor, served: Ad
     assert posterior["weights"] == []
     visitor.page.goto(f"{visitor.url}/?model=wide")
     expect(visitor.page.locator("#connection")).to_have_text("Live", timeout=60_000)
-    expect(visitor.page.locator("#weights-note")).to_have_text(posterior["note"])
-    expect(visitor.page.locator("#weights")).to_have_text("Its weights have no names.")
+    expect(visitor.page.locator("#learnt-note")).to_have_text(posterior["note"])
+    expect(visitor.page.locator("#learnt")).to_have_text("Its weights have no names.")
     assert visitor.faults == []

@@ -21,10 +21,7 @@ SEED = 22
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory, generic_cache: Path) -> Iterator[Path]:
-    """Empty for the first store; the second goes on with what killed servers have left there.
-
-    In the end it is left to other tests that need such kernels, if none has them yet.
-    """
+    """Empty; in the end it is left to other tests that need such kernels, if none has them yet."""
     folder = tmp_path_factory.mktemp("cache")
     yield folder
     with suppress(OSError):
@@ -32,8 +29,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory, generic_cache: Path) -> Iter
 
 
 @pytest.mark.skipif(not HAS_GENERIC, reason="generic code is known for x86-64 alone")
-def test_killed_from_an_empty_cache(store_address: str, tmp_path: Path, cache: Path) -> None:
-    """The visitors' plans and the kills have the seed 22; when they meet is up to the machine."""
+def test_killed_from_an_empty_cache(tmp_path: Path, cache: Path) -> None:
+    """The visitors' plans and the kills have the seed 22; when they meet is up to the machine.
+
+    What is compiled does not depend on the store: PostgreSQL is the business of `test_kills`.
+    """
+    store_address = f"sqlite:///{tmp_path}/bandit.db"
     processes = Processes(tmp_path, cache, **GENERIC)
     try:
         last, told = killed_from_cold(processes, cache, store_address, kills=KILLS, seed=SEED)

@@ -29,6 +29,9 @@ from fabcost.service.server import (
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
 
+#: Whether a server of this process has loaded all kernels, which takes a tenth of a second again.
+WARM = threading.Event()
+
 
 class Running:
     """A server in a thread: its address, its service, and what it logged."""
@@ -79,7 +82,9 @@ class Running:
             raise
 
     async def _serve(self) -> None:
-        await warm_up()
+        if not WARM.is_set():
+            await warm_up()
+            WARM.set()
         log = logger(self.settings.log_level, "json", self.log)
         self.service = await start_service(self.settings, log)
         try:

@@ -79,6 +79,7 @@ def calls(http: httpx.Client) -> Iterator[Called]:
     yield call("get_model", "GET", MODEL)
     yield call("change_model", "PATCH", MODEL, {"holdback": 0.05})
     yield call("get_posterior", "GET", f"{MODEL}/posterior")
+    yield call("get_contrasts", "GET", f"{MODEL}/contrasts")
     yield call("get_alarms", "GET", f"{MODEL}/alarms")
     yield call("get_stats", "GET", f"{MODEL}/stats?minutes=1")
     log = call("export_log", "GET", f"{MODEL}/log", headers={"accept": LINES["content-type"]})

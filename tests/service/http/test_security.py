@@ -223,7 +223,7 @@ def test_a_similar_key_is_not_the_key() -> None:
 SECURITY = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'self'",
+    "content-security-policy": "default-src 'self'; img-src 'self' data:",
     "x-frame-options": "DENY",
 }
 

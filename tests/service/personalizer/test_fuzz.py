@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from fabcost.service.personalizer import parse
 from fabcost.service.personalizer.contract import STATUS
+from tests.examples import examples
 from tests.service.personalizer.serving import Served
 
 fuzzed = settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

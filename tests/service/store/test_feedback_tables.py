@@ -81,12 +81,12 @@ class TestFeedback:
 
 class TestCounts:
     def test_are_added(self, store: Store) -> None:
-        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25, 0.5, 2.5)
+        row = CountRow("news", 60.0, "bandit", 3, 2, 1, 0.5, 0.25, 0.75, 0.5, 2.5)
         with store.transaction():
             store.counts.add(minutes=[row, row._replace(arm="baseline"), row])
             store.counts.add(minutes=[row._replace(start=0.0), row, row._replace(model="shop")])
         assert store.counts.minutes("news", since=60.0) == [
-            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75, 1.5, 7.5),
+            CountRow("news", 60.0, "bandit", 9, 6, 3, 1.5, 0.75, 2.25, 1.5, 7.5),
             row._replace(arm="baseline"),
         ]
         assert store.counts.minutes("news", since=0.0)[0] == row._replace(start=0.0)

@@ -77,7 +77,8 @@ def fill(store: Store) -> None:
         store.insert_decisions([decision_row()])
         store.insert_feedback([feedback_row()])
         store.put_snapshot("news", 0, 1.0, b"state")
-        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, 0.0, 0.5, 0.0, 0.0)])
+        sums = (0.0, 0.5, 0.0, 0.0, 0.0)
+        store.counts.add(minutes=[CountRow("news", 60.0, "bandit", 1, 0, 0, *sums)])
         store.counts.add(calibration=[CalibrationRow("news", 3, 1, 0.25, 0, 0.0)])
         store.counts.add(tallies=[TallyRow("news", "ad-1", 1, 1, 1, 0.5, 0.5)])
 

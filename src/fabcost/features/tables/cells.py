@@ -71,11 +71,13 @@ def clean(name: str, column: Any, kind: Kind | None = None) -> Cells:
     given = _combined(column)
     if kind is not None:
         return _told(name, given, kind)
-    if pa.types.is_temporal(given.type):  # a schema says what it thinks of dates
-        return Cells(given, np.zeros(len(given), dtype=bool))
-    if pa.types.is_boolean(given.type):
-        return Cells(given, np.zeros(len(given), dtype=bool))
-    if _is_numeric(given.type):
+    types = pa.types
+    # A schema says what it thinks of dates.
+    if types.is_temporal(given.type) or types.is_boolean(given.type):
+        return _sound(given)
+    if any(
+        is_kind(given.type) for is_kind in (types.is_integer, types.is_floating, types.is_decimal)
+    ):
         floats = _floats(given)
         return _checked(given, floats, ~np.isnan(floats))
     return _clean_text(texts(name, given))
@@ -182,12 +184,16 @@ def _clean_text(words: Any) -> Cells:
         shown = _only(pointed, numeric)
         whole = _matches(pointed, _INTEGER)[numeric].all()
         return _checked(pc.cast(shown, pa.int64()) if whole else None, _floats(shown), present)
-    none_wrong = np.zeros(len(words), dtype=bool)
     lower = pc.utf8_lower(words)
     if present.any() and set(lower.unique().to_pylist()) <= {*WORDS, None}:
         is_true = pc.is_in(lower, value_set=pa.array([w for w, each in WORDS.items() if each]))
-        return Cells(pc.if_else(words.is_valid(), is_true, pa.scalar(None, pa.bool_())), none_wrong)
-    return Cells(words, none_wrong)
+        return _sound(pc.if_else(words.is_valid(), is_true, pa.scalar(None, pa.bool_())))
+    return _sound(words)
+
+
+def _sound(values: Any) -> Cells:
+    """None of them is wrong."""
+    return Cells(values, np.zeros(len(values), dtype=bool))
 
 
 def _told(name: str, given: Any, kind: Kind) -> Cells:
@@ -196,12 +202,12 @@ def _told(name: str, given: Any, kind: Kind) -> Cells:
     words = texts(name, given)
     if kind == "number":
         return _checked(None, numbers(name, given), _mask(words.is_valid()))
-    return Cells(words, np.zeros(len(given), dtype=bool))
+    return _sound(words)
 
 
 def _dates(name: str, given: Any) -> Cells:
     if pa.types.is_temporal(given.type):
-        return Cells(given, np.zeros(len(given), dtype=bool))
+        return _sound(given)
     words, second = texts(name, given), pa.timestamp("s")
     tried = [pc.strptime(words, format=form, unit="s", error_is_null=True) for form in _DATES]
     number = numbers(name, given)
@@ -242,11 +248,6 @@ def _floats(column: Any) -> FloatArray:
 
 def _mask(column: Any) -> BoolArray:
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
-
-
-def _is_numeric(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _combined(column: Any) -> Any:

@@ -176,7 +176,8 @@ def read_file(path: Path) -> Sheet:
         if kind in (".csv", ".tsv"):
             return _read_csv(path, DELIMITERS if kind == ".csv" else ("\t",))
         if kind in _JSON:
-            return _read_json(path)
+            with _opened(path) as lines:
+                return json_sheet(str(path), filter(str.strip, lines))
     except FileNotFoundError:
         raise
     except (OSError, EOFError, UnicodeDecodeError, pa.ArrowInvalid) as error:
@@ -225,7 +226,10 @@ def _read_cells(path: Path, delimiters: Sequence[str], encoding: str = "utf-8-si
     options = csv_options(named, delimiter, ragged)
     options["read_options"].encoding = encoding.removesuffix("-sig")
     table = pyarrow.csv.read_csv(path, **options)
-    return _numbered(path, table, ragged)
+    # The rows by their numbers among those that could not be read.
+    every = np.arange(1, table.num_rows + len(ragged) + 1)
+    numbers = np.setdiff1d(every, [fault.row for fault in ragged])
+    return Sheet(str(path), table, numbers, tuple(ragged))
 
 
 def csv_options(names: Sequence[str], delimiter: str, ragged: list[Fault]) -> dict[str, Any]:
@@ -269,11 +273,6 @@ def heading_of(line: str, delimiters: Sequence[str] = DELIMITERS) -> tuple[list[
     return headings[delimiter], delimiter
 
 
-def _read_json(path: Path) -> Sheet:
-    with _opened(path) as lines:
-        return json_sheet(str(path), filter(str.strip, lines))
-
-
 def json_sheet(
     name: str, lines: Iterable[str], columns: Iterable[str] | None = None, before: int = 0
 ) -> Sheet:
@@ -312,15 +311,5 @@ def _typed(values: list[Any]) -> Any:
     try:
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([_written(value) for value in values])
-
-
-def _written(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _numbered(path: Path, table: Any, faults: list[Fault]) -> Sheet:
-    """The rows by their numbers among those that could not be read."""
-    many = table.num_rows + len(faults)
-    numbers = np.setdiff1d(np.arange(1, many + 1), [fault.row for fault in faults])
-    return Sheet(str(path), table, numbers, tuple(faults))
+        plain = (str, type(None))
+        return pa.array([v if isinstance(v, plain) else json.dumps(v) for v in values])

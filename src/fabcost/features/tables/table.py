@@ -64,8 +64,11 @@ class Table(Mapping[str, Column]):
     def _of_arrow(cls, source: Any) -> Table:
         """Whatever hands out Arrow data: of pandas, polars, pyarrow, DuckDB and others."""
         table = arrow_table(source)
-        _check_names(table.column_names)
-        return cls({name: Arrow(table[name]) for name in table.column_names}, table.num_rows)
+        names = table.column_names
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                raise ValueError(f"there are two columns {name!r} but names must be distinct")
+        return cls({name: Arrow(table[name]) for name in names}, table.num_rows)
 
     @classmethod
     def _of_file(cls, path: Path) -> Table:
@@ -119,9 +122,3 @@ def is_table(source: Any) -> bool:
 
 def _is_arrow(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
-
-
-def _check_names(names: list[str]) -> None:
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ValueError(f"there are two columns {name!r} but names must be distinct")

@@ -10,6 +10,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
+from fabcost.inference.forgetting.half_life import Ageing
 from fabcost.inference.history import Carried, History
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
@@ -26,19 +27,17 @@ LEAST_KEPT = 0.95
 LEAST_KNOWN = 1e-3
 
 
-def parts_of(learner: FabCost, batch: Portion) -> Iterable[Portion]:
-    """Parts of a batch, between which a learner ages if it does.
+def parts_of(learner: FabCost, ageing: Ageing, batch: Portion) -> Iterable[Portion]:
+    """Parts of a batch, between which a learner ages.
 
     Examples
     --------
-    >>> from fabcost import FabCost
-    >>> batch = Portion(np.ones((3, 1)), np.ones(3))
-    >>> [part.size for part in parts_of(FabCost(Gaussian.isotropic(1), half_life=32.0), batch)]
+    >>> from fabcost import FabCost, HalfLife
+    >>> learner, batch = FabCost(Gaussian.isotropic(1)), Portion(np.ones((3, 1)), np.ones(3))
+    >>> [part.size for part in parts_of(learner, Ageing(HalfLife(32.0), few=1), batch)]
     [2, 1]
     """
-    if learner._ageing is None:
-        return (batch,)
-    spans = learner._ageing.parts(learner.seen, batch.size, batch.at, partial(_age, learner))
+    spans = ageing.parts(learner.seen, batch.size, batch.at, partial(_age, learner))
     return map(batch.part, spans)
 
 

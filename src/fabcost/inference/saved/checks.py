@@ -18,7 +18,6 @@ from fabcost.inference.own.effects import OwnEffects
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53
-COUNTED = ("seen", "refreshes", "skipped", "unconverged")
 _LARGEST_NUMBER = 1e100
 _WIDEST = 8  # bytes
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.inference.history import History
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
+from fabcost.inference.history import SPARSE, History, Sites
+from fabcost.inference.inheritance.effects import InheritedEffects
+from fabcost.inference.inheritance.information import Information
+from fabcost.inference.inheritance.inheritance import Inheritance
+from fabcost.inference.own.directory import NOBODY, Slots, check_keys
+from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.refreshing import MOST_WORK, Refreshing
-from fabcost.inference.saved import checks, inherited, kept
+from fabcost.inference.saved import checks
+from fabcost.inference.saved.checks import SavedCounts, entry, numbers, real, whole
+from fabcost.sparse import SparseRows
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
@@ -62,7 +73,7 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
         settings["most_work"] = learner.most_work
     if rests(learner):
         settings["rests_until"] = learner._next
-    more, of_more = inherited.state_of(learner.inheritance)
+    more, of_more = inherited_state(learner.inheritance)
     return settings | more, arrays | of_more
 
 
@@ -142,10 +153,10 @@ def restore(
     learner.half_life = None if learner._ageing is None else learner._ageing.half_life
     learner._next = counts.next
     learner._belief = checks.belief_of(arrays, weights)
-    learner.inheritance = inherited.inheritance_of(settings, arrays, weights)
+    learner.inheritance = inheritance_of(settings, arrays, weights)
     learner.own = checks.own_of(settings, arrays, weights)
     fades = learner._ageing is not None
-    rows = kept.kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
+    rows = kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
     learner._history = History.restored(weights, limit, counts.slot, rows)
     learner.most_work = _work_of({"most_work": MOST_WORK, **settings})
     learner._posterior = None
@@ -177,3 +188,140 @@ def _restore_refreshing(
     learner.skipped = skipped
     learner.plan(None)
     learner._refreshing = Refreshing(behind, visits, behind._next, begun=begun, ends=ends)
+
+
+_KEY = "inheritance"
+
+
+def inherited_state(inheritance: Inheritance | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings (plain JSON values) and arrays, for `inheritance_of`.
+
+    Examples
+    --------
+    >>> inherited_state(None)
+    ({}, {})
+    """
+    if inheritance is None:
+        return {}, {}
+    rows, sites = inheritance.information
+    arrays = {
+        "base_mean": inheritance.base.mean,
+        "base_root": inheritance.base.root,
+        "inherited": rows,
+        "inherited_precision": sites.precision,
+        "inherited_shift": sites.shift,
+    }
+    settings: dict[str, Any] = {"discount": inheritance.discount, "look": inheritance.look}
+    effects = inheritance.effects
+    if effects is not None:
+        arrays["inherited_own"] = effects.rows
+        of = {"variance": effects.variance, "before": effects.before}
+        settings["own"] = {"keys": list(effects.keys), **of}
+    return {_KEY: settings}, arrays
+
+
+def inheritance_of(
+    settings: Any, arrays: Mapping[str, npt.NDArray[Any]], weights: int
+) -> Inheritance | None:
+    """What the learner has from another; None in a file without.
+
+    Examples
+    --------
+    >>> inheritance_of({}, {}, 1) is None
+    True
+    """
+    if _KEY not in settings:
+        return None
+    given = settings[_KEY]
+    discount, many = real(given, "discount"), entry(arrays, "inherited_shift").size
+    if not 0.0 <= discount <= 1.0:
+        raise ValueError(f"discount is {discount} but must lie in [0, 1]")
+    sites = Sites(*(numbers(arrays, f"inherited_{name}", many) for name in ("precision", "shift")))
+    for wrong in sites.precision[sites.precision < 0.0]:
+        raise ValueError(f"inherited_precision contains {wrong} but must not be negative")
+    base = Gaussian.from_root(
+        numbers(arrays, "base_mean", weights), numbers(arrays, "base_root", weights, weights)
+    )
+    information = Information(numbers(arrays, "inherited", many, weights), sites)
+    look = None if entry(given, "look") is None else whole(given, "look", least=1)
+    return Inheritance(base, information, discount, look, _effects_of(given, arrays, weights))
+
+
+def _effects_of(
+    given: Any, arrays: Mapping[str, npt.NDArray[Any]], weights: int
+) -> InheritedEffects | None:
+    if "own" not in given:
+        return None
+    keys, rows = entry(given["own"], "keys"), entry(arrays, "inherited_own")
+    if not isinstance(keys, list) or None in keys or len(set(keys)) != len(keys):
+        raise ValueError(f"keys are {keys!r:.80} but must be a list of items, each once")
+    check_keys(keys)
+    columns = min(rows.shape[-1], weights + 2)
+    variance, before = (real(given["own"], name) for name in ("variance", "before"))
+    rows = numbers(arrays, "inherited_own", len(keys), columns)
+    for wrong in rows[~(rows[:, 0] * before >= 1.0), 0]:
+        raise ValueError(f"an inherited precision is {wrong} but must be at least {1.0 / before}")
+    return InheritedEffects(tuple(keys), rows, before, variance)
+
+
+def kept_of(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    counts: SavedCounts,
+    limit: int | None,
+    weights: int,
+    own: OwnEffects | None = None,
+    *,
+    fades: bool = False,
+) -> dict[str, npt.NDArray[Any]]:
+    """The impressions that are kept, with their sites, for `fabcost.inference.history`.
+
+    Examples
+    --------
+    >>> kept_of({}, SavedCounts(3, 0, 0, unconverged=0, next=4, slot=2), None, 1)
+    Traceback (most recent call last):
+    ValueError: slot is 2 but 3 impressions are kept
+    """
+    kept = 0 if counts.next is None else min(counts.seen, limit or counts.seen)
+    if own is not None or fades:  # some may have been forgotten
+        kept = min(kept, entry(arrays, "y").size)
+    if counts.slot != kept and not (kept == limit and counts.slot < kept):
+        raise ValueError(f"slot is {counts.slot} but {kept} impressions are kept")
+    checked = {
+        **_rows_of(arrays, kept, weights),
+        **{name: numbers(arrays, name, kept) for name in ("y", "site_precision", "site_shift")},
+    }
+    if not (np.abs(checked["y"]) == 1.0).all():
+        raise ValueError("y has labels that are not -1 or +1")
+    for name in ("site_precision", "site_shift"):
+        for wrong in checked[name][np.abs(checked[name]) > LARGEST_FEATURE]:
+            raise ValueError(f"{name} contains {wrong} but no site can be so large")
+    if own is not None:
+        checked["items"] = _items_of(arrays, kept, own)
+    if "counts" in arrays:  # of a learner whose rows had weights
+        checked["counts"] = numbers(arrays, "counts", kept, 2)
+        check_weights(checked["counts"], "counts")
+        if not checked["counts"].any(axis=1).all():
+            raise ValueError("counts has a row of no impressions but each must have some")
+    return checked
+
+
+def _rows_of(
+    arrays: Mapping[str, npt.NDArray[Any]], kept: int, weights: int
+) -> dict[str, npt.NDArray[Any]]:
+    if not any(name in arrays for name in SPARSE):
+        return {"X": as_rows(numbers(arrays, "X", kept, weights), weights)}
+    size = entry(arrays, SPARSE[2]).size
+    starts, columns = (
+        numbers(arrays, name, many, kind="i")
+        for name, many in zip(SPARSE, (kept + 1, size), strict=False)
+    )
+    rows = SparseRows(starts, columns, numbers(arrays, SPARSE[2], size), weights)
+    return dict(zip(SPARSE, rows.arrays, strict=True))
+
+
+def _items_of(arrays: Mapping[str, npt.NDArray[Any]], kept: int, own: OwnEffects) -> Slots:
+    items = numbers(arrays, "items", kept, kind="i")
+    taken = [slot for slot, key in enumerate(own.keys) if key is not None]
+    for wrong in items[~np.isin(items, [NOBODY, *taken])]:
+        raise ValueError(f"items contains slot {wrong}, which is no item's")
+    return items

@@ -13,7 +13,6 @@ from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
 from fabcost.offline.acceptance import BoolArray, LoggedRound, accepted, agreed
 from fabcost.offline.estimators import Estimate
-from fabcost.offline.evaluate.advice import Advice, advised
 from fabcost.offline.evaluate.outlook import (
     Advance,
     Outlook,
@@ -23,8 +22,8 @@ from fabcost.offline.evaluate.outlook import (
     prior_of,
 )
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
-from fabcost.offline.evaluate.support import SMALL, Reach
-from fabcost.offline.intervals import mean, sample_mean
+from fabcost.offline.evaluate.support import SMALL, Advice, Reach, advised
+from fabcost.offline.intervals import Verdict, mean, sample_mean, verdict_of
 from fabcost.offline.logs.rounds import Log
 from fabcost.offline.terms import (
     RoundTerms,
@@ -34,7 +33,6 @@ from fabcost.offline.terms import (
     shrunk_terms,
     snips_terms,
 )
-from fabcost.offline.verdicts import Verdict, verdict_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
 
 
@@ -75,9 +73,12 @@ class Evaluation:
 
     def read(self, findings: Sequence[Finding]) -> Iterator[tuple[Finding, Verdict]]:
         """The finding to read of each policy that has one, and what it says."""
-        for each in findings:
-            if self.advice[each.policy].estimator == each.estimator:
-                yield each, self.verdict(each)
+        for each in filter(self.is_read, findings):
+            yield each, self.verdict(each)
+
+    def is_read(self, finding: Finding) -> bool:
+        """Whether a finding is the one to read of its policy."""
+        return self.advice[finding.policy].estimator == finding.estimator
 
     def verdict(self, finding: Finding) -> Verdict:
         """What the difference of a finding says."""
@@ -111,7 +112,9 @@ def evaluated(
     advance: Advance = lambda _: None,
 ) -> Evaluation:
     """Every target by every estimator; a target that learns by replay only."""
-    _check_items(log, targets)
+    for target in targets:
+        if target.item is not None and target.item not in log.items.ids:
+            raise ValueError(f"policy {target.name}: there is no item {target.item!r}")
     result = Evaluation(log, settings)
     fixed = [target for target in targets if not target.learns]
     outlooks = outlooks_of(log, fixed, settings, advance)
@@ -237,9 +240,3 @@ def _rounds(log: Log, advance: Advance) -> Iterator[LoggedRound]:
         worth = () if log.amounts is None else log.amounts.of(log.offered[situation])
         yield LoggedRound(rows, place, reward, propensity, names, much, *worth)
         advance(1)
-
-
-def _check_items(log: Log, targets: Sequence[Target]) -> None:
-    for target in targets:
-        if target.item is not None and target.item not in log.items.ids:
-            raise ValueError(f"policy {target.name}: there is no item {target.item!r}")

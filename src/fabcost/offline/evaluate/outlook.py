@@ -15,6 +15,7 @@ from fabcost.inference.own.effects import OwnEffects
 from fabcost.offline.evaluate.settings import MODELLED, EvaluationSettings, Target
 from fabcost.offline.evaluate.support import Support
 from fabcost.offline.folds import cross_fits
+from fabcost.offline.intervals import are_clicks
 from fabcost.offline.logs.rounds import Log, Places, groups_of
 from fabcost.offline.terms import weighted
 from fabcost.prior import Group
@@ -133,12 +134,6 @@ def own_variance(log: Log, settings: EvaluationSettings) -> float:
     return 0.0 if log.items.by_id else settings.prior.items
 
 
-def _outcomes(reward: FloatArray) -> FloatArray | Tally:
-    """What a model learns of rewards: clicks, or fractions of one."""
-    is_click = ((reward == 0.0) | (reward == 1.0)).all()
-    return reward if is_click else Tally(reward, 1.0)
-
-
 def _beliefs(
     log: Log, targets: Sequence[Target], settings: EvaluationSettings
 ) -> Iterator[tuple[Places, Gaussian, OwnEffects | None]]:
@@ -148,7 +143,7 @@ def _beliefs(
         for held_out, fitted in cross_fits(
             prior,
             log.logged_rows(),
-            _outcomes(log.reward),
+            log.reward if are_clicks(log.reward) else Tally(log.reward, 1.0),
             folds=settings.folds,
             rng=settings.stream("folds"),
             items=[log.items.ids[each] for each in log.action],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,14 +13,14 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fabcost.offline.evaluate import figures
-from fabcost.offline.evaluate.advice import Advice
 from fabcost.offline.evaluate.evaluation import Evaluation, Finding, evaluated
 from fabcost.offline.evaluate.outlook import own_variance
-from fabcost.offline.evaluate.page import page_of
+from fabcost.offline.evaluate.page import estimates_picture, page_of
 from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.evaluate.support import Advice
+from fabcost.offline.intervals import Verdict
 from fabcost.offline.logs.rounds import Log
-from fabcost.offline.verdicts import Verdict
+from fabcost.offline.page import json_text, plain
 
 
 def run(
@@ -47,9 +45,9 @@ def run(
         found = evaluated(log, targets, settings, lambda many: progress.advance(task, many))
     tell(found, console)
     out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(summary(found, origin or {}), indent=2, allow_nan=False)
-    (out / "evaluation.json").write_text(text + "\n", encoding="utf-8")
-    (out / "evaluation.png").write_bytes(figures.estimates_picture(found).png)
+    text = json_text(summary(found, origin or {}))
+    (out / "evaluation.json").write_text(text, encoding="utf-8")
+    (out / "evaluation.png").write_bytes(estimates_picture(found).png)
     page = report or out / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(page_of(found, origin or {}), encoding="utf-8")
@@ -104,7 +102,7 @@ def table(found: Evaluation, findings: Sequence[Finding]) -> Table:
         is_text = column in ("policy", "estimator")
         shown.add_column(column, justify="left" if is_text else "right", overflow="fold")
     for each in findings:
-        e, mark = each.estimate, "*" if _is_read(found, each) else ""
+        e, mark = each.estimate, "*" if found.is_read(each) else ""
         numbers = map(_number, (e.value, e.low, e.high))
         shown.add_row(
             escape(each.policy),
@@ -147,16 +145,12 @@ def _number(value: float, sign: str = "") -> str:
     return f"{value:{sign}.4f}" if abs(value) < 1000.0 else f"{value:{sign},.1f}"
 
 
-def _is_read(found: Evaluation, finding: Finding) -> bool:
-    return found.advice[finding.policy].estimator == finding.estimator
-
-
 def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
     """The findings with all settings, as plain JSON values; what is not finite is null."""
     log, income = found.log, found.income()
-    return {
+    content = {
         "log": origin,
-        "settings": _plain(asdict(found.settings)),
+        "settings": found.settings,
         "rounds": log.reward.size,
         "rewards": int(log.reward.sum()),
         "items": len(set(log.items.ids)),
@@ -165,15 +159,16 @@ def summary(found: Evaluation, origin: dict[str, Any]) -> dict[str, Any]:
         "notes": list(log.notes),
         "warnings": list(found.warnings()),
         "own_effects": own_variance(log, found.settings) > 0.0,
-        "alarms": [alarm._asdict() for alarm in found.alarms()],
-        "click_rate": _plain(asdict(found.click_rate())),
-        "mean_weights": {name: _plain(asdict(r.weight)) for name, r in found.reaches.items()},
+        "alarms": found.alarms(),
+        "click_rate": found.click_rate(),
+        "mean_weights": {name: reach.weight for name, reach in found.reaches.items()},
         "covered": {n: r.support.share for n, r in found.reaches.items() if r.support},
-        "read": {name: advice._asdict() for name, advice in found.advice.items()},
+        "read": found.advice,
         "estimates": [_entry(found, each) for each in found.findings],
-        **({} if income is None else {"income": _plain(asdict(income))}),
-        **({} if income is None else {"incomes": [_entry(found, e) for e in found.incomes]}),
     }
+    if income is not None:
+        content |= {"income": income, "incomes": [_entry(found, e) for e in found.incomes]}
+    return dict(plain(content))
 
 
 def _entry(found: Evaluation, each: Finding) -> dict[str, Any]:
@@ -181,14 +176,9 @@ def _entry(found: Evaluation, each: Finding) -> dict[str, Any]:
     return {
         "policy": each.policy,
         "estimator": each.estimator,
-        **_plain(asdict(each.estimate)),
-        "read": _is_read(found, each),
-        "difference": _plain(asdict(each.difference)),
+        **asdict(each.estimate),
+        "read": found.is_read(each),
+        "difference": each.difference,
         "verdict": verdict.word,
         "rounds_more": verdict.more,
     }
-
-
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    finite = {k: not isinstance(v, float) or math.isfinite(v) for k, v in values.items()}
-    return {name: value if finite[name] else None for name, value in values.items()}

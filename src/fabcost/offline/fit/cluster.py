@@ -17,6 +17,9 @@ from fabcost.offline.fit.engines import Shown
 
 _LOST = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError)
 _MOST_DEATHS = 10  # of workers at one task, before that is called deadly
+#: Arrays of a task are freed and made again: what is above is given back and asked for each time.
+_BYTES_KEPT = 2**28
+_ALLOCATION = "distributed.nanny.pre-spawn-environ.MALLOC_{}_THRESHOLD_"
 
 
 class ClusterLostError(RuntimeError):
@@ -82,6 +85,7 @@ def connected(
         "distributed.scheduler.allowed-failures": _MOST_DEATHS,
         "distributed.comm.timeouts.connect": patience,
         "distributed.comm.retry.count": 0,
+        **{_ALLOCATION.format(name): _BYTES_KEPT for name in ("TRIM", "MMAP")},
     }
     with dask.config.set(limits), _hushed():
         if scheduler is not None:

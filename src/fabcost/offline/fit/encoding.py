@@ -54,8 +54,7 @@ class CountedRows(NamedTuple):
     @property
     def clicks(self) -> float:
         """How many there are, by their weights."""
-        labels, counts = self.outcomes
-        return float(np.sum(labels > 0.0) if counts is None else counts[:, 0].sum())
+        return float(self.outcomes.counted[:, 0].sum())
 
     @classmethod
     def joined(cls, parts: list[CountedRows]) -> CountedRows:
@@ -63,15 +62,8 @@ class CountedRows(NamedTuple):
         labels = np.concatenate([each.outcomes.labels for each in parts])
         counts = None
         if any(each.outcomes.counts is not None for each in parts):
-            counts = np.concatenate([each.counted for each in parts])
+            counts = np.concatenate([each.outcomes.counted for each in parts])
         return cls(np.concatenate([each.X for each in parts]), Outcomes(labels, counts))
-
-    @property
-    def counted(self) -> FloatArray:
-        """Clicks and misses of each row, whether or not they are single impressions."""
-        labels, counts = self.outcomes
-        single = np.asarray(labels[:, None] == (1.0, -1.0), dtype=np.float64)
-        return single if counts is None else counts
 
     def distinct(self) -> CountedRows:
         """Equal rows made one."""
@@ -213,16 +205,8 @@ def _refused(feature: Feature, found: Cells) -> Any:
     if feature.kind in ("numeric", "boolean") or feature.kind == "date":
         return bad
     coded = Arrow(found.values).coded
-    refused = [value is not None and not _takes(feature, value) for value in coded.values]
+    refused = [value is not None and not feature.accepts(value) for value in coded.values]
     return bad | np.array([*refused, False], dtype=bool)[coded.codes]
-
-
-def _takes(feature: Feature, value: Any) -> bool:
-    try:
-        feature.term(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _expected(feature: Feature) -> str:

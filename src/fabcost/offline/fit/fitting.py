@@ -17,7 +17,6 @@ import pyarrow as pa
 from fabcost.features.schema import Schema
 from fabcost.features.tables.files import Sheet
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import Tally
 from fabcost.inference import ep, laplace
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
@@ -26,7 +25,7 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import blocks, driver, sampling
 from fabcost.offline.fit.blocks import PartitionTask, Stage
 from fabcost.offline.fit.driver import Engine, Laid
-from fabcost.offline.fit.encoding import CountedRows, OutcomeColumns, Plan
+from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import find, numbered, split
@@ -274,7 +273,7 @@ def _converged(prior: Gaussian, read: _Read, method: Method, say: Callable[[str]
         rows = blocks.merged(read.laid.folder, read.laid.blocks, most)
         if rows is not None:
             say(f"{len(rows.X):,} distinct rows are fitted at once, in this process")
-            X, tally = rows.X, _tally(rows)
+            X, tally = rows.X, rows.outcomes.given
             return ep.fit(prior, X, tally) if method == "ep" else laplace.fit(prior, X, tally)
         say(f"more than {most:,} rows are distinct: equal ones are one within each partition only")
     say(f"rounds over {len(read.laid.blocks):,} blocks")
@@ -288,15 +287,10 @@ def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple
     learner = FabCost(prior, refresh=refresh, most_kept=kept, own_variance=own)
     for block in read.laid.blocks:
         rows = blocks.read(read.laid.folder, block.name)
-        learner.observe_many(rows.X, _tally(rows))
+        learner.observe_many(rows.X, rows.outcomes.given)
     learner.finish()
     found = Fit(learner.posterior, converged=True, iterations=1, skipped=learner.skipped)
     return found, _after(prior, own, found.posterior) if method == "adf" else learner
-
-
-def _tally(rows: CountedRows) -> Any:
-    labels, counts = rows.outcomes
-    return labels if counts is None else Tally(counts[:, 0], counts.sum(axis=1))
 
 
 def _after(prior: Gaussian, own: float, posterior: Gaussian) -> FabCost:

@@ -105,18 +105,12 @@ def open_log(
     kinds: Mapping[str, cells.Kind] | None = None,
 ) -> Log:
     """The log with the columns of `columns_of`."""
-    if export and not {*columns.context}.isdisjoint(kinds or ()):
+    options: dict[str, Any] = {"items": items, "skip_bad_rows": skip_bad_rows, "crosses": crosses}
+    if not export:
+        return read_log(path, columns, kinds=kinds, **options)
+    if not {*columns.context}.isdisjoint(kinds or ()):
         raise ValueError(f"{path} says what its contexts are: kinds are not for such logs")
-    if export:
-        return read_export(
-            path,
-            context=columns.context,
-            items=items,
-            skip_bad_rows=skip_bad_rows,
-            crosses=crosses,
-        )
-    options: dict[str, Any] = {"skip_bad_rows": skip_bad_rows, "crosses": crosses}
-    return read_log(path, columns, items=items, kinds=kinds, **options)
+    return read_export(path, context=columns.context, **options)
 
 
 def read_items(

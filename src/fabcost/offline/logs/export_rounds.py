@@ -100,7 +100,8 @@ def round_of(record: Record) -> ExportedRound:
     >>> round_of(record).chances
     {'a': 0.5, 'b': 0.5}
     """
-    candidates = _features(record, "candidates")
+    decoded = _decoded(record, "candidates")
+    candidates = {name: _flat("candidates", each) for name, each in decoded.items()}
     chances = _chances(record, candidates)
     excluded = set(record["excluded"] or ())
     offered = {name: p for name, p in chances.items() if name not in excluded}
@@ -144,10 +145,6 @@ def _chances(record: Record, candidates: Features) -> dict[str, float]:
     if not chances.get(action, 0.0) > 0.0:
         raise RoundError("action", f"is {action}", "be a candidate of nonzero probability")
     return chances
-
-
-def _features(record: Record, column: str) -> dict[str, Features]:
-    return {name: _flat(column, each) for name, each in _decoded(record, column).items()}
 
 
 def _decoded(record: Record, column: str) -> Features:

@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from fabcost.offline.intervals import LEVEL, Band, average, difference, per_cent
+from fabcost.offline.intervals import (
+    LEVEL,
+    Band,
+    Verdict,
+    average,
+    difference,
+    per_cent,
+    verdict_of,
+)
 from fabcost.offline.logs.impressions import ReplayLog, Selection
 from fabcost.offline.replay.runs import Replays, ReplaySettings, checkpoints
-from fabcost.offline.verdicts import Verdict, verdict_of
 
 Line = tuple[str, str, str, str, str, Verdict | None]
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,9 +17,9 @@ from fabcost.impressions import FloatArray
 from fabcost.offline.intervals import LEVEL
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import contenders
+from fabcost.offline.page import json_text, plain
 from fabcost.offline.replay.comparison import ReplayReport, bands, curves, lines
-from fabcost.offline.replay.figure import draw_replays
-from fabcost.offline.replay.page import page_of
+from fabcost.offline.replay.page import page_of, replays_picture
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, measure
 
 ArrayT = TypeVar("ArrayT", FloatArray, IntArray)
@@ -129,54 +126,46 @@ def summary(report: ReplayReport, origin: dict[str, Any]) -> dict[str, Any]:
     """Everything as plain JSON values; what is not defined is null."""
     found, log, settings = report.at_checkpoints, report.log, report.settings
     first, income = settings.first_seed, found.income
-    return {
+    content = {
         "fabcost": fabcost.__version__,
         "log": origin,
-        "settings": asdict(settings),
+        "settings": settings,
         "rows": log.y.size,
         "positives": int(log.y.sum()),
-        "pool": log.y.size - (0 if report.selection is None else report.selection.rows.size),
+        "pool": report.pool,
         "skipped": {"total": log.skipped.total(), **log.skipped},
         "warning": log.warning,
-        "alarms": [alarm._asdict() for alarm in log.alarms],
+        "alarms": log.alarms,
         "own_effects": log.items is not None and settings.prior.items > 0.0,
         "half_life": settings.half_life,
-        "columns": list(report.columns),
+        "columns": report.columns,
         "selection": _selection(report),
         "seeds": list(range(first, first + settings.seeds)),
         "against": found.baseline,
         "level": LEVEL,
-        "checkpoints": [int(each) for each in found.marks],
+        "checkpoints": found.marks,
         "policies": {name: _policy(found, name, "clicks") for name in found.clicks},
-        **({} if income is None else {"income": _incomes(income)}),
     }
-
-
-def _incomes(income: Replays) -> dict[str, Any]:
-    return {name: _policy(income, name, "income") for name in income.clicks}
+    if income is not None:
+        content["income"] = {name: _policy(income, name, "income") for name in income.clicks}
+    return dict(plain(content))
 
 
 def write(report: ReplayReport, out: Path, origin: dict[str, Any]) -> None:
     """replay.json, clicks.csv and replay.png."""
-    text = json.dumps(summary(report, origin), indent=2, allow_nan=False)
-    (out / "replay.json").write_text(text + "\n", encoding="utf-8")
+    (out / "replay.json").write_text(json_text(summary(report, origin)), encoding="utf-8")
     for name, found in (("clicks", report.found), ("income", report.found.income)):
         if found is not None:
             with (out / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, lineterminator="\n").writerows(curves(found, name))
-    draw_replays(report.found, out / "replay.png")
+    (out / "replay.png").write_bytes(replays_picture(report.found, "clicks").png)
 
 
 def _policy(found: Replays, name: str, what: str) -> dict[str, Any]:
-    named = zip((f"mean_{what}", "difference", "per_cent"), bands(found, name), strict=True)
-    told = {each: {k: _plain(v) for k, v in band._asdict().items()} for each, band in named}
+    told = zip((f"mean_{what}", "difference", "per_cent"), bands(found, name), strict=True)
     counts = found.clicks[name].astype(int) if what == "clicks" else found.clicks[name]
     verdicts = [str(verdict) for *_, verdict in lines(found, name) if verdict is not None]
-    return {what: counts.tolist(), **told, **({"verdicts": verdicts} if verdicts else {})}
-
-
-def _plain(values: FloatArray) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
+    return {what: counts, **dict(told), **({"verdicts": verdicts} if verdicts else {})}
 
 
 def _selection(report: ReplayReport) -> dict[str, Any] | None:
@@ -186,5 +175,5 @@ def _selection(report: ReplayReport) -> dict[str, Any] | None:
     return {
         "rows": selection.rows.size,
         "positives": int(report.log.y[selection.rows].sum()),
-        "importance": dict(zip(report.columns, selection.importance.tolist(), strict=True)),
+        "importance": dict(zip(report.columns, selection.importance, strict=True)),
     }

@@ -34,7 +34,7 @@ CLOSE: Header = (b"connection", b"close")
 SECURITY: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'self'"),
+    (b"content-security-policy", b"default-src 'self'; img-src 'self' data:"),
     (b"x-frame-options", b"DENY"),
 )
 NO_STORE: Header = (b"cache-control", b"no-store")

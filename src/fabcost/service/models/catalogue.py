@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from fabcost.bandit.prospects import positions
 from fabcost.features.folding import FoldedRows
 from fabcost.features.items import EncodedItems
 from fabcost.features.reader import ReadItems
@@ -294,7 +295,7 @@ class Scenes:
         reader = self.schema.reader()
         terms = reader.read(request.context, "context")
         read = ReadItems.by(reader, candidates)
-        excluded = _excluded(read.names, request.exclude)
+        excluded = positions(read.names, request.exclude)
         self.schema.grow_to(reader)
         rows = self.schema.drawn(terms, self.schema.place_items(reader, read))
         context, names = _raw(request.context), _raw(read.names)
@@ -304,10 +305,10 @@ class Scenes:
         # The catalogue before the reader: encoding it may grow the schema.
         if request.items is not None:
             items = self.catalogue.named(request.items)
-            excluded = _excluded(request.items, request.exclude)
+            excluded = positions(request.items, request.exclude)
             return self._read(request.context, items, _raw(items.names)), excluded
         selected = self.catalogue.selected(request.filter)
-        excluded = _excluded(selected.items.names, request.exclude)  # type: ignore[arg-type]
+        excluded = positions(selected.items.names, request.exclude)
         return self._remembered(request.context, selected), excluded
 
     def _remembered(self, context: Record, selected: Selected) -> Scene:
@@ -336,13 +337,3 @@ class Scenes:
 
 def _raw(value: Any) -> Raw:
     return Raw(_encoder.encode(value))
-
-
-def _excluded(names: Sequence[str], exclude: Sequence[str]) -> list[int]:
-    if not exclude:
-        return []
-    unwanted = set(exclude)
-    positions = [index for index, name in enumerate(names) if name in unwanted]
-    if len(positions) == len(names):
-        raise InvalidRequestError(f"all {len(names)} candidates are excluded but one must be left")
-    return positions

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from fabcost.bandit.prospects import Prospects, marginal, moments
 from fabcost.features.hashed import HashedSchema
@@ -25,10 +26,12 @@ from fabcost.wire.messages import (
     DecisionRequest,
     DecisionView,
     ExplanationAnswer,
-    ItemEffect,
     RunnerUp,
 )
+from fabcost.wire.statistics import ItemEffect
 
+#: Keys of items, of which the first that is there is shown to people.
+NAMES, IMAGES = ("_name", "name", "title"), ("_image", "image", "picture")
 #: Others beyond so many are not looked at, the least likely first.
 _MOST_OTHERS = 1_000
 
@@ -73,6 +76,13 @@ def explained(model: Model, past: Past) -> ExplanationAnswer:
     beside = _runner_up(model, known, past, rival)
     told = _told(shown, probability, beside, rival.was_likelier)
     return msgspec.structs.replace(answer, runner_up=beside, **told)
+
+
+def for_people(model: Model, item: str, keys: tuple[str, ...]) -> str | UnsetType:
+    """What the catalogue has of an item under the first of the keys that is a text."""
+    record = model.catalogue.items.get(item, {})
+    found = (record.get(key) for key in keys)
+    return next((each for each in found if isinstance(each, str) and each), UNSET)
 
 
 def effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
@@ -174,6 +184,7 @@ def _runner_up(model: Model, known: Known, past: Past, rival: Rival) -> RunnerUp
         click_probability=float(np.clip(of_rival[0], 0.0, 1.0)),
         chosen_is_better=rival.chosen_is_better,
         differences=_contributions(model, past, difference, {past.item: 1.0, rival.item: -1.0}),
+        name=for_people(model, rival.item, NAMES),
     )
 
 
@@ -187,12 +198,13 @@ def _told(
         return {"summary": _ARMS.get(shown.arm, "")}
     if other is None:
         return {"summary": "No other candidate is there to compare it with."}
-    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {other.item}"
+    called = other.item if other.name is UNSET else other.name
+    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {called}"
     by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
     if by_chance:
         return {
             "by_chance": True,
-            "summary": f"By chance, to learn: {other.item} was likelier to be shown. A click is "
+            "summary": f"By chance, to learn: {called} was likelier to be shown. A click is "
             f"expected in {beside}, by what is known now.",
         }
     then = "" if probability >= other.click_probability else " by its value, or at the time"

@@ -20,7 +20,7 @@ from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
-from fabcost.recommend.start import Start
+from fabcost.recommend.weights import Start
 from fabcost.service.learning.follower import Follower
 from fabcost.service.learning.recovery import (
     Keeper,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from fabcost.bandit.lift import Arm, imbalance, lift
 from fabcost.service.store.rows import CountRow
 from fabcost.service.store.store import Store
-from fabcost.wire.messages import LiftView
+from fabcost.service.writer.additions import width
+from fabcost.wire.statistics import Foretold, LiftView
 
 _MINUTE = 60.0
 _OLDEST_SECONDS = 60.0
@@ -19,7 +20,11 @@ _OTHERS = ("holdback", "baseline")
 
 
 class Totals(NamedTuple):
-    """Counts over the whole log, which take long when it is long."""
+    """Counts over the whole log, which take long when it is long.
+
+    Those ``before`` a moment do not change, so that ``decisions`` can be told together with later
+    ones; ``foretold`` are the predictions of each arm beside what came of them.
+    """
 
     feedback: dict[str, int]
     pending: int
@@ -28,12 +33,19 @@ class Totals(NamedTuple):
     clicks: float
     income: dict[str, float]
     lift: LiftView | None
+    foretold: dict[str, Foretold]
+    before: float
+    decisions_before: int
     at: float
     seconds: float
 
     def is_fresh(self, now: float) -> bool:
         """Whether to use them again."""
         return is_fresh(self.at, self.seconds, now)
+
+    def decisions_with(self, rows: Sequence[CountRow]) -> int:
+        """All decisions, the latest as in ``rows``."""
+        return self.decisions_before + _decisions(r for r in rows if r.start >= self.before)
 
 
 class Trial(NamedTuple):
@@ -42,6 +54,7 @@ class Trial(NamedTuple):
     held: float
     since: float
     wait: float
+    created: float = 0.0
 
 
 def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
@@ -49,13 +62,42 @@ def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
     started = time.monotonic()
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
-    decisions, outcomes = sum(row.decisions for row in rows), sum(row.impressions for row in rows)
-    clicks, gained = sum(row.rewards for row in rows), gain(rows, trial, now)
     income = dict.fromkeys((row.arm for row in rows), 0.0)
     for row in rows:
         income[row.arm] += row.income
-    at = time.monotonic()
-    return Totals(feedback, pending, decisions, outcomes, clicks, income, gained, at, at - started)
+    before = math.floor(max((row.start for row in rows), default=0.0) / _MINUTE) * _MINUTE
+    return Totals(
+        feedback=feedback,
+        pending=pending,
+        decisions=_decisions(rows),
+        outcomes=sum(row.impressions for row in rows),
+        clicks=sum(row.rewards for row in rows),
+        income=income,
+        lift=gain(rows, trial, now),
+        foretold=foretold(settled(rows, trial, now)),
+        before=before,
+        decisions_before=_decisions(row for row in rows if row.start < before),
+        at=(at := time.monotonic()),
+        seconds=at - started,
+    )
+
+
+def _decisions(rows: Iterable[CountRow]) -> int:
+    return sum(row.decisions for row in rows)
+
+
+def foretold(rows: Sequence[CountRow]) -> dict[str, Foretold]:
+    """By arm, the predictions beside what came; rows from before they were counted have none."""
+    arms = {row.arm: [each for each in rows if each.arm == row.arm] for row in rows}
+    return {
+        arm: Foretold(
+            impressions=sum(row.impressions for row in told),
+            predicted=sum(row.predicted for row in told),
+            rewards=sum(row.rewards for row in told),
+        )
+        for arm, ours in arms.items()
+        if (told := [row for row in ours if row.predicted > 0.0])
+    }
 
 
 def is_fresh(at: float, seconds: float, now: float) -> bool:
@@ -65,7 +107,7 @@ def is_fresh(at: float, seconds: float, now: float) -> bool:
 
 def gain(rows: Sequence[CountRow], trial: Trial, now: float) -> LiftView | None:
     """Of all minutes of a trial; None while there is nothing to compare."""
-    known = settled([row for row in rows if row.start >= trial.since], trial.wait, now)
+    known = settled([row for row in rows if row.start >= trial.since], trial, now)
     ours = _arm(known, "bandit")
     for name in _OTHERS:
         theirs = _arm(known, name)
@@ -74,18 +116,27 @@ def gain(rows: Sequence[CountRow], trial: Trial, now: float) -> LiftView | None:
     return None
 
 
-def settled(rows: Sequence[CountRow], wait: float, now: float) -> list[CountRow]:
-    """Counts of minutes whose wait is over, and of those after them up to the first that waits.
+def settled(rows: Sequence[CountRow], trial: Trial, now: float) -> list[CountRow]:
+    """Counts whose wait is over, and of minutes after them up to the first that waits.
 
     A click is known at once, that there is none often only when the wait is over: of minutes that
     wait, those with clicks would be complete first.
     """
-    minutes = [list(group) for _, group in groupby(rows, key=lambda row: row.start)]
-    past = list(takewhile(lambda minute: minute[0].start + _MINUTE + wait <= now, minutes))
-    early = [row for minute in takewhile(_is_known, minutes[len(past) :]) for row in minute]
+    past = list(takewhile(lambda row: _end(row, trial) <= now, rows))
+    minutes = groupby(rows[len(past) :], key=lambda row: math.floor(row.start / _MINUTE))
+    early = [
+        row
+        for minute in takewhile(_is_known, (list(each) for _, each in minutes))
+        for row in minute
+    ]
     if all(row.rewards == row.impressions for row in early):
         early = []
-    return [row for minute in past for row in minute] + early
+    return past + early
+
+
+def _end(row: CountRow, trial: Trial) -> float:
+    """When all outcomes of a row are known."""
+    return row.start + width(row.start, trial.created) + trial.wait
 
 
 def _is_known(minute: list[CountRow]) -> bool:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -16,8 +16,16 @@ from msgspec import UNSET, UnsetType
 from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
+from fabcost.service.models.contrasts import Wanted
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.explanation import Past, effects, explained
+from fabcost.service.models.explanation import (
+    IMAGES,
+    NAMES,
+    Past,
+    effects,
+    explained,
+    for_people,
+)
 from fabcost.service.models.model import Model
 from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
 from fabcost.service.models.watch import Tail, count_outcomes
@@ -33,18 +41,17 @@ from fabcost.service.store.rows import (
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread
 from fabcost.service.telemetry import Metrics
+from fabcost.service.writer.additions import width
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
-from fabcost.wire.messages import (
+from fabcost.wire.messages import DecisionView, ExplanationAnswer, PosteriorAnswer, Weight
+from fabcost.wire.statistics import (
     AlarmView,
     CalibrationBin,
-    DecisionView,
-    ExplanationAnswer,
+    ContrastsAnswer,
     ItemTally,
-    PosteriorAnswer,
     StatsAnswer,
     StatsBucket,
-    Weight,
 )
 
 T = TypeVar("T")
@@ -60,15 +67,15 @@ _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
 
 
-class Alarms(NamedTuple):
-    """What was found to be wrong with the data of a model."""
+class Looked(NamedTuple, Generic[T]):
+    """What was found, at which moment, and how long it took."""
 
-    found: list[AlarmView]
+    found: T
     at: float
     seconds: float
 
     def is_fresh(self, now: float) -> bool:
-        """Whether to use them again."""
+        """Whether to use it again."""
         return is_fresh(self.at, self.seconds, now)
 
 
@@ -81,7 +88,12 @@ class Views:
     reader: StoreThread
     clock: Clock
     totals: WeakKeyDictionary[Model, Totals] = field(default_factory=WeakKeyDictionary)
-    found: WeakKeyDictionary[Model, Alarms] = field(default_factory=WeakKeyDictionary)
+    found: WeakKeyDictionary[Model, Looked[list[AlarmView]]] = field(
+        default_factory=WeakKeyDictionary
+    )
+    learnt: WeakKeyDictionary[Model, Looked[ContrastsAnswer]] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
@@ -98,18 +110,32 @@ class Views:
             note=_note(belief),
         )
 
+    async def contrasts(self, name: str) -> ContrastsAnswer:
+        """What was learnt of visitors and items, each level beside the others of its feature."""
+        model, now = self.models.of(name), time.monotonic()
+        before = self.learnt.get(model)
+        if before is None or not before.is_fresh(now):
+            published, belief, _ = model.known()
+            told: dict[str, Any] = {"contexts": [], "items": [], "pairs": [], "note": _note(belief)}
+            if not isinstance(belief, WideGaussian):
+                wanted, known = Wanted.of(model.schema), belief
+                told = await self.reader.ask(lambda _: wanted.told(known))
+            answer = ContrastsAnswer(
+                posterior_version=published.version,
+                impressions=published.lsn,
+                **told,
+            )
+            before = self.learnt[model] = Looked(answer, now, time.monotonic() - now)
+        return before.found
+
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
         since, totals = now - 60.0 * minutes, await self._totals(model)
-        read = await self.reader.ask(lambda store: _read_stats(store, name, since))
-        tallies: list[ItemTally] = read["top_items"]
-        known = effects(model.known(), [each.item for each in tallies])
-        read["top_items"] = [
-            msgspec.structs.replace(each, effect=known.get(each.item, UNSET)) for each in tallies
-        ]
+        read = await self.reader.ask(lambda store: _read_stats(store, model, since, totals))
+        read["top_items"] = _dressed(model, read["top_items"])
         alarms = await self.alarms(name)
         learning, published = model.learning, model.learning.published
         return StatsAnswer(
@@ -120,7 +146,6 @@ class Views:
             posterior_published=published.time,
             impressions=learning.lsn,
             weights=model.schema.width,
-            decisions=totals.decisions,
             pending=totals.pending,
             learner_lag=learning.lag,
             refreshing=learning.refreshing and learning.failure is None,
@@ -133,6 +158,7 @@ class Views:
             alarms=alarms,
             lift=totals.lift,
             income=totals.income,
+            foretold=totals.foretold,
             **read,
         )
 
@@ -142,7 +168,7 @@ class Views:
         before = self.found.get(model)
         if before is None or not before.is_fresh(now):
             found = [AlarmView(*alarm) for alarm in await self._look(model)]
-            before = self.found[model] = Alarms(found, now, time.monotonic() - now)
+            before = self.found[model] = Looked(found, now, time.monotonic() - now)
         return before.found
 
     async def measure_alarms(self, metrics: Metrics) -> None:
@@ -185,8 +211,10 @@ class Views:
         self, name: str, *, limit: int, before: int | None = None
     ) -> tuple[list[DecisionView], int | None]:
         """The latest decisions, and where the next page begins; large ones make a page shorter."""
-        self.models.of(name)
-        return await self.reader.ask(lambda store: _recent(store, name, limit, before))
+        model = self.models.of(name)
+        views, after = await self.reader.ask(lambda store: _recent(store, name, limit, before))
+        named = [(each, for_people(model, each.item, NAMES)) for each in views]
+        return [msgspec.structs.replace(each, item_name=text) for each, text in named], after
 
     async def explain(self, name: str, decision_id: str) -> ExplanationAnswer:
         """What each column of the chosen row adds to its log-odds, and what speaks for another."""
@@ -208,6 +236,20 @@ class Views:
         return await self.reader.ask(find)
 
 
+def _dressed(model: Model, tallies: list[ItemTally]) -> list[ItemTally]:
+    """With what is known of the items, and what the catalogue has of them for people."""
+    known = effects(model.known(), [each.item for each in tallies])
+    return [
+        msgspec.structs.replace(
+            each,
+            effect=known.get(each.item, UNSET),
+            name=for_people(model, each.item, NAMES),
+            image=for_people(model, each.item, IMAGES),
+        )
+        for each in tallies
+    ]
+
+
 def _note(belief: Belief) -> str | UnsetType:
     """Why weights are not listed, if they are not."""
     if not isinstance(belief, WideGaussian):
@@ -218,7 +260,8 @@ def _note(belief: Belief) -> str | UnsetType:
 def _trial(model: Model) -> Trial:
     """It begins anew with new settings; minutes that began before are left out."""
     since = model.edited if model.edited > model.created else 0.0
-    return Trial(model.settings.holdback, since, model.settings.reward_wait_seconds)
+    settings = model.settings
+    return Trial(settings.holdback, since, settings.reward_wait_seconds, model.created)
 
 
 def _recent(
@@ -237,11 +280,17 @@ def _recent(
     return views, oldest
 
 
-def _read_stats(store: Store, name: str, since: float) -> dict[str, list[Any]]:
-    counts, calibration = store.counts.minutes(name, since=since), store.counts.calibration(name)
+def _read_stats(store: Store, model: Model, since: float, totals: Totals) -> dict[str, Any]:
+    name = model.name
+    latest = store.counts.minutes(name, since=min(since, totals.before))
+    counts, calibration = [r for r in latest if r.start >= since], store.counts.calibration(name)
     tallies = store.counts.tallies(name, limit=_TOP_ITEMS)
     return {
-        "buckets": [StatsBucket(**_without_model(row)) for row in counts],
+        "decisions": totals.decisions_with(latest),
+        "buckets": [
+            StatsBucket(**_without_model(row), seconds=width(row.start, model.created))
+            for row in counts
+        ],
         "calibration": [CalibrationBin(**_without_model(row)) for row in calibration],
         "top_items": [ItemTally(**_without_model(row)) for row in tallies],
     }

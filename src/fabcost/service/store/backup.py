@@ -72,7 +72,8 @@ def restore(file: Path, database: str) -> Content:
         copy = shutil.copy(file, folder)
         with _opened(Sqlite(copy)) as source:
             _checked(source, file)
-            _check_empty(target)
+            if version_of(target) and (there := _content(target))[1:] != (0, 0, 0):
+                raise ValueError(f"the database has {there} already: restore into an empty one")
             _copy(source, target, "BEGIN")
         return _content(target)
 
@@ -203,13 +204,6 @@ def _mark_counted(source: Connection, target: Connection) -> None:
             f"SELECT setval(pg_get_serial_sequence('{table}', 'seq'), "  # noqa: S608
             f"(SELECT COALESCE(MAX(seq), 0) + 1 FROM {table}), FALSE)",
             {},
-        )
-
-
-def _check_empty(connection: Connection) -> None:
-    if version_of(connection) and _content(connection)[1:] != (0, 0, 0):
-        raise ValueError(
-            f"the database has {_content(connection)} already: restore into an empty one"
         )
 
 

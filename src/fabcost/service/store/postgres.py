@@ -1,9 +1,11 @@
-"""PostgreSQL: a server of its own."""
+"""PostgreSQL: a server of its own, which tells of what others write."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -23,10 +25,12 @@ from fabcost.service.store.connection import (
     Found,
     Rows,
 )
-from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
+from fabcost.wire.errors import DatabaseUnusableError, ServiceError, StoreAwayError
 
 OLDEST = 120_000
 _PATIENT_SECONDS, _HURRIED_SECONDS = 30, 5
+#: Within a transaction that others wait for, a server that says nothing for so long has lost it.
+_HUNG_SECONDS = 15
 _DEFAULTS = {
     "application_name": "fabcost",
     "connect_timeout": "5",
@@ -49,6 +53,7 @@ SET jit = off;
 SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 2;
 SET tcp_keepalives_count = 3;
+SET tcp_user_timeout = 10000;
 """
 _REASONS = {
     "25006": READ_ONLY,
@@ -107,7 +112,7 @@ class Postgres:
             )
 
     def hurry(self) -> None:
-        """Wait five seconds at most for a lock."""
+        """Wait five seconds at most for a lock, and let nobody wait long."""
         self._wait_seconds = _HURRIED_SECONDS
         if self._connection is not None:
             with self._errors():
@@ -148,6 +153,8 @@ class Postgres:
 
     def _set_wait(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         connection.execute(f"SET lock_timeout = '{self._wait_seconds:d}s'")
+        if self._wait_seconds == _HURRIED_SECONDS:
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{_HUNG_SECONDS:d}s'")
 
     def insert_rows(self, table: str, columns: Sequence[str], rows: Rows) -> None:
         """Insert rows as they are, numbers of their own included."""
@@ -241,3 +248,49 @@ def _batch(columns: tuple[str, ...]) -> str:
         f"(json_to_recordset(%(batch)s::json) AS ({fields})) "
         f"WITH ORDINALITY AS rows ({', '.join(columns)}, place)) "
     )
+
+
+_AGAIN_SECONDS = 1.0
+
+
+async def listen(address: str, number: int, heard: Callable[[], object]) -> None:
+    """Tell of every transaction of another server than ``number``, for as long as this is awaited.
+
+    A connection that breaks is made again; what was told meanwhile is missed.
+    """
+    while True:
+        connection = Postgres(address)
+        try:
+            await asyncio.to_thread(connection.connect)
+            await _hear(connection.listened(), str(number), heard)
+        except (ServiceError, psycopg.Error, OSError):
+            await asyncio.sleep(_AGAIN_SECONDS)
+        finally:
+            connection.disconnect()
+
+
+async def _hear(connection: psycopg.pq.abc.PGconn, own: str, heard: Callable[[], object]) -> None:
+    loop = asyncio.get_running_loop()
+    broken: asyncio.Future[None] = loop.create_future()
+
+    def read() -> None:
+        try:
+            connection.consume_input()
+        except psycopg.Error as error:
+            if not broken.done():
+                broken.set_exception(error)
+            return
+        told = []
+        while (note := connection.notifies()) is not None:
+            told.append(note.extra.decode())
+        if any(each != own for each in told):
+            heard()
+
+    # The driver closes its own when the connection breaks, and the loop must not look at that.
+    socket = os.dup(connection.socket)
+    loop.add_reader(socket, read)
+    try:
+        await broken
+    finally:
+        loop.remove_reader(socket)
+        os.close(socket)

@@ -135,10 +135,7 @@ class AppliedRow(NamedTuple):
 
 
 class CountRow(NamedTuple):
-    """Additions to the counts of one minute (``start``) and arm; ``rewards`` are as learnt.
-
-    ``income`` is the sum of reward · value − cost.
-    """
+    """Additions to the counts of an arm from ``start`` on; ``income``: reward · value − cost."""
 
     model: str
     start: float
@@ -148,6 +145,7 @@ class CountRow(NamedTuple):
     clicks: int
     log_loss: float
     entropy: float
+    predicted: float
     rewards: float
     income: float
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +22,8 @@ from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
 _STAMP_BYTES = 16
+#: Between two signs of life of a server that shares a database.
+_BEAT_SECONDS = 1.0
 _PROGRAM = "fabcost"
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
@@ -43,7 +46,10 @@ class Session:
         self.shared = False
         #: Whether this server may be the one of them that leads.
         self.may_lead = True
+        #: Without a sign of life for so long, the one that leads is taken to hang.
+        self.lease_seconds = 10.0
         self._leads = False
+        self._beaten = 0.0
         # That of whoever wrote last, and the last whose changes we know.
         self._current = self._followed = ""
         self._stamp = ""
@@ -184,10 +190,20 @@ class Session:
         self._followed = self._current
 
     def leads(self) -> bool:
-        """Whether this server does what only one of them is to do; asks for it if nobody does."""
-        if self.shared and self.may_lead and not self._leads:
+        """Whether this server does what only one of them is to do; asks for it if nobody does.
+
+        The connection of one that leads but hangs is ended, and with it what it had begun.
+        """
+        if not (self.shared and self.may_lead):
+            return not self.shared
+        if time.monotonic() > self._beaten + _BEAT_SECONDS:
+            self.run("beat", own=self.number)
+            self._beaten = time.monotonic()
+        if not self._leads:
             ((self._leads,),) = self.run("lead")
-        return self._leads or not self.shared
+            if not self._leads:
+                self.run("end_hung", seconds=self.lease_seconds)
+        return self._leads
 
     def dead(self) -> list[int]:
         """The numbers of servers that are gone, none of which comes back in this transaction."""
@@ -197,7 +213,7 @@ class Session:
 
     def _be_alive(self) -> None:
         """Hold what a server loses with its connection, by which others see that it is gone."""
-        self._leads = False
+        self._leads, self._beaten = False, 0.0
         if self.shared:
             self.run("end_former", own=self.number)
             self.run("be_alive", own=self.number)

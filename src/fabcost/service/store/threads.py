@@ -10,7 +10,6 @@ import stat
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
 
 from fabcost.service.settings import KEYWORDS
@@ -91,24 +90,26 @@ async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
     done: asyncio.Future[T] = loop.create_future()
 
     def run() -> None:
+        result: T | BaseException
         try:
-            settle = partial(_settle, done, function(*arguments), None)
+            result = function(*arguments)
         except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            settle = partial(_settle, done, None, error)
+            result = error
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle)
+            loop.call_soon_threadsafe(_settle, done, result)
 
     threading.Thread(target=run, name="apart", daemon=True).start()
     return await done
 
 
-def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def _settle(done: asyncio.Future[T], result: T | BaseException) -> None:
+    """Tell whoever still waits of a result, or of an error."""
     if done.done():
         return
-    if error is None:
-        done.set_result(result)
+    if isinstance(result, BaseException):
+        done.set_exception(result)
     else:
-        done.set_exception(error)
+        done.set_result(result)
 
 
 class StoreThread:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from fabcost import kernels
-from fabcost.impressions import FloatArray
-from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import (
-    CalibrationRow,
-    CountRow,
     DecisionRow,
     Deletion,
     Key,
     ModelRow,
-    StoredDecision,
-    TallyRow,
-    record,
 )
 from fabcost.service.store.store import Store
+from fabcost.service.writer.additions import Additions, Uncounted, recorded_entropy
 from fabcost.service.writer.following import Following, News, Outgrown
 from fabcost.service.writer.requests import Activate, Expire, Feed, Request, Write
 from fabcost.service.writer.transaction import Result, Transaction
@@ -36,10 +26,6 @@ from fabcost.wire.errors import TakenOverError, UnknownModelError
 _REFRESHES_END_SECONDS = 1.0
 #: Between two looks at which servers are gone.
 _BURY_SECONDS = 5.0
-#: Decisions that are written but not in the counts yet, with their entropies.
-Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
-_MINUTE = 60.0
-_OUTERMOST_BIN = 12
 
 
 class Deleted(NamedTuple):
@@ -183,7 +169,7 @@ class Journal:
             asked = [each for each in group if each.done not in gone]
             idle, stale = self._left_to_others(asked) if self.store.session.shared else ([], [])
             left = {each.done for each in idle} | {each.done for each in stale}
-            counts = Additions(*self._not_counted())
+            counts = Additions(self._created, *self._not_counted())
             transaction = Transaction(self.store, self.keepers, self._parked, counts)
             asked = [each for each in asked if each.done not in left]
             unloaded = self.following.unloaded if self.store.session.shared else ()
@@ -218,7 +204,11 @@ class Journal:
             return self._uncounted, []
         self._bury_at = time.monotonic() + _BURY_SECONDS
         dead = self.store.session.dead() if self.leads else []
-        return [(each, _recorded_entropy(each)) for each in self.store.uncounted(dead)], dead
+        return [(each, recorded_entropy(each)) for each in self.store.uncounted(dead)], dead
+
+    def _created(self, model: str) -> float:
+        keeper = self.keepers.get(model)
+        return 0.0 if keeper is None else keeper.created
 
     def _gone(self, request: Request) -> str | None:
         """The model that a request is about, if it was deleted."""
@@ -262,89 +252,3 @@ class Journal:
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
         self.following.end(failed=False)
-
-
-class Additions:
-    """What one transaction adds to the counts for people, by minute and arm, item, prediction.
-
-    All of it goes to the minute in which the decision was made.
-    """
-
-    def __init__(self, uncounted: Uncounted, dead: Sequence[int] = ()) -> None:
-        self.has_decisions = False
-        #: Servers that are gone, whose decisions are among those that were not counted.
-        self.dead = dead
-        self._sums: dict[tuple[str, float, str], list[float]] = {}
-        self._tallies: dict[tuple[str, str], list[float]] = {}
-        self._bins: dict[tuple[str, int], list[float]] = {}
-        for row, entropy in uncounted:
-            self.decision(row, entropy)
-
-    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
-        """A decision was made."""
-        self.has_decisions = True
-        self._add(row, entropy, 1)
-
-    def never_shown(self, row: StoredDecision) -> None:
-        """A decision counts no longer."""
-        self._add(row, _recorded_entropy(row), -1)
-
-    def outcome(self, row: StoredDecision, label: int, fraction: float | None) -> None:
-        """It is known what became of a decision: a click or none, or so much of one."""
-        clicked = label > 0
-        reward = float(clicked) if fraction is None else fraction
-        for sums in (self._minute(row), self._tally(row)):
-            sums[1] += 1
-            sums[2] += clicked
-            sums[-2] += reward
-            sums[-1] += reward * row.click_value - row.cost
-
-    def predictions(self, outcomes: Sequence[tuple[StoredDecision, Learnt]], p: FloatArray) -> None:
-        """How well what is now learnt had been predicted."""
-        p = np.clip(p, 1e-12, 1.0 - 1e-12)
-        reward = np.array([learnt.reward for _, learnt in outcomes])
-        losses = -(reward * np.log(p) + (1.0 - reward) * np.log(1.0 - p))
-        odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
-        every = zip(outcomes, losses.tolist(), odds.astype(int).tolist(), p.tolist(), strict=True)
-        for (each, learnt), loss, place, probability in every:
-            self._minute(each)[3] += loss
-            sums = self._bins.setdefault((each.model, place), [0, 0.0, 0, 0.0])
-            sums[0] += 1
-            sums[1] += probability
-            sums[2] += learnt.label > 0
-            sums[3] += learnt.reward
-
-    def write(self, store: Store) -> None:
-        """Add everything to the database."""
-        minutes = [
-            CountRow(*key, int(n), int(seen), int(clicks), *sums)
-            for key, (n, seen, clicks, *sums) in self._sums.items()
-        ]
-        bins = [
-            CalibrationRow(*key, int(n), predicted, int(clicks), rewards)
-            for key, (n, predicted, clicks, rewards) in self._bins.items()
-        ]
-        tallies = [
-            TallyRow(*key, int(n), int(seen), int(clicks), *sums)
-            for key, (n, seen, clicks, *sums) in self._tallies.items()
-        ]
-        store.counts.add(minutes, bins, tallies)
-
-    def _add(self, row: DecisionRow | StoredDecision, entropy: float | None, by: int) -> None:
-        sums = self._minute(row)
-        sums[0] += by
-        sums[4] += by * (entropy or 0.0)
-        self._tally(row)[0] += by
-
-    def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
-        start = math.floor(row.made / _MINUTE) * _MINUTE
-        return self._sums.setdefault((row.model, start, row.arm), [0, 0, 0, 0.0, 0.0, 0.0, 0.0])
-
-    def _tally(self, row: DecisionRow | StoredDecision) -> list[float]:
-        return self._tallies.setdefault((row.model, row.item), [0, 0, 0, 0.0, 0.0])
-
-
-def _recorded_entropy(row: StoredDecision) -> float | None:
-    """That of the choice, as it was written down."""
-    shares = None if row.arm == "imported" else record(row.record).all_propensities
-    return None if shares is None else float(kernels.entropy(np.array(shares)))

@@ -2,10 +2,10 @@
 
 const read = () => new URLSearchParams(location.search);
 
-/** The choice in the address: {model, minutes}, each null if it is not there. */
+/** The choice in the address: {model, minutes, view}, each null if it is not there. */
 export function chosen() {
   const choice = read();
-  return { model: choice.get("model"), minutes: choice.get("minutes") };
+  return { model: choice.get("model"), minutes: choice.get("minutes"), view: choice.get("view") };
 }
 
 /** Put a choice into the address, without an entry in the history. */

@@ -4,13 +4,15 @@ import { nothing, shape } from "./elements.js";
 import { count, percent, percentRange, percentTick } from "./numbers.js";
 import { drawPlot } from "./plot.js";
 import { logOdds, shareTicks } from "./scales.js";
+import { selectionText } from "./selection.js";
 import { wilson } from "./statistics.js";
 
 const TICK_PIXELS = { x: 48, y: 28 };
 const MARGIN = 0.35;
 
-/** Draw the calibration bins into `holder`. */
-export function drawCalibration(holder, { calibration }) {
+/** Draw the calibration bins into `holder`, and say in `note` how much is selection. */
+export function drawCalibration(holder, note, { calibration, foretold }) {
+  note.textContent = `On the dashed line, predictions come true. ${selectionText(foretold)}`;
   const bins = calibration.filter(({ impressions }) => impressions > 0).map(observed);
   if (bins.length === 0) {
     holder.replaceChildren(nothing("No impressions yet."));

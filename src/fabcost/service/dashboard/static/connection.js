@@ -22,19 +22,28 @@ export function keepKey(key) {
 }
 
 /** The JSON at a path below this page. */
-export async function ask(path) {
+export const ask = (path) => send(path, {}, "This key may not read this model.");
+
+/** The answer to something that changes the server, which takes a key of that role. */
+export function tell(method, path, body) {
+  const request = { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  return send(path, request, "This key may not do that: it takes one with the role admin.");
+}
+
+async function send(path, request, forbidden) {
   const key = sessionStorage.getItem(STORED);
-  const answer = await reach(path, key === null ? {} : { Authorization: `Bearer ${key}` });
+  const headers = { ...request.headers, ...(key === null ? {} : { Authorization: `Bearer ${key}` }) };
+  const answer = await reach(path, { ...request, headers });
   if (answer.status === 401) throw new KeyNeededError(refusal(key));
-  if (answer.status === 403) throw new KeyNeededError("This key may not read this model.");
+  if (answer.status === 403) throw new KeyNeededError(forbidden);
   if (!answer.ok) throw new RefusedError(`The server says: ${await reason(answer)}.`);
   return content(answer);
 }
 
-async function reach(path, headers) {
+async function reach(path, request) {
   const signal = AbortSignal.timeout(TIMEOUT);
   try {
-    return await fetch(new URL(path, document.baseURI), { headers, cache: "no-store", signal });
+    return await fetch(new URL(path, document.baseURI), { ...request, cache: "no-store", signal });
   } catch {
     throw new NoAnswerError("The server cannot be reached.");
   }

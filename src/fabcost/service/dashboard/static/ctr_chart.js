@@ -1,44 +1,46 @@
-/** The click-through rate of each arm over time, with bands of 95 %. */
+/** The click-through rate of each arm over time, with bands of 95 %; what is open is hollow. */
 
 import { marker, presentArms, swatch } from "./arms.js";
 import { element, nothing, shape } from "./elements.js";
-import { count, duration, percent, percentRange, percentTick } from "./numbers.js";
+import { count, duration, percentRange, percentTick } from "./numbers.js";
 import { drawPlot } from "./plot.js";
 import { roundTicks } from "./scales.js";
-import { open } from "./settled.js";
-import { wilson } from "./statistics.js";
+import { open, rateText } from "./settled.js";
+import { wilsonSoFar } from "./statistics.js";
 import { timeAxis } from "./time_axis.js";
 import { period, points, pointWidth, runs } from "./timeline.js";
 
-/** Draw the rates of the minutes that are `known`, and say in `note` what a point is. */
+/** Draw the rates, hollow where outcomes are not `known` yet, and say in `note` what a point is. */
 export function drawCtr(holder, note, { buckets, now }, known) {
   const span = period(buckets, now);
   const series = presentArms(buckets)
-    .map((arm) => rates(known.buckets, arm, span))
+    .map((arm) => rates(buckets, arm, span, known))
     .filter(({ line }) => line.length > 0);
   note.replaceChildren(...series.map(describe), "Bands are 95 % intervals.", missing(known.left));
   if (series.length > 0) drawPlot(holder, picture(span, series));
-  else holder.replaceChildren(nothing(none(known.left)));
+  else holder.replaceChildren(nothing(known.left.decisions > 0 ? "Outcomes are awaited." : "No decisions in this period."));
 }
-
-const none = ({ decisions }) => (decisions > 0 ? "Outcomes are awaited." : "No impressions in this period.");
 
 function missing(left) {
   if (left.decisions === 0) return "";
   const reason = open(left) > 0
-    ? `${count(open(left))} still wait for their outcome`
-    : "nothing but clicks is known of them yet";
-  return ` Without the latest ${count(left.decisions)} decisions: ${reason}.`;
+    ? `${count(open(left))} of the latest ${count(left.decisions)} decisions wait for their outcome`
+    : `nothing but clicks is known of the latest ${count(left.decisions)} decisions`;
+  return ` Hollow: at least; ${reason}.`;
 }
 
 const describe = ({ arm, width }) =>
   element("span", { class: "legend" }, swatch(arm), ` ${arm}, by ${duration(width)}`);
 
-function rates(buckets, arm, span) {
+function rates(buckets, arm, span, { isKnown }) {
   const width = pointWidth(buckets, arm, span);
+  const waiting = new Set(buckets.filter((each) => !isKnown(each)).map(({ start }) => Math.floor(start / width) * width));
   const line = points(buckets, arm, width)
-    .filter(({ impressions }) => impressions > 0)
-    .map((point) => ({ ...point, ...wilson(point.clicks, point.impressions) }));
+    .filter(({ decisions }) => decisions > 0)
+    .map((point) => ({
+      ...point, ...wilsonSoFar(point.clicks, point.impressions, open(point)), isOpen: waiting.has(point.start),
+    }))
+    .filter((point) => !point.isOpen || open(point) > 0);
   return { arm, width, line };
 }
 
@@ -57,16 +59,18 @@ function picture(span, series) {
 
 // A band may leave the picture: points of few impressions must not flatten all others.
 function ceiling(series) {
-  const most = Math.max(...series.flatMap(({ line }) => line.map(({ impressions }) => impressions)));
-  const height = ({ estimate, upper, impressions }) =>
-    (impressions > most / 3 ? upper : Math.min(upper, 1.5 * estimate));
+  const most = Math.max(...series.flatMap(({ line }) => line.map(({ decisions }) => decisions)));
+  const height = ({ estimate, upper, decisions, isOpen }) => {
+    if (isOpen) return decisions > most / 3 ? estimate : 0;
+    return decisions > most / 3 ? upper : Math.min(upper, 1.5 * estimate);
+  };
   return roundTicks(0, Math.max(0.001, ...series.flatMap(({ line }) => line.map(height))), 5);
 }
 
 const at = (place, key) => (point) => `${place.x(point.middle)} ${place.y(point[key])}`;
 
 function bands(place, { arm, width, line }) {
-  return runs(line, width).map((run) =>
+  return runs(line.filter(({ isOpen }) => !isOpen), width).map((run) =>
     (run.length === 1 ? whisker(place, arm, run[0]) : band(place, arm, run)));
 }
 
@@ -81,9 +85,15 @@ function band(place, arm, run) {
 }
 
 function lines(place, { arm, width, line }) {
-  const paths = runs(line, width).map((run) =>
+  const paths = runs(line.filter(({ isOpen }) => !isOpen), width).map((run) =>
     shape("path", { class: `line ${arm}`, d: `M${run.map(at(place, "estimate")).join("L")}` }));
-  return [...paths, ...line.map((point) => marker(arm, place.x(point.middle), place.y(point.estimate)))];
+  return [...paths, ...line.map((point) => dot(place, arm, point))];
+}
+
+function dot(place, arm, { middle, estimate, isOpen }) {
+  const drawn = marker(arm, place.x(middle), place.y(estimate));
+  drawn.classList.toggle("open", isOpen);
+  return drawn;
 }
 
 function readings({ name }, series) {
@@ -93,15 +103,17 @@ function readings({ name }, series) {
 
 function reading({ arm, width, line }, at) {
   const point = line.find(({ start }) => start <= at && at < start + width);
-  return point ? [`${arm} ${percent(point.estimate)} (${percentRange(point)})`] : [];
+  return point ? [`${arm} ${rateWords(point)} (${percentRange(point)})`] : [];
 }
+
+const rateWords = ({ estimate, isOpen }) => rateText({ estimate, atLeast: isOpen });
 
 function numbers({ name }, series) {
   return {
     columns: ["From", "Arm", "Impressions", "Clicks", "Rate", "95 % interval"].map((head) => ({ head })),
     rows: series.flatMap(({ arm, line }) => line.map((point) => [
       name(point.start), arm, count(point.impressions), count(point.clicks),
-      percent(point.estimate), percentRange(point),
+      rateWords(point), percentRange(point),
     ])),
   };
 }

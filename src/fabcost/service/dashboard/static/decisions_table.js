@@ -2,6 +2,7 @@
 
 import { swatch } from "./arms.js";
 import { element, nothing, table, tableRow } from "./elements.js";
+import { itemCell, itemName } from "./item.js";
 import { count, isDate, percent, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 
@@ -55,11 +56,11 @@ export class DecisionsTable {
   }
 
   cells(model, decision) {
-    const { made, item, arm, candidates, propensities } = decision;
+    const { made, arm, candidates, propensities } = decision;
     const datetime = isDate(made) ? new Date(1000 * made).toISOString() : "";
     return [
       element("time", { datetime }, timeOfDay(made)),
-      element("span", { class: "name", title: item }, item),
+      itemCell(decision),
       element("span", {}, swatch(arm), ` ${arm}`),
       count(candidates.length),
       propensities ? percent(propensities[0], 1) : "–",
@@ -69,7 +70,7 @@ export class DecisionsTable {
   }
 
   button(decision) {
-    const label = `Why ${decision.item} at ${timeOfDay(decision.made)}?`;
+    const label = `Why ${itemName(decision)} at ${timeOfDay(decision.made)}?`;
     const button = element("button", { type: "button", class: "quiet", "aria-label": label }, "Why?");
     button.addEventListener("click", () => this.explain(decision));
     return button;

@@ -1,6 +1,7 @@
 /** Why an item was chosen: a dialog with what each column adds to its log-odds. */
 
 import { element, facts, nothing, part, table, tableRow } from "./elements.js";
+import { itemName } from "./item.js";
 import { decimal, percent, tick, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 import { bar, stripAxis, stripScale } from "./strips.js";
@@ -17,7 +18,7 @@ const RANKING = [{ head: "Item" }, { head: "Score", number: true }, { head: "Pro
 
 /** Open the dialog and ask for the explanation of a decision; Escape closes it. */
 export async function explain(ask, model, decision) {
-  part("why-title").textContent = `Why ${decision.item}?`;
+  part("why-title").textContent = `Why ${itemName(decision)}?`;
   part("why-body").replaceChildren(nothing("Asking…"));
   part("why").showModal();
   try {
@@ -42,7 +43,7 @@ function explanation(answer, settings) {
       ["Decision", element("code", {}, decision.decision_id)],
     ])),
     ...context(decision),
-    ...(other ? comparison(decision, other) : []),
+    ...(other ? comparison(other) : []),
     ...reasons("What speaks for and against it", "of the chosen item", contributions),
     ...ranking(decision),
   ];
@@ -54,9 +55,9 @@ function context({ context: values }) {
   return [element("h3", {}, "Context"), element("dl", { class: "facts" }, ...facts(pairs))];
 }
 
-function comparison({ item }, other) {
-  const better = `${item} is the better of the two with probability ${percent(other.chosen_is_better)}`;
-  const title = `Beside the runner-up, ${other.item}`;
+function comparison(other) {
+  const better = `The chosen one is the better of the two with probability ${percent(other.chosen_is_better)}`;
+  const title = `Beside the runner-up, ${itemName(other)}`;
   return reasons(title, "in which the two differ", other.differences, `${better}. `);
 }
 

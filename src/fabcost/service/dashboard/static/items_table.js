@@ -2,6 +2,7 @@
 
 import { element, nothing, table } from "./elements.js";
 import { isValued } from "./income.js";
+import { itemCell } from "./item.js";
 import { amount, count, decimal, percentRange } from "./numbers.js";
 import { rateSoFar, rateText } from "./settled.js";
 import { interval, stripScale } from "./strips.js";
@@ -10,7 +11,6 @@ const MOST = 8;
 const COLUMNS = [
   { head: "Item" },
   { head: "Decisions", number: true },
-  { head: "Impressions", number: true, wide: true },
   { head: "Clicks", number: true },
   { head: "Income", number: true, wide: true },
   { head: "Own effect", number: true, wide: true },
@@ -36,11 +36,11 @@ export function showItems(holder, note, stats) {
   holder.replaceChildren(table("Items chosen most often", only(COLUMNS), rows.map(only)));
 }
 
-function row({ item, decisions, impressions, clicks, income, effect }, rate, scale) {
+function row(tally, rate, scale) {
+  const { decisions, clicks, income, effect } = tally;
   return [
-    element("span", { class: "name", title: item }, item),
+    itemCell(tally),
     count(decisions),
-    count(impressions),
     count(clicks),
     amount(income),
     effect ? `${decimal(effect.mean)} ± ${decimal(effect.sd)}` : "–",

@@ -9,17 +9,21 @@ import { DecisionsTable } from "./decisions_table.js";
 import { element, part } from "./elements.js";
 import { drawEntropy } from "./entropy_chart.js";
 import { explain } from "./explanation.js";
+import { showHeadline } from "./headline.js";
 import { showItems } from "./items_table.js";
 import { showLearner, showState } from "./learner.js";
+import { showLearnt } from "./learnt_tables.js";
+import { showModels } from "./models_table.js";
 import { Polling } from "./polling.js";
 import { settled } from "./settled.js";
 import { Source } from "./source.js";
 import { showStatus } from "./status.js";
 import { showTiles } from "./tiles.js";
-import { showWeights } from "./weights_table.js";
+import { openWorkshop } from "./workshop.js";
 
 const source = new Source();
-const seen = { model: null, stats: null, posterior: null };
+const everything = chosen().view === "models";
+const seen = { model: null, stats: null, contrasts: null };
 const decisions = new DecisionsTable(part("decisions"), part("held"),
   (decision) => explain(ask, seen.model, decision));
 const polling = new Polling(look, (error, delay) => showStatus(error, delay, () => polling.again()));
@@ -28,13 +32,19 @@ async function look() {
   const { models } = await ask("v1/models");
   const model = pick(models);
   part("empty").hidden = models.length > 0;
+  part("create").hidden = !everything && models.length > 0;
+  part("all").hidden = !everything || models.length === 0;
+  if (everything && models.length > 0) {
+    await showModels(part("models"), models);
+    return;
+  }
   if (!model) {
     part("figures").hidden = true;
     return;
   }
   const read = await source.read(model, Number(part("minutes").value));
   if (part("model").value !== model.name) return;
-  Object.assign(seen, { model, stats: read.stats, posterior: read.posterior });
+  Object.assign(seen, { model, stats: read.stats, contrasts: read.contrasts });
   show();
   decisions.show(model, read.decisions);
 }
@@ -43,6 +53,7 @@ function pick(models) {
   const names = models.map(({ name }) => name);
   const picker = part("model");
   const wanted = picker.value || chosen().model;
+  for (const field of ["picking", "spanning"]) part(field).hidden = everything;
   if (names.join("\n") !== [...picker.options].map(({ value }) => value).join("\n")) {
     picker.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
     picker.disabled = names.length === 0;
@@ -56,24 +67,27 @@ function show() {
   const known = settled(stats, model.settings.reward_wait_seconds);
   document.title = `${model.name} · fabcost`;
   part("figures").hidden = false;
+  showHeadline({ title: part("headline-title"), note: part("headline-note"), status: part("headline-status") },
+    stats, model.settings);
   showState(part("state"), stats);
   showAlarms(part("alarms"), part("alarm-list"), stats);
   showTiles(part("tiles"), stats, known);
   drawCtr(part("ctr"), part("ctr-note"), stats, known);
-  drawCalibration(part("calibration"), stats);
+  drawCalibration(part("calibration"), part("calibration-note"), stats);
   drawEntropy(part("entropy"), part("entropy-note"), stats, model.settings.propensities);
   showItems(part("items"), part("effects-note"), stats);
   showLearner(part("learner"), stats);
-  filterWeights();
+  filterLearnt();
 }
 
-function filterWeights() {
-  const { posterior } = seen;
-  if (posterior) showWeights(part("weights"), part("weights-note"), posterior, part("filter").value);
+function filterLearnt() {
+  const { contrasts } = seen;
+  if (contrasts) showLearnt(part("learnt"), part("learnt-note"), contrasts, part("filter").value);
 }
 
 function listen() {
-  part("filter").addEventListener("input", filterWeights);
+  openWorkshop(() => seen.model.name);
+  part("filter").addEventListener("input", filterLearnt);
   part("why-close").addEventListener("click", () => part("why").close());
   window.addEventListener("resize", () => part("figures").hidden || show());
   for (const name of ["model", "minutes"]) {

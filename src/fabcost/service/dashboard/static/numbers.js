@@ -26,6 +26,15 @@ export function amount(value) {
   return text.replace("-", MINUS);
 }
 
+/** How many times the odds, of a difference of log-odds: ×1.35 */
+export const times = (logOdds) => `×${Number(Math.exp(logOdds).toPrecision(Math.abs(logOdds) < 2 ? 3 : 2))}`;
+
+/** A tick of such an axis: ×2, or ×½ below 1. */
+export function timesTick(logOdds) {
+  const power = Math.round(logOdds / Math.LN2);
+  return power < 0 ? `×1/${2 ** -power}` : `×${2 ** power}`;
+}
+
 /** A tick of an axis: no more digits than it needs. */
 export const tick = (value) => decimal(value, digitsOf(value));
 
@@ -50,7 +59,8 @@ export function percentRange({ lower, upper }) {
 /** +23 % or −4 % */
 export function signedPercent(share) {
   const digits = Math.abs(share) < 0.1 ? 1 : 0;
-  return share > 0 ? `+${percent(share, digits)}` : percent(share, digits);
+  const text = share < 10 ? percent(share, digits) : `${count(Math.round(100 * share))}${SPACE}%`;
+  return share > 0 ? `+${text}` : text;
 }
 
 /** 14:03:27 in the time of the reader. */
@@ -59,9 +69,10 @@ export const timeOfDay = (seconds) => (isDate(seconds) ? second.format(1000 * se
 /** Whether a time is near enough for a calendar: logs from elsewhere may hold anything. */
 export const isDate = (seconds) => !Number.isNaN(new Date(1000 * seconds).getTime());
 
-/** 14:03, or with its day where the period is long. */
+/** 14:03, with seconds where the period is short, or with its day where it is long. */
 export function moment(seconds, span) {
   const date = 1000 * seconds;
+  if (span <= 300) return second.format(date);
   return span > 86_400 ? `${day.format(date)} ${clock.format(date)}` : clock.format(date);
 }
 

@@ -3,9 +3,8 @@
 import { ARMS } from "./arms.js";
 import { percent } from "./numbers.js";
 import { wilsonSoFar } from "./statistics.js";
-import { total } from "./timeline.js";
+import { seconds, total } from "./timeline.js";
 
-const MINUTE = 60;
 const FEW = 0.02;
 
 /** How many decisions of a sum still wait for their outcome. */
@@ -28,19 +27,20 @@ export const rateText = ({ estimate, atLeast }) => `${atLeast ? "≥\u00a0" : ""
  * A click is known at once, but its absence often only when the wait is over: what is known of a
  * minute before that would be mostly clicks. Of minutes with a few decisions each, those with clicks
  * would even be complete first. So a minute that may still wait counts if none before it waits, and
- * if such minutes had anything but clicks.
+ * if such minutes had anything but clicks; parts of a minute count together.
  */
 export function settled({ buckets, now }, wait) {
-  const minutes = byMinute(buckets.filter(({ arm }) => ARMS.includes(arm)));
-  const old = minutes.filter(({ start }) => start + MINUTE + wait <= now);
+  const minutes = by(({ start }) => start, buckets.filter(({ arm }) => ARMS.includes(arm)));
+  const old = minutes.filter((minute) => minute.start + seconds(minute) + wait <= now);
   const recent = minutes.slice(old.length);
-  const until = recent.findIndex(isOpen);
-  const early = until < 0 ? recent : recent.slice(0, until);
+  const waiting = by(minuteOf, recent).find(isOpen);
+  const early = waiting ? recent.filter((each) => minuteOf(each) < minuteOf(waiting)) : recent;
   const known = [...old.filter((minute) => !isOpen(minute)), ...(onlyClicks(early) ? [] : early)];
   const starts = new Set(known.map(({ start }) => start));
   return {
     buckets: buckets.filter(({ start }) => starts.has(start)),
     left: total(minutes.filter(({ start }) => !starts.has(start))),
+    isKnown: ({ start }) => starts.has(start),
   };
 }
 
@@ -49,10 +49,13 @@ function onlyClicks(minutes) {
   return clicks === impressions;
 }
 
-function byMinute(buckets) {
-  const sums = new Map();
-  for (const bucket of buckets) sums.set(bucket.start, [...(sums.get(bucket.start) ?? []), bucket]);
-  return [...sums.entries()]
+const minuteOf = ({ start }) => Math.floor(start / 60);
+
+/** The sums of buckets with the same key, in order, each with the start of its first. */
+function by(key, buckets) {
+  const groups = new Map();
+  for (const bucket of buckets) groups.set(key(bucket), [...(groups.get(key(bucket)) ?? []), bucket]);
+  return [...groups.entries()]
     .sort(([a], [b]) => a - b)
-    .map(([start, all]) => ({ start, ...total(all) }));
+    .map(([, all]) => ({ start: all[0].start, seconds: seconds(all[0]), ...total(all) }));
 }

@@ -20,15 +20,15 @@ export class Source {
   counts = null;
   belief = null;
 
-  /** Counts of the last minutes, the posterior, and the latest decisions of a model. */
+  /** Counts of the last minutes, what was learnt, and the latest decisions of a model. */
   async read({ name, settings, posterior_version: version }, minutes) {
     const path = `v1/models/${encodeURIComponent(name)}`;
-    const [stats, posterior, { decisions }] = await Promise.all([
+    const [stats, contrasts, { decisions }] = await Promise.all([
       this.stats(`${path}/stats?minutes=${minutes}`, minutes),
-      this.posterior(`${path}/posterior`, version),
+      this.contrasts(`${path}/contrasts`, version),
       ask(`${path}/decisions?limit=${RECENT}`),
     ]);
-    return { stats: settings.values === "fraction" ? withFractions(stats) : stats, posterior, decisions };
+    return { stats: settings.values === "fraction" ? withFractions(stats) : stats, contrasts, decisions };
   }
 
   async stats(question, minutes) {
@@ -39,7 +39,7 @@ export class Source {
     return this.counts.answer;
   }
 
-  async posterior(question, version) {
+  async contrasts(question, version) {
     if (this.belief?.question !== question || this.belief.version !== version) {
       this.belief = { question, version, answer: await ask(question) };
     }

@@ -18,12 +18,3 @@ export function wilsonSoFar(clicks, impressions, open) {
   const least = wilson(clicks, impressions + open);
   return least && { ...least, upper: wilson(clicks + open, impressions + open).upper };
 }
-
-/** The weights that are most clearly not zero among those whose name contains the text. */
-export function clearest(weights, text, most) {
-  const wanted = text.trim().toLowerCase();
-  return weights
-    .filter(({ name }) => name.toLowerCase().includes(wanted))
-    .sort((a, b) => Math.abs(b.mean) / b.sd - Math.abs(a.mean) / a.sd)
-    .slice(0, most);
-}

@@ -45,7 +45,6 @@ function complaint(error, delay, again) {
 
 function lock(message) {
   part("key").focus();
-  part("figures").hidden = true;
-  part("empty").hidden = true;
+  for (const shown of ["figures", "empty", "all", "create"]) part(shown).hidden = true;
   part("key-message").textContent = message;
 }

@@ -7,13 +7,19 @@ const EDGE = 3;
 const HEIGHT = 20;
 const MIDDLE = HEIGHT / 2;
 
-/** A scale from values to percent of a strip's width, which includes zero. */
-export function stripScale(values, many = 4) {
+/** A scale from values to percent of a strip's width, which includes zero; ticks are multiples of `unit`. */
+export function stripScale(values, many = 4, unit = 0) {
   const low = Math.min(0, ...values);
   const high = Math.max(0, ...values);
-  const ticks = roundTicks(low, high > low ? high : low + 1, many);
+  const ticks = unit ? wholeTicks(low, high, many, unit) : roundTicks(low, high > low ? high : low + 1, many);
   const place = linear([ticks[0], ticks.at(-1)], [EDGE, 100 - EDGE]);
   return { ticks, at: (value) => `${place(value).toFixed(2)}%` };
+}
+
+function wholeTicks(low, high, many, unit) {
+  const step = Math.ceil((high - low) / (many * unit)) * unit;
+  const first = Math.floor(low / step);
+  return Array.from({ length: Math.ceil(high / step) - first + 1 }, (_, index) => (first + index) * step);
 }
 
 function strip(...shapes) {

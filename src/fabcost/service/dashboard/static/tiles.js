@@ -3,7 +3,7 @@
 import { presentArms, swatch } from "./arms.js";
 import { element } from "./elements.js";
 import { earned, isValued } from "./income.js";
-import { count, percent, percentRange, signedPercent } from "./numbers.js";
+import { amount, count, percentRange } from "./numbers.js";
 import { rateSoFar, rateText } from "./settled.js";
 import { interval, stripScale } from "./strips.js";
 import { total } from "./timeline.js";
@@ -24,7 +24,7 @@ export function showTiles(holder, stats, known) {
     tile(["Clicks"], count(all.clicks), `${count(stats.pending)} decisions still open`),
     ...(valued ? [tile(...earned(ours))] : []),
     ...rates([ours, theirs]),
-    liftTile(stats.lift, theirs.arm),
+    gainedTile(stats.lift, theirs.arm),
     ...(valued ? [tile(...earned(theirs))] : []));
 }
 
@@ -59,16 +59,11 @@ function rateTile({ arm, soFar }, rate, scale) {
   return tile(label, rateText(rate), `95 %: ${percentRange(rate)}`, [interval(scale, rate, arm)]);
 }
 
-const UNLIKELY = 0.001;
-
 // Since the last change of settings: the interval holds at every moment, one may watch it and stop.
-function liftTile(gain, arm) {
-  const label = `Lift over ${gain?.over ?? arm}`;
-  if (!gain) return tile([label], "–", `Needs outcomes of ${arm}`);
-  if (gain.share_p !== null && gain.share_p < UNLIKELY) {
-    const shares = `${percent(gain.share)} of the outcomes are of ${gain.over}, not ${percent(gain.planned_share)}`;
-    return tile([label], "not to be trusted", `${shares}: some get lost`);
-  }
-  const range = `${signedPercent(gain.low)} to ${gain.high === null ? "any" : signedPercent(gain.high)}`;
-  return tile([label], gain.value === null ? "–" : signedPercent(gain.value), `${range}, whenever you look`);
+function gainedTile(gain, arm) {
+  const label = [`Gained over ${gain?.over ?? arm}`];
+  if (!gain) return tile(label, "–", `Needs outcomes of ${arm}`);
+  const { gained, gained_low: low, gained_high: high } = gain;
+  const whole = (value) => (value === null ? "any" : amount(Math.round(value)));
+  return tile(label, gained === null ? "–" : whole(gained), `95 %: ${whole(low)} to ${whole(high)}`);
 }

@@ -2,7 +2,7 @@
 
 import { timeTicks } from "./scales.js";
 
-const LABEL_WIDTH = { short: 64, long: 110 };
+const LABEL_WIDTH = { short: 76, long: 110 };
 
 /** The axis of a period {from, to, name}. */
 export function timeAxis({ from, to, name }) {

@@ -12,7 +12,6 @@ from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
 from fabcost.wire.checks import check_depth, check_path_id
 from fabcost.wire.messages import (
-    AlarmView,
     Id,
     Items,
     ItemsAnswer,
@@ -20,9 +19,9 @@ from fabcost.wire.messages import (
     ModelName,
     PosteriorAnswer,
     Record,
-    StatsAnswer,
 )
 from fabcost.wire.settings import Discount, ModelSettings
+from fabcost.wire.statistics import AlarmView, ContrastsAnswer, StatsAnswer
 
 
 class StartSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,6 +97,14 @@ async def delete_model(call: ApiCall) -> HttpAnswer:
 async def get_posterior(call: ApiCall) -> HttpAnswer:
     """The weights of a model by name, with their means and sds."""
     return answer(call.site.service.posterior(call.model))
+
+
+async def get_contrasts(call: ApiCall) -> HttpAnswer:
+    """What a model has learnt: each level beside its feature's mean, and who likes what.
+
+    By the joint posterior, on the scale of log-odds.
+    """
+    return answer(await call.site.service.contrasts(call.model))
 
 
 async def get_stats(call: ApiCall) -> HttpAnswer:
@@ -177,6 +184,7 @@ def operations(settings: Settings) -> list[Operation]:
         Operation("PATCH", MODEL, change_model, "admin", ModelAnswer, body=changes),
         Operation("DELETE", MODEL, delete_model, "admin", None, 204),
         Operation("GET", MODEL + "/posterior", get_posterior, "read", PosteriorAnswer),
+        Operation("GET", MODEL + "/contrasts", get_contrasts, "read", ContrastsAnswer),
         Operation("GET", MODEL + "/alarms", get_alarms, "read", AlarmsAnswer),
         Operation("GET", stats, get_stats, "read", StatsAnswer, query=StatsQuery),
         Operation("PUT", items, put_items, "admin", CatalogueVersion, body=body, transfer=True),

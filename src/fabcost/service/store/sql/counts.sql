@@ -2,10 +2,10 @@
 
 -- name: add_counts
 INSERT INTO counts
-    (model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards, income)
+    (model, start, arm, decisions, impressions, clicks, log_loss, entropy, predicted, rewards, income)
 SELECT
     model, start, arm, SUM(decisions), SUM(impressions), SUM(clicks), SUM(log_loss), SUM(entropy),
-    SUM(rewards), SUM(income)
+    SUM(predicted), SUM(rewards), SUM(income)
 FROM batch WHERE TRUE GROUP BY model, start, arm
 ON CONFLICT (model, start, arm) DO UPDATE SET
     decisions = counts.decisions + excluded.decisions,
@@ -13,6 +13,7 @@ ON CONFLICT (model, start, arm) DO UPDATE SET
     clicks = counts.clicks + excluded.clicks,
     log_loss = counts.log_loss + excluded.log_loss,
     entropy = counts.entropy + excluded.entropy,
+    predicted = counts.predicted + excluded.predicted,
     rewards = counts.rewards + excluded.rewards,
     income = counts.income + excluded.income
 
@@ -38,7 +39,8 @@ ON CONFLICT (model, item) DO UPDATE SET
     income = tallies.income + excluded.income
 
 -- name: counts
-SELECT model, start, arm, decisions, impressions, clicks, log_loss, entropy, rewards, income
+SELECT
+    model, start, arm, decisions, impressions, clicks, log_loss, entropy, predicted, rewards, income
 FROM counts
 WHERE model = :model AND start >= :since
 ORDER BY start, arm

@@ -46,7 +46,8 @@ FOR NO KEY UPDATE OF s
 -- name: leave_stamp
 -- Others are told of it, if there may be others.
 WITH own AS (
-    UPDATE replicas SET stamp = :stamp, seen = EXTRACT(EPOCH FROM now()) WHERE number = :own
+    UPDATE replicas SET stamp = :stamp, seen = EXTRACT(EPOCH FROM clock_timestamp())
+    WHERE number = :own
 )
 UPDATE server SET stamp = :stamp, latest = CASE WHEN latest < :time THEN :time ELSE latest END
 RETURNING CASE WHEN :shared THEN pg_notify('fabcost', (:own)::text)::text END
@@ -70,8 +71,25 @@ WHERE
     AND classid = 7021958 AND objid = (:own)::int AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
+-- name: beat
+UPDATE replicas SET seen = EXTRACT(EPOCH FROM clock_timestamp()) WHERE number = :own
+
 -- name: lead
 SELECT pg_try_advisory_lock(7021959)
+
+-- name: end_hung
+-- The connection that leads, of a server that gave no sign of life for so long.
+SELECT pg_terminate_backend(lead.pid)
+FROM pg_locks AS lead
+INNER JOIN pg_locks AS alive ON alive.pid = lead.pid
+INNER JOIN replicas AS r ON r.number = alive.objid::bigint
+WHERE
+    lead.locktype = 'advisory' AND lead.granted AND lead.objsubid = 1
+    AND lead.classid = 0 AND lead.objid = 7021959
+    AND lead.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND alive.locktype = 'advisory' AND alive.granted AND alive.objsubid = 2
+    AND alive.classid = 7021958
+    AND r.seen < EXTRACT(EPOCH FROM clock_timestamp()) - :seconds
 
 -- name: replicas
 SELECT number FROM replicas ORDER BY number

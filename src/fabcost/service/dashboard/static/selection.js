@@ -1,0 +1,35 @@
+/** How much of what is promised is selection: the best of many predictions is partly luck. */
+
+import { count, percent } from "./numbers.js";
+import { Z } from "./statistics.js";
+
+const ENOUGH = 10;
+
+/** In words, from the predictions of each arm beside what came of them. */
+export function selectionText({ bandit, holdback }) {
+  if (!bandit || bandit.impressions === 0) return "Predictions are compared with outcomes as these come in.";
+  const ours = `Of what the bandit chose, ${share(bandit)}`;
+  if (!holdback || holdback.rewards < ENOUGH || bandit.rewards < ENOUGH) {
+    const many = holdback ? `${count(Math.round(holdback.rewards))} of ${ENOUGH} clicks there so far` : "there is none";
+    return `${ours}. How much of that is selection takes a holdback: ${many}.`;
+  }
+  return `${ours}; of what was shown at random, ${share(holdback)}. ${verdict(bandit, holdback)}`;
+}
+
+const share = ({ predicted, rewards, impressions }) =>
+  `${percent(predicted / impressions)} were promised and ${percent(rewards / impressions)} came`;
+
+const over = ({ predicted, rewards }) => predicted / rewards;
+
+// Predictions are taken as given: the log of the ratio has about the variance 1/clicks + 1/clicks.
+function verdict(bandit, holdback) {
+  const ratio = Math.log(over(bandit) / over(holdback));
+  const spread = Z * Math.sqrt(1 / bandit.rewards + 1 / holdback.rewards);
+  const [low, high] = [ratio - spread, ratio + spread].map((end) => Math.expm1(end));
+  const range = `${signed(low)} to ${signed(high)}`;
+  if (low > 0) return `So choosing overstates by ${signed(Math.expm1(ratio))} (${range}): the best of many predictions is partly luck.`;
+  if (high < 0) return `So what is chosen is promised too little, by ${signed(Math.expm1(ratio))} (${range}).`;
+  return `No selection to be seen: choosing overstates by ${signed(Math.expm1(ratio))} (${range}).`;
+}
+
+const signed = (value) => `${value > 0 ? "+" : ""}${percent(value, 0)}`;

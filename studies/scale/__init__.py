@@ -1,0 +1,1 @@
+"""Logs larger than memory, beside other libraries: ``python -m studies.scale``."""
