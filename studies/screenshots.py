@@ -34,7 +34,7 @@ PHONE: dict[str, Any] = {
     "is_mobile": True,
     "has_touch": True,
 }
-_COLOURS = 128
+_COLOURS = 256
 _WAIT = 120_000
 
 
@@ -127,7 +127,8 @@ def take(browser: Browser, address: str, shot: Shot) -> Path:
     page.wait_for_timeout(1_500)
     picture = Image.open(BytesIO(page.screenshot())).convert("RGB")
     path = IMAGES / f"{shot.name}.png"
-    picture.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    few = picture.quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
     page.close()
     return path
 
@@ -158,7 +159,7 @@ def page_of(moments: dict[str, Moment], load: float) -> str:
 def main() -> None:
     """Look, wait, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=150.0, help="before the pictures")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of visitors, before pictures")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--only-watch", action="store_true", help="take no pictures")
     only.add_argument("--only-pictures", action="store_true", help="write no page")
@@ -172,7 +173,7 @@ def main() -> None:
             for name, at in moments.items():
                 console.print(f"{at.seconds:6.1f} s, {at.processor:4.1f} s of processors: {name}")
             if not options.only_watch:
-                time.sleep(max(0.0, options.seconds - running.now().seconds))
+                time.sleep(options.seconds)
                 for shot in SHOTS:
                     console.print(str(take(browser, running.address, shot)))
         browser.close()

@@ -33,6 +33,7 @@ settings.load_profile("explore" if EXPLORES else "same")
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
+CORE = Path(__file__).parent / "service" / "core"
 
 
 #: Files with tests of many seconds, the longest first: begun last, one would keep all waiting.
@@ -106,12 +107,25 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Long tests first, whichever worker they fall to; last those that gain by what others do."""
     if hasattr(config, "workerinput"):
+        items[:] = [item for item in items if EXPLORES or not is_tried_on_another_store(item)]
         files = [(Path(__file__).parent / name) for name in LONGEST]
         late = [item for item in items if item.get_closest_marker("late")]
         items[:] = [item for item in items if item not in late]
         long = [[item for item in items if item.path == file] for file in files]
         short = [item for item in items if item.path not in files]
         items[:] = dealt(long, [*short, *late], config.workerinput["workercount"])
+
+
+def is_tried_on_another_store(item: pytest.Item) -> bool:
+    """A service's settings take turns on the stores: what is learnt knows nothing of where it is.
+
+    Whatever has no settings beside the store, and all faults, are tried on each.
+    """
+    indices = dict(item.callspec.indices) if hasattr(item, "callspec") else {}
+    store = indices.pop("store_address", None)
+    if store is None or not indices or item.path.parent != CORE:
+        return False
+    return bool((store + next(iter(indices.values()))) % 2)
 
 
 def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iterator[T]:

@@ -162,7 +162,7 @@ def lines(seen: Seen, found: Found) -> list[tuple[str, str]]:
         *seen.rows,
         ("decisions acknowledged as durable", f"{found.totals['decisions']:,}"),
         ("feedback acknowledged", f"{found.totals['feedback']:,}"),
-        *((each, f"{how.count(each):,}") for each in ("lost", "doubled", "wrong")),  # type: ignore[arg-type]
+        *((each, f"{how.count(each):,}") for each in ("lost", "doubled", "wrong")),
         ("servers whose posterior has the bits of the log's", f"{found.equal} of {found.digests}"),
     ]
 

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fabcost import FabCost, Gaussian, Prior
 from fabcost.bandit.bandit import Bandit, Learner
+from fabcost.bandit.environments import Round
 from fabcost.bandit.rules import Policy, rule_of
 from fabcost.bandit.targeted import TSUCB
 from fabcost.impressions import FloatArray
@@ -83,23 +84,30 @@ def _played(game: Game) -> FloatArray:
     if game.world in CLASSES:
         found = right(game.world, policy_of(game.rule), game.seed)
         return np.array([found, np.ones_like(found)])
+    seen = np.empty((2, ROUNDS))
+    for t, (_, visitor, index) in enumerate(met(game)):
+        seen[:, t] = visitor.probability[index], visitor.probability.max()
+    return seen
+
+
+def met(game: Game) -> Iterator[tuple[Bandit, Round, int]]:
+    """The bandit, a visitor, and the row that was chosen, for one visitor after the other."""
     drawn, visitors, choices = np.random.default_rng(game.seed).spawn(3)
     rounds = WORLDS[game.world](drawn).rounds(visitors)
-    seen, visitor = np.empty((2, ROUNDS)), rounds.send(None)
+    visitor = rounds.send(None)
     bandit = Bandit(
         _learner(game, visitor.rows.shape[1]), policy=policy_of(game.rule), seed=choices
     )
     items = [str(place) for place in range(len(visitor.rows))] if game.learner == OWN else None
     open_: deque[tuple[FloatArray, bool, str | None]] = deque()
-    for t in range(ROUNDS):
+    for _ in range(ROUNDS):
         index = bandit.choose(visitor.rows, items=items).index
         item = items[index] if items else None
         open_.append((visitor.rows[index].copy(), visitor.clicked(index), item))
         if len(open_) > game.delay:
             bandit.learn(*open_.popleft())
-        seen[:, t] = visitor.probability[index], visitor.probability.max()
+        yield bandit, visitor, index
         visitor = rounds.send(index)
-    return seen
 
 
 def _learner(game: Game, weights: int) -> Learner:

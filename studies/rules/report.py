@@ -168,11 +168,11 @@ def table(report: Report, rules: Sequence[str], worlds: Sequence[str], seeds: ra
     lines = [["world", *rules[1:]]]
     for world in worlds:
         found = [beyond_thompson(report, rule, world, seeds) for rule in rules[1:]]
-        lines.append([world, *(_marked(each, world.startswith("log")) for each in found)])
+        lines.append([world, *(marked(each, world.startswith("log")) for each in found)])
     return lines
 
 
-def _marked(ratio: Ratio, clicks: bool) -> str:
+def marked(ratio: Ratio, clicks: bool) -> str:
     """Bold where the interval says that a rule is worse than Thompson sampling."""
     worse = ratio.mean + ratio.half < 1.0 if clicks else ratio.mean - ratio.half > 1.0
     return f"**{ratio}**" if worse else str(ratio)
@@ -188,7 +188,7 @@ def late_lines(report: Report) -> Lines:
                 report.ratio([world], Side(rule, delay=delay), theirs, REGRET, SEEDS_LATE)
                 for rule in DELAYED[1:]
             ]
-            lines.append([world, str(delay), *(_marked(each, clicks=False) for each in found)])
+            lines.append([world, str(delay), *(marked(each, clicks=False) for each in found)])
     return lines
 
 
@@ -291,9 +291,9 @@ def tree_lines(report: Report) -> Lines:
     ]
     plain, own = (trees_confirmed(report, learner) for learner in (FAB_COST, OWN))
     for world in TREES_CONFIRMING:
-        cells = [_marked(plain[world], clicks=False), *_regrets(report, world, FAB_COST)]
+        cells = [marked(plain[world], clicks=False), *_regrets(report, world, FAB_COST)]
         if world in FIXED_TREES:
-            cells += [_marked(own[world], clicks=False), *_regrets(report, world, OWN)]
+            cells += [marked(own[world], clicks=False), *_regrets(report, world, OWN)]
         lines.append([world, *cells, *[""] * (6 - len(cells))])
     return lines
 
@@ -365,7 +365,8 @@ def page(results: Results) -> str:
             "So six other made sets of this kind were tried:",
             as_markdown(table(report, MENDING, list(TREES_RARE), CHOOSING)),
             f"More of the own draw helps, and costs little above. `{FROZEN}` was written down; it "
-            "has met none of the seeds that follow, and neither has any other rule.",
+            "has met none of the seeds that follow, and neither has any other rule. Why it "
+            "still loses there, and what helps, is on [Rare clicks](rare-clicks.md).",
             f"## To confirm on: `{FROZEN}`, seeds from {MANY[0]}",
             claims.as_markdown(found),
             "## The click worlds, confirmed",

@@ -127,6 +127,8 @@ BAD = [
     ("age", "old", "age is 'old' but must be a finite number"),
     ("age", "inf", "age is 'inf' but must be a finite number"),
 ]
+#: One of each column: a row is skipped alike, whatever was wrong with it.
+SKIPPED = {("p", "nan"), ("click", "maybe"), ("item", "z"), ("age", "old")}
 
 
 @pytest.mark.parametrize(("column", "value", "complaint"), BAD)
@@ -142,6 +144,8 @@ def test_bad_row_is_named_or_skipped(
     assert "log.csv has 1 bad row:\n" in refused.output
     assert f"row 7: {complaint}" in refused.output
     assert not (tmp_path / "out").exists()
+    if (column, value) not in SKIPPED:
+        return
     skipped = command(*arguments, "--out", tmp_path / "out", "--skip-bad-rows")
     assert skipped.exit_code == 0, skipped.output
     assert "bad rows skipped: 1" in skipped.output

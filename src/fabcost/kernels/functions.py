@@ -60,7 +60,7 @@ MILLS = np.array(
 )
 
 
-@helper()
+@kernel()
 def exp(x):
     """eˣ of a number or of lanes, to one unit in the last place; zero below −708.
 
@@ -119,7 +119,7 @@ def log_of_lanes(x, lost):
     return k * LN2_HIGH + (f - (s * (f - z * series) - (k * LN2_LOW + lost)))
 
 
-@helper()
+@kernel()
 def log(x):
     """The logarithm of a positive number, to one unit in the last place; of zero −infinity.
 
@@ -176,7 +176,7 @@ def bounded(values, bound):
     return found
 
 
-@helper()
+@kernel()
 def half_line(a):
     """∫ wᵏ exp(−a w − w²/2) dw over w > 0 for k = 0, 1, 2 and a ≥ 0, to 4e-13.
 

@@ -160,7 +160,7 @@ def test_one_of_them_leads_and_another_takes_over(postgres_address: str) -> None
 
 
 def test_one_that_leads_and_hangs_is_taken_over_and_comes_back(postgres_address: str) -> None:
-    """Its connection lives, but it gives no sign of life."""
+    """Its connection lives, but it asks for nothing."""
 
     async def use(one: Service, other: Service) -> None:
         await until_equal(lambda: [leads(one), leads(other)].count(True), 1)

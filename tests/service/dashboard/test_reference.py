@@ -6,6 +6,7 @@ import json
 
 from playwright.sync_api import Browser, expect
 
+from tests.accessible import problems
 from tests.service.dashboard.adverts import Adverts
 from tests.service.dashboard.visitor import Visitor
 
@@ -23,5 +24,6 @@ def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
         assert asked["name"] == "shop"
         page.get_by_role("button", name="Execute").click()
         expect(page.locator(".live-responses-table .response-col_status").last).to_have_text("201")
+        assert problems(page) == []
         assert visitor.faults == []
     assert [each["name"] for each in locked.ask("GET", "models")["models"]] == ["cars", "shop"]

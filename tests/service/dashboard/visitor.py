@@ -40,7 +40,7 @@ class Visitor:
     def see_figures(self) -> None:
         """Wait until the model is shown."""
         expect(self.page.locator("#connection")).to_have_text("Live", timeout=60_000)
-        expect(self.page.locator("#learnt tbody tr").first).to_be_visible(timeout=60_000)
+        expect(self.page.locator("#tiles .tile").first).to_be_visible(timeout=60_000)
 
     def figure(self, name: str) -> str:
         """The value of the tile whose label ends with a name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -22,8 +21,6 @@ from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
 _STAMP_BYTES = 16
-#: Between two signs of life of a server that shares a database.
-_BEAT_SECONDS = 1.0
 _PROGRAM = "fabcost"
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
@@ -46,10 +43,9 @@ class Session:
         self.shared = False
         #: Whether this server may be the one of them that leads.
         self.may_lead = True
-        #: Without a sign of life for so long, the one that leads is taken to hang.
+        #: The one that leads is taken to hang if it asks for nothing for so long.
         self.lease_seconds = 10.0
         self._leads = False
-        self._beaten = 0.0
         # That of whoever wrote last, and the last whose changes we know.
         self._current = self._followed = ""
         self._stamp = ""
@@ -194,16 +190,11 @@ class Session:
 
         The connection of one that leads but hangs is ended, and with it what it had begun.
         """
-        if not (self.shared and self.may_lead):
-            return not self.shared
-        if time.monotonic() > self._beaten + _BEAT_SECONDS:
-            self.run("beat", own=self.number)
-            self._beaten = time.monotonic()
-        if not self._leads:
+        if self.shared and self.may_lead and not self._leads:
             ((self._leads,),) = self.run("lead")
             if not self._leads:
                 self.run("end_hung", seconds=self.lease_seconds)
-        return self._leads
+        return self._leads or not self.shared
 
     def dead(self) -> list[int]:
         """The numbers of servers that are gone, none of which comes back in this transaction."""
@@ -213,7 +204,7 @@ class Session:
 
     def _be_alive(self) -> None:
         """Hold what a server loses with its connection, by which others see that it is gone."""
-        self._leads, self._beaten = False, 0.0
+        self._leads = False
         if self.shared:
             self.run("end_former", own=self.number)
             self.run("be_alive", own=self.number)

@@ -46,8 +46,7 @@ FOR NO KEY UPDATE OF s
 -- name: leave_stamp
 -- Others are told of it, if there may be others.
 WITH own AS (
-    UPDATE replicas SET stamp = :stamp, seen = EXTRACT(EPOCH FROM clock_timestamp())
-    WHERE number = :own
+    UPDATE replicas SET stamp = :stamp, seen = EXTRACT(EPOCH FROM now()) WHERE number = :own
 )
 UPDATE server SET stamp = :stamp, latest = CASE WHEN latest < :time THEN :time ELSE latest END
 RETURNING CASE WHEN :shared THEN pg_notify('fabcost', (:own)::text)::text END
@@ -71,25 +70,18 @@ WHERE
     AND classid = 7021958 AND objid = (:own)::int AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
--- name: beat
-UPDATE replicas SET seen = EXTRACT(EPOCH FROM clock_timestamp()) WHERE number = :own
-
 -- name: lead
 SELECT pg_try_advisory_lock(7021959)
 
 -- name: end_hung
--- The connection that leads, of a server that gave no sign of life for so long.
-SELECT pg_terminate_backend(lead.pid)
-FROM pg_locks AS lead
-INNER JOIN pg_locks AS alive ON alive.pid = lead.pid
-INNER JOIN replicas AS r ON r.number = alive.objid::bigint
+-- The connection that leads, of a server that asked for nothing for so long.
+SELECT pg_terminate_backend(a.pid)
+FROM pg_locks AS l INNER JOIN pg_stat_activity AS a ON a.pid = l.pid
 WHERE
-    lead.locktype = 'advisory' AND lead.granted AND lead.objsubid = 1
-    AND lead.classid = 0 AND lead.objid = 7021959
-    AND lead.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND alive.locktype = 'advisory' AND alive.granted AND alive.objsubid = 2
-    AND alive.classid = 7021958
-    AND r.seen < EXTRACT(EPOCH FROM clock_timestamp()) - :seconds
+    l.locktype = 'advisory' AND l.granted
+    AND l.classid = 0 AND l.objid = 7021959 AND l.objsubid = 1
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND a.state LIKE 'idle%%' AND a.state_change < clock_timestamp() - make_interval(secs => :seconds)
 
 -- name: replicas
 SELECT number FROM replicas ORDER BY number
