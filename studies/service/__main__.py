@@ -160,7 +160,7 @@ def measure_load(bench: Bench, size: Size) -> list[Claim]:
     echo, one, many = (list(each) for each in zip(*rounds, strict=True))
     return [
         _rate("decisions with one draw / echo", one, echo, 0.5),
-        _rate("decisions with 256 draws / echo", many, echo, 0.3),
+        _rate("decisions with 256 draws / echo", many, echo, 0.35),
         _slowness("p99 with one draw / echo's", one, echo, 10.0),
         _slowness("p99 with 256 draws / echo's", many, echo, 10.0),
     ]

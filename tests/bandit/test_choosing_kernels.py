@@ -111,6 +111,11 @@ def test_law_and_fold(items: int, columns: int, parts: int, seed: int) -> None:
     centre, spread = kernels.law(b, mean, folded)
     np.testing.assert_allclose(centre, b @ mean, atol=1e-12)
     np.testing.assert_allclose(spread, b @ folded, atol=1e-12)
+    rows, offset, mean = b @ picks, rng.normal(size=items), rng.normal(size=columns)
+    tilt = rng.normal(size=rows.shape) * (rng.random((items, 1)) < 0.5)
+    found = kernels.own_folded_law(b, source, factors, mean, root, tilt, offset)
+    np.testing.assert_allclose(found[0], (rows - tilt) @ mean + offset, atol=1e-12)
+    np.testing.assert_allclose(found[1], (rows - tilt) @ root, atol=1e-12)
 
 
 @settings(deadline=None)
@@ -265,3 +270,38 @@ def test_scattered_leaders(many: int, width: int, rows: int, targets: int, owned
                 plain = (means - max(target, means.max())) / radii + away
             np.testing.assert_allclose(scores[radii > 0.0], plain[radii > 0.0], rtol=1e-12)
             assert scores[found[pattern, row]] >= scores.max() - 1e-9
+
+
+@pytest.mark.parametrize("log_odds", [True, False])
+@pytest.mark.parametrize("draws", [1, 3])
+def test_the_story_of_scatter(draws: int, log_odds: bool) -> None:
+    """Step by step, by kernels that have twins of their own."""
+    rng = np.random.default_rng(draws)
+    many, width, rows = 12, 5, 16
+    centre, spread, noise = rng.normal(size=many), rng.normal(size=(many, width)), rng.random(many)
+    uniforms, places = rng.random(2 * (kernels.SEEDS + 1)), np.arange(many)
+    law = (centre, spread, noise, places, many, None, None)
+    scores, shares = kernels.scattered_story(draws, log_odds, 0.3, rows, uniforms.copy(), *law)
+    variance = (spread**2).sum(axis=1) + noise**2
+
+    def normals(seeds: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+        fresh = kernels.fresh_normals(seeds, count * width + many + count - 1)
+        return fresh[: count * width].reshape(count, width), fresh[count * width :]
+
+    z, own = normals(uniforms[:3], max(rows // 4, draws))
+    targets = kernels.drawn_leaders(centre, spread, z, noise, places, own)[0].ravel()
+    mean, radius = (centre, np.sqrt(variance))
+    if not log_odds:
+        targets = 1.0 / (1.0 + np.exp(-targets))
+        mean, radius = kernels.click_moments(centre, variance)
+    targets = np.mean([np.roll(targets, -k) for k in range(draws)], axis=0)
+    factors = 0.3 / np.sqrt(variance)
+    z, own = normals(uniforms[4:7], rows)
+    of_items = (noise * factors, places, own)
+    leader = kernels.scattered_leaders(
+        targets, mean, radius, spread * factors[:, None], z, *of_items
+    )
+    expected = np.bincount(leader.ravel(), minlength=many) / leader.size
+    np.testing.assert_allclose(shares, expected, atol=1e-12)
+    place = int(leader.size * uniforms[-1])
+    assert scores.argmax() == leader[place % 4, place // 4]

@@ -33,7 +33,7 @@ class Learner(Protocol):
         """Learn from one impression."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Choice:
     """What was chosen, and how.
 
@@ -120,8 +120,14 @@ class Bandit:
         With ``draws`` (a multiple of four, or the next) the choice is that of one of them and
         carries its `propensities` over all: the logged probability is exact given those draws.
         """
+        given = values is not None or costs is not None or draws is not None or items is not None
+        belief = self.learner.posterior
+        if not (given or exclude) and top_k == 1:
+            choice = _at_once(belief, self.policy, candidates, self.rng)
+            if choice is not None:
+                return choice
         return choose(
-            self.learner.posterior,
+            belief,
             self.policy,
             candidates if items is None else self._with_effects(candidates, items),
             rng=self.rng,
@@ -210,9 +216,6 @@ def choose(
     >>> choose(Gaussian([1.0], [[9.0]]), Greedy(), rows, rng=rng, top_k=2).ranking
     array([1, 0])
     """
-    plain = values is None and costs is None and draws is None and top_k == 1 and not exclude
-    if plain and (choice := _at_once(belief, policy, candidates, rng)):
-        return choice
     rows, excluded = checked(candidates, exclude, top_k, belief)
     if values is not None or costs is not None:
         rows = ValuedRows(rows, values, costs)
@@ -254,6 +257,8 @@ def _at_once(
         generator.advance(-policy.vectors * weights)
         generator.state = {**after, "state": generator.state["state"]}
         return None
+    if ties == 1:
+        return Choice(best, np.array([best]), scores)
     ranking = _first(scores, best, ties, rng)
     return Choice(int(ranking[0]), ranking, scores)
 

@@ -102,26 +102,15 @@ class Prospects:
         return best
 
     def scattered(
-        self,
-        rng: np.random.Generator,
-        rows: int,
-        targets: FloatArray,
-        mean: FloatArray,
-        radius: FloatArray,
-        factors: FloatArray,
+        self, rng: np.random.Generator, rows: int, draws: int, log_odds: bool, scatter: float
     ) -> tuple[FloatArray, FloatArray]:
-        """(mean − target) / radius + factor · deviation in one of 4 × ``rows`` draws, and shares.
-
-        Each draw has one of the targets, which are of other draws.
-        """
-        normals, (noise, places, of_items) = self._normals(rng, rows)
-        own = (None if noise is None else noise * factors, places, of_items)
-        spread = self.spread * factors[:, None]
-        leader = kernels.scattered_leaders(targets, mean, radius, spread, normals, *own)
-        law_and_draws = (rng.random(), leader, targets, mean, radius, spread, normals, *own)
-        scores, shares = kernels.scattered_shares(
-            *law_and_draws, self.centre, self._features, self.noise
-        )
+        """Scores in one of 4 × ``rows`` draws of a `TSUCB` with scatter, and shares over all."""
+        uniforms = 2 * (kernels.SEEDS + 1)
+        if self.noise is None:
+            uniforms = (rows + max((rows + 3) // 4, draws)) * self.spread.shape[1] + 1
+        law = (self.centre, self.spread, self.noise, self.places, self.items)
+        given = (draws, log_odds, scatter, rows, rng.random(uniforms), *law)
+        scores, shares = kernels.scattered_story(*given, self.values, self.costs)
         return scores, shares
 
     def outcomes(

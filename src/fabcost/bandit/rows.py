@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -194,11 +194,15 @@ class OwnRows:
 
     def law(self, mean: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
         """As the function of this name, without the noise of the effects given θ."""
-        law = self.law_of_items
-        tilted = self._tilted(law)
-        tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
-        centre, spread = kernels.law(tilted, mean, root)
-        centre += law.offset
+        law, rows = self.law_of_items, cast("Any", self._rows)
+        if self.are_folded:
+            given = (*rows.folding, mean, root, law.tilt, law.offset)
+            centre, spread = kernels.own_folded_law(*given)
+        else:
+            tilted = self._tilted(law)
+            tilted.setflags(write=False)  # as of all rows: a kernel is compiled for one kind
+            centre, spread = kernels.law(tilted, mean, root)
+            centre += law.offset
         return centre, kernels.narrow(spread) if len(spread) < len(root) else spread
 
     def drawn(
@@ -222,7 +226,7 @@ class OwnRows:
 
     @property
     def are_folded(self) -> bool:
-        """Whether `target_scores` can be asked."""
+        """Whether the rows are folded: then `target_scores` can be asked."""
         return hasattr(self._rows, "folding")
 
     def target_scores(

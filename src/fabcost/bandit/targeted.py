@@ -167,17 +167,14 @@ class TSUCB(ComparingPolicy):
         """
         known = Prospects.of(belief, rows)
         many = (draws + 3) // 4
-        # A target is one number of all candidates: where these scatter, each serves four draws.
-        of_targets = many if self.scatter == 0.0 else (many + 3) // 4
-        best = known.best(rng, max(of_targets, self.draws)).ravel()
+        if self.scatter > 0.0:
+            return known.scattered(rng, many, self.draws, self.log_odds, self.scatter)
+        best = known.best(rng, max(many, self.draws)).ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(rows, best)
         if self.draws > 1:
             targets = kernels.moving_means(targets, self.draws)
         mean, radius = self._moments(rows, known.centre, known.variance)
-        if self.scatter > 0.0:
-            factors = self.scatter * kernels.inverse_roots(known.variance)
-            return known.scattered(rng, many, targets, mean, radius, factors)
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         one = targets[int(targets.size * rng.random())]
         return kernels.target_scores(one, mean, radius), shares

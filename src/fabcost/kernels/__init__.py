@@ -49,6 +49,7 @@ from fabcost.kernels.choosing import (
     law,
     mix,
     nearly_best,
+    own_folded_law,
     own_law,
     own_scores,
     place_of,
@@ -105,7 +106,7 @@ from fabcost.kernels.targets import (
     revealed,
     scattered_leaders,
     scattered_scores,
-    scattered_shares,
+    scattered_story,
     target_scores,
     target_shares,
 )

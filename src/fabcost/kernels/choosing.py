@@ -12,12 +12,14 @@ from fabcost.kernels.lanes import (
     hold,
     load,
     load_some,
+    overtaken,
     pick,
     pointer,
     raced,
     skip,
     store,
     store_some,
+    transposed,
 )
 from fabcost.kernels.lanes import spread as lanes_of
 from fabcost.kernels.moments import logistic
@@ -25,7 +27,7 @@ from fabcost.kernels.normals import fresh_normals
 from fabcost.kernels.products import (
     are_within,
     dot,
-    fill_dots,
+    fill_product,
     furthest,
     narrow,
     times,
@@ -33,6 +35,7 @@ from fabcost.kernels.products import (
 )
 
 LANES = 64  # draws of normals that are compared at once
+ABREAST = 16  # of these that are in registers
 STRIP = 16  # columns of a spread whose sums are in registers at once
 BATCH = 32  # rows that are checked and scored while they are near
 LARGEST_FEATURE = 1e75
@@ -216,6 +219,8 @@ def drawn_leaders(
     With ``values``, best is the largest value · σ(score) − cost; where σ is 1 in float64, the
     score decides.
     """
+    if values is None:
+        return race(centre, spread, normals, noise, places, own_normals, None, None)
     bests = np.empty((4, len(normals)))
     leaders = np.empty((4, len(normals)), dtype=np.int64)
     for start in range(0, len(normals), LANES):
@@ -224,23 +229,166 @@ def drawn_leaders(
         even, odd = np.empty(many), np.empty(many)
         away, changed = np.empty(many), np.empty(many)
         best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
-        top = best if values is None else np.full((4, many), -np.inf)
+        top = np.full((4, many), -np.inf)
         for k in range(centre.size):
             deviate(spread[k], z, even, odd, away, changed)
             if noise is not None:
                 first = start + places[k]
                 add_noise(noise[k], own_normals[first : first + many], away, changed)
-            if values is None:
-                challenge_in_patterns(k, centre[k], away, changed, best, leader)
-            else:
-                law = (k, centre[k], values[k], costs[k])
-                _challenge_by_worth(law, 1.0, away, top[0], best[0], leader[0])
-                _challenge_by_worth(law, 1.0, changed, top[1], best[1], leader[1])
-                _challenge_by_worth(law, -1.0, away, top[2], best[2], leader[2])
-                _challenge_by_worth(law, -1.0, changed, top[3], best[3], leader[3])
+            law = (k, centre[k], values[k], costs[k])
+            _challenge_by_worth(law, 1.0, away, top[0], best[0], leader[0])
+            _challenge_by_worth(law, 1.0, changed, top[1], best[1], leader[1])
+            _challenge_by_worth(law, -1.0, away, top[2], best[2], leader[2])
+            _challenge_by_worth(law, -1.0, changed, top[3], best[3], leader[3])
         bests[:, start : start + many] = best
         leaders[:, start : start + many] = leader
     return bests, leaders
+
+
+@helper()
+def race(centre, spread, normals, noise, places, own_normals, inverse, targets):
+    """`drawn_leaders` without values, of scores or of (score − target) · inverse of each.
+
+    Targets are by sign pattern and row, of which there is room for a multiple of `ABREAST`.
+    """
+    rows, columns = normals.shape
+    bests, wheres = np.empty((4, rows)), np.empty((4, rows))
+    panel, numbers = np.zeros((2, 8 * (columns + 8))), pointer(normals)
+    for start in range(0, rows, ABREAST):
+        for half in range(2):
+            first = start + 8 * half
+            if first + 8 <= rows:
+                fill_block(skip(numbers, first * columns), columns, pointer(panel[half]))
+            else:
+                for i in range(first, rows):
+                    for d in range(columns):
+                        panel[half, 8 * d + i - first] = normals[i, d]
+        law = (centre, spread, noise, places, own_normals, inverse, targets)
+        _run(start, panel, *law, bests, wheres)
+    hold(normals)
+    return bests, wheres.astype(np.int64)
+
+
+@helper()
+def fill_block(x, weights, block):
+    """Eight rows of so many weights, behind a pointer, into the columns of a block."""
+    for d in range(0, weights, 8):
+        left = min(8, weights - d)
+        a, b, c, e, f, g, h, i = transposed(
+            load_some(x, d, left),
+            load_some(x, d + weights, left),
+            load_some(x, d + 2 * weights, left),
+            load_some(x, d + 3 * weights, left),
+            load_some(x, d + 4 * weights, left),
+            load_some(x, d + 5 * weights, left),
+            load_some(x, d + 6 * weights, left),
+            load_some(x, d + 7 * weights, left),
+        )
+        at = 8 * d
+        store(block, at, a)
+        store(block, at + 8, b)
+        store(block, at + 16, c)
+        store(block, at + 24, e)
+        store(block, at + 32, f)
+        store(block, at + 40, g)
+        store(block, at + 48, h)
+        store(block, at + 56, i)
+
+
+@helper()
+def _run(
+    start,
+    panel,
+    centre,
+    spread,
+    noise,
+    places,
+    own_normals,
+    inverse,
+    targets,
+    bests,
+    wheres,
+):
+    """One lap of a `race`: sixteen rows of normals, with the best so far in registers."""
+    rows, columns = bests.shape[1], spread.shape[1]
+    near, far = min(8, rows - start), max(0, min(8, rows - start - 8))
+    numbers, z, beyond = pointer(spread), pointer(panel[0]), pointer(panel[1])
+    a = b = c = d = e = f = g = h = lanes_of(-math.inf)
+    p = q = r = s = t = u = v = w = lanes_of(0.0)
+    for k in range(centre.size):
+        own = skip(numbers, k * columns)
+        (even, odd), (even_beyond, odd_beyond) = _halves(own, columns, z, beyond)
+        x, y = even + odd, even - odd
+        x_beyond, y_beyond = even_beyond + odd_beyond, even_beyond - odd_beyond
+        if noise is not None:
+            fresh = skip(pointer(own_normals), start + places[k])
+            apart = noise[k] * load_some(fresh, 0, near)
+            x, y = x + apart, y - apart
+            apart = noise[k] * load_some(fresh, 8, far)
+            x_beyond, y_beyond = x_beyond + apart, y_beyond - apart
+        place, m = float(k), centre[k]
+        if targets is None:
+            a, p = overtaken(m + x, place, a, p)
+            b, q = overtaken(m + y, place, b, q)
+            c, r = overtaken(m - x, place, c, r)
+            d, s = overtaken(m - y, place, d, s)
+            e, t = overtaken(m + x_beyond, place, e, t)
+            f, u = overtaken(m + y_beyond, place, f, u)
+            g, v = overtaken(m - x_beyond, place, g, v)
+            h, w = overtaken(m - y_beyond, place, h, w)
+        else:
+            wanted, width, i = skip(pointer(targets), start), targets.shape[1], inverse[k]
+            a, p = overtaken((m - load(wanted, 0)) * i + x, place, a, p)
+            b, q = overtaken((m - load(wanted, width)) * i + y, place, b, q)
+            c, r = overtaken((m - load(wanted, 2 * width)) * i - x, place, c, r)
+            d, s = overtaken((m - load(wanted, 3 * width)) * i - y, place, d, s)
+            e, t = overtaken((m - load(wanted, 8)) * i + x_beyond, place, e, t)
+            f, u = overtaken((m - load(wanted, width + 8)) * i + y_beyond, place, f, u)
+            g, v = overtaken((m - load(wanted, 2 * width + 8)) * i - x_beyond, place, g, v)
+            h, w = overtaken((m - load(wanted, 3 * width + 8)) * i - y_beyond, place, h, w)
+    _store_four(skip(pointer(bests), start), rows, near, a, b, c, d)
+    _store_four(skip(pointer(bests), start + 8), rows, far, e, f, g, h)
+    _store_four(skip(pointer(wheres), start), rows, near, p, q, r, s)
+    _store_four(skip(pointer(wheres), start + 8), rows, far, t, u, v, w)
+    hold(spread)
+    hold(panel)
+    hold(bests)
+    hold(wheres)
+
+
+@helper()
+def _store_four(out, width, many, a, b, c, d):
+    store_some(out, 0, many, a)
+    store_some(out, width, many, b)
+    store_some(out, 2 * width, many, c)
+    store_some(out, 3 * width, many, d)
+
+
+@helper(inline="always")
+def _halves(c, columns, z, beyond):
+    """Σ c_d z_d over even and over odd d, for the draws of z and for those beyond."""
+    even = odd = even_beyond = odd_beyond = lanes_of(0.0)
+    i = 0
+    while i + 3 < columns:
+        at = 8 * i
+        first, second, third, fourth = c[i], c[i + 1], c[i + 2], c[i + 3]
+        even = even + (first * load(z, at) + third * load(z, at + 16))
+        odd = odd + (second * load(z, at + 8) + fourth * load(z, at + 24))
+        even_beyond = even_beyond + (first * load(beyond, at) + third * load(beyond, at + 16))
+        odd_beyond = odd_beyond + (second * load(beyond, at + 8) + fourth * load(beyond, at + 24))
+        i += 4
+    at, left = 8 * i, columns - i
+    if left == 3:
+        first, third = c[i], c[i + 2]
+        even = even + (first * load(z, at) + third * load(z, at + 16))
+        even_beyond = even_beyond + (first * load(beyond, at) + third * load(beyond, at + 16))
+    elif left:
+        even, even_beyond = even + c[i] * load(z, at), even_beyond + c[i] * load(beyond, at)
+    if left > 1:
+        second = c[i + 1]
+        odd = odd + second * load(z, at + 8)
+        odd_beyond = odd_beyond + second * load(beyond, at + 8)
+    return (even, odd), (even_beyond, odd_beyond)
 
 
 @helper(inline="always")
@@ -394,22 +542,66 @@ def law(rows, mean, root):
     A product by BLAS does not promise that.  Every sum goes over the weights in their order, and
     to leave out zeros changes none.
     """
-    many = root.shape[1]
-    centre, spread = np.zeros(rows.shape[0]), np.zeros((rows.shape[0], many))
-    fours = _dense_fours(rows) if many >= STRIP else 0
+    (many, weights), columns = rows.shape, root.shape[1]
+    centre, spread = np.zeros(many), np.empty((many, columns))
+    fours = _dense_fours(rows) if columns >= STRIP else 0
     if fours:
         _fill_strips(rows, root, fours, spread)
-    for i in range(4 * fours):
-        for d in range(rows.shape[1]):
-            centre[i] += rows[i, d] * mean[d]
-            for j in range(many - many % STRIP, many):
-                spread[i, j] += rows[i, d] * root[d, j]
-    for i in range(4 * fours, rows.shape[0]):
-        for d in range(rows.shape[1]):
-            if rows[i, d] != 0.0:
-                centre[i] += rows[i, d] * mean[d]
-                for j in range(many):
-                    spread[i, j] += rows[i, d] * root[d, j]
+    met, xs, out, roots = (
+        np.empty(weights, dtype=np.int64),
+        pointer(rows),
+        pointer(spread),
+        pointer(root),
+    )
+    for i in range(many):
+        own, first = skip(xs, i * weights), columns - columns % STRIP if i < 4 * fours else 0
+        centre[i] = _fill_row(own, mean, met, first, roots, columns, skip(out, i * columns))
+    hold(rows)
+    hold(root)
+    hold(spread)
+    return centre, spread
+
+
+@helper()
+def _fill_row(x, mean, met, first, root, columns, spread):
+    """xᵀμ, and xᵀR from the column ``first`` on, with its sums in registers."""
+    many, centre = 0, 0.0
+    for d in range(mean.size):
+        if x[d] != 0.0:
+            centre += x[d] * mean[d]
+            met[many] = d
+            many += 1
+    j = first
+    while j + 32 <= columns:
+        a = b = c = e = lanes_of(0.0)
+        for k in range(many):
+            at, coefficient = met[k] * columns + j, x[met[k]]
+            a, b = a + coefficient * load(root, at), b + coefficient * load(root, at + 8)
+            c, e = c + coefficient * load(root, at + 16), e + coefficient * load(root, at + 24)
+        store(spread, j, a)
+        store(spread, j + 8, b)
+        store(spread, j + 16, c)
+        store(spread, j + 24, e)
+        j += 32
+    while j < columns:
+        a, left = lanes_of(0.0), min(8, columns - j)
+        for k in range(many):
+            a = a + x[met[k]] * load_some(root, met[k] * columns + j, left)
+        store_some(spread, j, left, a)
+        j += 8
+    return centre
+
+
+@kernel()
+def own_folded_law(parts, source, factors, mean, root, tilt, offset):
+    """`law` of folded rows whose items have effects, without the noise of these given θ."""
+    rows = np.empty(tilt.shape)
+    for k in range(len(rows)):
+        for j in range(source.size):
+            rows[k, j] = parts[k, source[j]] * factors[j] - tilt[k, j]
+    centre, spread = law(rows, mean, root)
+    for k in range(centre.size):
+        centre[k] += offset[k]
     return centre, spread
 
 
@@ -522,15 +714,11 @@ def drawn_leader(rows, mean, root, uniforms, scale):
     """
     many, columns = rows.shape
     theta, scores, worst = drawn_weights(mean, root, uniforms, scale), np.empty(many), lanes_of(0.0)
-    a, b = pointer(rows), pointer(theta)
+    a, b, found = pointer(rows), pointer(theta), pointer(scores)
     for start in range(0, many, BATCH):
-        stop = min(start + BATCH, many)
-        worst = furthest(skip(a, start * columns), (stop - start) * columns, worst)
-        fours = stop - stop % 4
-        for i in range(start, fours, 4):
-            fill_dots(skip(a, i * columns), b, columns, scores[i : i + 4])
-        for i in range(fours, stop):
-            scores[i] = dot(skip(a, i * columns), b, columns)
+        some, own = min(BATCH, many - start), skip(a, start * columns)
+        worst = furthest(own, some * columns, worst)
+        fill_product(own, b, some, columns, skip(found, start))
     hold(rows)
     hold(theta)
     first, ties = first_largest(scores)

@@ -210,6 +210,29 @@ def total(_, lanes):
 
 
 @intrinsic
+def totals(_, a, b, c, d, e, f, g, h):
+    """The `total` of each of eight, in their order: halves of two are added at once."""
+
+    def build(context, builder, signature, args):
+        lanes, kind = list(args), ir.VectorType(INTEGER, WIDTH)
+        for size in (4, 2, 1):
+            first = [k if k & size == 0 else k - size + WIDTH for k in range(WIDTH)]
+            low = ir.Constant(kind, first)
+            high = ir.Constant(kind, [place + size for place in first])
+            pairs = zip(lanes[:size], lanes[size:], strict=True)
+            lanes = [
+                builder.fadd(
+                    builder.shuffle_vector(one, other, low),
+                    builder.shuffle_vector(one, other, high),
+                )
+                for one, other in pairs
+            ]
+        return lanes[0]
+
+    return LANES(a, b, c, d, e, f, g, h), build
+
+
+@intrinsic
 def transposed(_, a, b, c, d, e, f, g, h):
     """Eight rows of eight numbers become the columns: blocks of 1, 2 and 4 change places."""
 
@@ -280,6 +303,19 @@ def raced(_, lanes, place, best, where, ties):
         return context.make_tuple(builder, signature.return_type, found)
 
     return types.UniTuple(LANES, 3)(LANES, types.float64, LANES, LANES, LANES), build
+
+
+@intrinsic
+def overtaken(_, lanes, place, best, where):
+    """The best so far and its ``place``, of each lane, after these."""
+
+    def build(context, builder, signature, args):
+        x, place, best, where = (_alike(builder, each, VECTOR) for each in args)
+        ahead = builder.fcmp_ordered(">", x, best)
+        found = builder.select(ahead, x, best), builder.select(ahead, place, where)
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return types.UniTuple(LANES, 2)(LANES, types.float64, LANES, LANES), build
 
 
 @intrinsic

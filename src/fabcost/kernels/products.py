@@ -7,7 +7,19 @@ import math
 import numpy as np
 
 from fabcost.compilation import helper, kernel
-from fabcost.kernels.lanes import further, hold, load, load_some, pick, pointer, skip, spread, total
+from fabcost.kernels.lanes import (
+    further,
+    hold,
+    load,
+    load_some,
+    pick,
+    pointer,
+    skip,
+    spread,
+    store,
+    total,
+    totals,
+)
 
 
 @helper()
@@ -38,40 +50,47 @@ def inner(a, b):
 
 @kernel()
 def times(matrix, vector):
-    """The product of a matrix and a vector: the `dot` of each row, of four at a time."""
+    """The product of a matrix and a vector: the `dot` of each row, of eight at a time."""
     rows, columns = matrix.shape
     product = np.empty(rows)
-    a, b = pointer(matrix), pointer(vector)
-    fours = rows - rows % 4
-    for i in range(0, fours, 4):
-        fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
-    for i in range(fours, rows):
-        product[i] = dot(skip(a, i * columns), b, columns)
+    fill_product(pointer(matrix), pointer(vector), rows, columns, pointer(product))
     hold(matrix)
     hold(vector)
     return product
+
+
+@helper()
+def fill_product(a, vector, rows, columns, product):
+    """`times` of what is behind pointers."""
+    i = 0
+    while i + 7 < rows:
+        b, c, d, e = _four_sums(skip(a, i * columns), vector, columns)
+        f, g, h, k = _four_sums(skip(a, (i + 4) * columns), vector, columns)
+        store(product, i, totals(b, c, d, e, f, g, h, k))
+        i += 8
+    while i < rows:
+        product[i] = dot(skip(a, i * columns), vector, columns)
+        i += 1
 
 
 @helper()
 def times_where(matrix, vector, wanted):
-    """`times`, with zero where of four rows none is wanted."""
+    """`times`, with zero where of eight rows none is wanted."""
     rows, columns = matrix.shape
     product = np.zeros(rows)
-    a, b = pointer(matrix), pointer(vector)
-    fours = rows - rows % 4
-    for i in range(0, fours, 4):
-        if wanted[i] | wanted[i + 1] | wanted[i + 2] | wanted[i + 3]:
-            fill_dots(skip(a, i * columns), b, columns, product[i : i + 4])
-    for i in range(fours, rows):
-        product[i] = dot(skip(a, i * columns), b, columns)
+    a, b, out = pointer(matrix), pointer(vector), pointer(product)
+    for i in range(0, rows, 8):
+        some = min(8, rows - i)
+        if wanted[i : i + some].any():
+            fill_product(skip(a, i * columns), b, some, columns, skip(out, i))
     hold(matrix)
     hold(vector)
     return product
 
 
-@helper()
-def fill_dots(a, vector, count, dots):
-    """The `dot` of four rows, each in its order: memory answers four at once sooner."""
+@helper(inline="always")
+def _four_sums(a, vector, count):
+    """The sums of four rows before their `total`: memory answers four at once sooner."""
     b, c, d = skip(a, count), skip(a, 2 * count), skip(a, 3 * count)
     a1 = b1 = c1 = d1 = spread(0.0)
     a2 = b2 = c2 = d2 = spread(0.0)
@@ -93,12 +112,7 @@ def fill_dots(a, vector, count, dots):
         low = load_some(vector, i, left)
         a2, b2 = a2 + load_some(a, i, left) * low, b2 + load_some(b, i, left) * low
         c2, d2 = c2 + load_some(c, i, left) * low, d2 + load_some(d, i, left) * low
-    dots[0], dots[1], dots[2], dots[3] = (
-        total(a1 + a2),
-        total(b1 + b2),
-        total(c1 + c2),
-        total(d1 + d2),
-    )
+    return a1 + a2, b1 + b2, c1 + c2, d1 + d2
 
 
 @helper()

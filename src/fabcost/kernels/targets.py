@@ -12,17 +12,18 @@ import numpy as np
 from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import marginals
 from fabcost.kernels.choosing import (
-    LANES,
+    ABREAST,
     LARGEST_FEATURE,
-    add_noise,
-    deviate,
+    drawn_leaders,
     drawn_weights,
+    fill_block,
     first_largest,
     largest,
     own_scores,
+    race,
     share_among_equals,
 )
-from fabcost.kernels.functions import MILLS, exp
+from fabcost.kernels.functions import MILLS, exp, make_normal
 from fabcost.kernels.lanes import (
     choose_at,
     hold,
@@ -32,14 +33,12 @@ from fabcost.kernels.lanes import (
     skip,
     spread,
     square_root,
-    store,
     store_some,
-    transposed,
     within,
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
-from fabcost.kernels.normals import SEEDS
-from fabcost.kernels.products import are_within, furthest, times
+from fabcost.kernels.normals import SEEDS, fresh_normals
+from fabcost.kernels.products import are_within, furthest, squares, times
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
@@ -206,7 +205,7 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
         size = min(8, many - first)
         worst = furthest(skip(xs, first * weights), size * weights, worst)
         if size == 8:
-            _fill_block(skip(xs, first * weights), weights, eight)
+            fill_block(skip(xs, first * weights), weights, eight)
         else:
             for k in range(size):
                 block[:weights, k] = rows[first + k]
@@ -257,32 +256,6 @@ def _columns(mean, root, uniforms, triangle):
             start += 1
         starts[j // 4] = start if j % 4 == 0 else min(start, starts[j // 4])
     return columns, starts
-
-
-@helper()
-def _fill_block(x, weights, block):
-    """Eight rows of so many weights, behind a pointer, into the columns of a block."""
-    for d in range(0, weights, 8):
-        left = min(8, weights - d)
-        a, b, c, e, f, g, h, i = transposed(
-            load_some(x, d, left),
-            load_some(x, d + weights, left),
-            load_some(x, d + 2 * weights, left),
-            load_some(x, d + 3 * weights, left),
-            load_some(x, d + 4 * weights, left),
-            load_some(x, d + 5 * weights, left),
-            load_some(x, d + 6 * weights, left),
-            load_some(x, d + 7 * weights, left),
-        )
-        at = 8 * d
-        store(block, at, a)
-        store(block, at + 8, b)
-        store(block, at + 16, c)
-        store(block, at + 24, e)
-        store(block, at + 32, f)
-        store(block, at + 40, g)
-        store(block, at + 48, h)
-        store(block, at + 56, i)
 
 
 @helper()
@@ -386,6 +359,14 @@ def own_target_scores(
 
 
 @helper()
+def _with_noise(variances, noise):
+    if noise is not None:
+        for k in range(noise.size):
+            variances[k] += noise[k] * noise[k]
+    return variances
+
+
+@helper()
 def _winner(target, top, means, radii):
     """The first candidate of the largest score."""
     best, winner = -math.inf, 0
@@ -465,33 +446,84 @@ def scattered_leaders(targets, means, radii, spread, normals, noise, places, own
     Deviations are draws as in `choosing.drawn_leaders`, around zero; the targets are gone through
     in a circle, one for each draw.
     """
-    leaders, top = np.empty((4, len(normals)), dtype=np.int64), largest(means)
-    for start in range(0, len(normals), LANES):
-        z = np.ascontiguousarray(normals[start : start + LANES].T)
-        many = z.shape[1]
-        even, odd = np.empty(many), np.empty(many)
-        away, changed, short = np.empty(many), np.empty(many), np.empty((4, many))
-        best, leader = np.full((4, many), -np.inf), np.zeros((4, many), dtype=np.int64)
-        for i in range(many):
-            for pattern in range(4):
-                place = (4 * (start + i) + pattern) % targets.size
-                short[pattern, i] = max(targets[place], top)
-        for k in range(means.size):
-            deviate(spread[k], z, even, odd, away, changed)
-            if noise is not None:
-                first = start + places[k]
-                add_noise(noise[k], own_normals[first : first + many], away, changed)
-            inverse = 1.0 / radii[k] if radii[k] > 0.0 else -HOPELESS
-            law = (k, means[k], inverse)
-            _challenge_below(law, 1.0, away, short[0], best[0], leader[0])
-            _challenge_below(law, 1.0, changed, short[1], best[1], leader[1])
-            _challenge_below(law, -1.0, away, short[2], best[2], leader[2])
-            _challenge_below(law, -1.0, changed, short[3], best[3], leader[3])
-        leaders[:, start : start + many] = leader
-    return leaders
+    rows, top = len(normals), largest(means)
+    wanted, inverse = np.zeros((4, -(-rows // ABREAST) * ABREAST)), np.empty(means.size)
+    for i in range(rows):
+        for pattern in range(4):
+            wanted[pattern, i] = max(targets[(4 * i + pattern) % targets.size], top)
+    for k in range(means.size):
+        inverse[k] = 1.0 / radii[k] if radii[k] > 0.0 else -HOPELESS
+    return race(means, spread, normals, noise, places, own_normals, inverse, wanted)[1]
 
 
-@kernel(nogil=False)
+@kernel()
+def scattered_story(
+    draws,
+    log_odds,
+    scatter,
+    rows,
+    uniforms,
+    centre,
+    spread,
+    noise,
+    places,
+    items,
+    values,
+    costs,
+):
+    """Scores in one of 4 × ``rows`` draws of `TSUCB` with scatter, and shares over all of them.
+
+    Each draw has one of the targets, which are of other draws.  A target is one number of all
+    candidates, so that each serves four draws of their deviations.
+    """
+    variances, columns = _with_noise(squares(spread), noise), spread.shape[1]
+    of_targets = max((rows + 3) // 4, draws)
+    z, own = _normals(uniforms, of_targets, columns, items, noise)
+    best, _ = drawn_leaders(centre, spread, z, noise, places, own, values, costs)
+    # One sign pattern after the other: m draws in a row are independent.
+    targets, means, radii = best.ravel(), centre.copy(), np.sqrt(variances)
+    if values is not None or not log_odds:
+        means, radii = click_moments(centre, variances)
+    if values is not None:
+        means, radii = means * values - costs, radii * values
+    elif not log_odds:
+        for i in range(targets.size):
+            targets[i] = logistic(targets[i])
+    if draws > 1:
+        targets = moving_means(targets, draws)
+    used = of_targets * columns if noise is None else SEEDS + 1
+    z, own = _normals(uniforms[used:], rows, columns, items, noise)
+    factors, features = scatter * inverse_roots(variances), _features(spread, values, costs)
+    scaled = spread * factors.reshape(-1, 1)
+    law, equals = (targets, means, radii, scaled, z), (centre, features)
+    if noise is None:
+        leader = scattered_leaders(*law, None, None, None)
+        return scattered_shares(uniforms[-1], leader, *law, None, None, None, *equals, None)
+    of_items = (noise * factors, places, own)
+    leader = scattered_leaders(*law, *of_items)
+    return scattered_shares(uniforms[-1], leader, *law, *of_items, *equals, noise)
+
+
+@helper()
+def _normals(uniforms, rows, columns, items, noise):
+    """Of so many draws, by rows, and of their items if these have noise."""
+    if noise is None:
+        own = uniforms[: rows * columns]
+        make_normal(own)
+        return own.reshape(rows, columns), own[:0]
+    fresh = fresh_normals(uniforms[:SEEDS], rows * columns + items + rows - 1)
+    return fresh[: rows * columns].reshape(rows, columns), fresh[rows * columns :]
+
+
+@helper()
+def _features(spread, values, costs):
+    """What is the same of candidates that are equal in everything, beside centre and noise."""
+    if values is None:
+        return spread
+    return np.column_stack((spread, values, costs))
+
+
+@helper()
 def scattered_shares(
     u,
     leader,
@@ -527,16 +559,6 @@ def scattered_shares(
         for k in range(away.size):
             away[k] += sign * every_second * noise[k] * own_normals[row + places[k]]
     return scattered_scores(targets[place % targets.size], means, radii, away), shares
-
-
-@helper()
-def _challenge_below(law, sign, away, targets, best, leader):
-    """Let k lead wherever (mean − target) / radius ± away beats the best so far."""
-    k, mean, inverse = law
-    for i in range(best.size):
-        score = (mean - targets[i]) * inverse + sign * away[i]
-        leader[i] = k if score > best[i] else leader[i]
-        best[i] = score if score > best[i] else best[i]
 
 
 @kernel(nogil=False)
