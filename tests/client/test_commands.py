@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from fabcost import cli
-from fabcost.client import Client, commands
+from fabcost.client import Client
 from fabcost.service.settings import Settings
 from fabcost.wire import formats
 from fabcost.wire.formats import PART_BYTES
@@ -37,10 +36,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def run(server: Running | None, *arguments: str) -> Result:
-    application = typer.Typer()
-    commands.mount(application)
     url = "http://127.0.0.1:9" if server is None else server.address
-    return CliRunner().invoke(application, arguments, env={"FABCOST_URL": url})
+    return CliRunner().invoke(cli.application, arguments, env={"FABCOST_URL": url})
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "dsjson"])
@@ -183,11 +180,9 @@ def test_nothing_is_sent_if_a_line_is_wrong(server: Running, tmp_path: Path) -> 
 
 def test_a_missing_extra_is_named() -> None:
     code = (
-        "import sys, typer; sys.modules['httpx'] = None\n"
-        "from fabcost.client import commands\n"
-        "application = typer.Typer()\n"
-        "commands.mount(application)\n"
-        "application(['export-log', 'news', '--out', 'log.jsonl'])"
+        "import sys; sys.modules['httpx'] = None\n"
+        "from fabcost import cli\n"
+        "cli.application(['export-log', 'news', '--out', 'log.jsonl'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
