@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -97,11 +97,12 @@ class Nursery:
 
 
 class Processes:
-    """Starts servers that share nothing but the kernels compiled into ``cache``."""
+    """Starts servers, by a module of that name, that share nothing but these variables."""
 
-    def __init__(self, folder: Path, cache: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, module: str, variables: Mapping[str, str]) -> None:
         self._folder = folder
-        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache), **variables}
+        self._command = [sys.executable, "-m", module, "serve"]
+        self._environment = {**own_environment(), **variables}
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._started = 0
 
@@ -111,7 +112,8 @@ class Processes:
         log = self._folder / f"process-{self._started}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "fabcost", "serve", *serving_flags(database)],
+                [*self._command, *serving_flags(database)],
+                cwd=ROOT,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
