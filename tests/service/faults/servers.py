@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -72,8 +75,12 @@ class Nursery:
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
         flags = [*serving_flags(database, port=port), *more]
-        pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
-        return Child(self, pid, log)
+        return Child(self, self.fork(flags, log, user=user), log)
+
+    def fork(self, flags: Sequence[str], log: Path, *, user: int | None = None) -> int:
+        """The process id of a server in this folder that writes all it says to ``log``."""
+        asked = {"start": flags, "log": str(log), "user": user, "folder": str(Path.cwd())}
+        return int(self._ask(asked))
 
     def wait(self, pid: int) -> int:
         return int(self._ask({"wait": pid}))
@@ -164,6 +171,15 @@ def nursery_in(folder: Path) -> Iterator[Nursery]:
         yield made
     finally:
         made.close()
+
+
+@cache
+def shared_nursery() -> Nursery:
+    """The one of this process, until it ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fabcost-servers-"))
+    return stack.enter_context(nursery_in(Path(folder)))
 
 
 def wait_for(
