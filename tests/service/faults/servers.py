@@ -92,7 +92,7 @@ class Nursery:
         self._process.wait(LONGEST_WAIT)
         self._process.stdout.close()
 
-    def _ask(self, request: dict[str, object]) -> str:
+    def _ask(self, request: Mapping[str, object]) -> str:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
