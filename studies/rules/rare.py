@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -19,13 +19,13 @@ from scipy.special import expit
 from fabcost import Gaussian, Prior, kernels
 from fabcost.bandit.environments import FreshCandidates
 from fabcost.bandit.prospects import drawn_law, marginal
-from fabcost.bandit.rules import Policy, Thompson
+from fabcost.bandit.rules import Thompson
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from studies.clicks.worlds import FIXED, FRESH
 from studies.documents import origin, write_page
 from studies.rules.games import (
-    NAMED,
+    EIGHTH_RARE,
     QUARTER,
     THOMPSON,
     WIDE,
@@ -62,6 +62,7 @@ class Variant:
     scatter: float = 0.25
     thompson: float = 0.0
     rare: float = 0.0
+    another: bool = False
 
     def lead(self, belief: Gaussian, rows: FloatArray, rng: np.random.Generator) -> int:
         """The place of the chosen row."""
@@ -81,7 +82,7 @@ class Variant:
         if self.thompson > 0.0 and (self.thompson >= 1.0 or rng.random() < self.thompson):
             return np.asarray(second)
         if expit(first.max()) < self.rare:
-            return np.asarray(first)
+            return np.asarray(second if self.another else first)
         radius = np.sqrt(variance)
         short = max(first.max(), centre.max()) - centre
         return np.asarray(self.scatter * (second - centre) / radius - short / radius)
@@ -98,9 +99,9 @@ VARIANTS = {
     "scattered 1/4, rare 1/20": Variant(rare=0.05),
     "scattered 1/4, rare 1/5": Variant(rare=0.2),
     FROZEN: Variant(0.125, rare=0.02),
+    "scattered 1/4, rare 1/50, another draw": Variant(0.25, rare=0.02, another=True),
+    "scattered 1/8, rare 1/50, another draw": Variant(0.125, rare=0.02, another=True),
 }
-EIGHTH_RARE = "ts-ucb, log-odds, scattered 1/8, rare 1/50"
-NAMED[EIGHTH_RARE] = cast("Policy", VARIANTS[FROZEN])
 
 
 class Piece(NamedTuple):
