@@ -518,9 +518,7 @@ def scattered_story(
         leader = scattered_leaders(*law, None, None, None)
         _follow(leader, follows, ahead)
         nothing = (None, None, None)
-        return scattered_shares(
-            uniforms[-1], leader, follows, first, *law, *nothing, *equals, None
-        )
+        return scattered_shares(uniforms[-1], leader, follows, first, *law, *nothing, *equals, None)
     of_items = (noise * factors, places, own)
     leader = scattered_leaders(*law, *of_items)
     _follow(leader, follows, ahead)
