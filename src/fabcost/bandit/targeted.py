@@ -347,5 +347,4 @@ def _whole(name: str, given: float) -> int:
 
 
 MOST_DRAWS = 4096
-#: Beyond which it is Thompson sampling of standardised scores.
-MOST_SCATTER = 1e3
+MOST_SCATTER = 1e3  # beyond which it is Thompson sampling of standardised scores
