@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from fabcost.features.tables.files import Sheet
+from fabcost.features.tables.sheet import Sheet
 from fabcost.impressions import Outcomes
 from fabcost.offline.fit.encoding import CountedRows, Plan
 from fabcost.offline.fit.folders import Folder
