@@ -18,14 +18,14 @@ from numba import njit
 from numba.core import caching, event
 
 _KERNELS: list[Any] = []
+_plain = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
 
 
 def kernel(**options: bool) -> Callable[[Callable[..., Any]], Any]:
     """What Python calls.  Numba would make an entrance for C besides, and compile that too."""
-    given = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}
 
     def compiled(function: Callable[..., Any]) -> Any:
-        _KERNELS.append(njit(**given)(function))
+        _KERNELS.append(_plain(**options)(function))
         return _KERNELS[-1]
 
     return compiled

@@ -66,7 +66,8 @@ def test_a_belief_and_the_bandits(tmp_path: Path) -> None:
     bandit = fabcost.Bandit(learner, policy=fabcost.Thompson(), seed=7)
     beta = fabcost.BetaBernoulli((1.0, 9.0), seed=7)
     beta.learn("b", clicked=True)
-    for one, candidates in ((bandit, X), (beta, ["a", "b", 7])):
+    pairs: list[tuple[Any, Any]] = [(bandit, X), (beta, ["a", "b", 7])]
+    for one, candidates in pairs:
         other = again(one, tmp_path)
         for each in (one, other):
             each.learn(candidates[-1], clicked=True)
@@ -144,7 +145,10 @@ def test_a_classifier_of_river_goes_on_with_the_same_bits(tmp_path: Path) -> Non
     ("what", "sentence"),
     [
         (make_pipeline(fabcost.BayesianLogisticRegression()), "saved as scikit-learn's estimators"),
-        (fabcost.BayesianLogisticRegression(prior_variance=1j), "prior_variance is 1j, which no"),
+        (
+            fabcost.BayesianLogisticRegression().set_params(prior_variance=1j),
+            "prior_variance is 1j, which no",
+        ),
         (hashed(fabcost.Schema.open(), 4), "is a HashedSchema but must be"),
         (3, "is a int but must be one of FabCost, Recommender, Gaussian, Schema, Bandit, Beta"),
     ],
