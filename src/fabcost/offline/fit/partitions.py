@@ -68,7 +68,7 @@ class Partition(NamedTuple):
                     names = list(json.loads(lines.readline() or "{}"))
             else:
                 (names, _), _ = csv_heading(self.place, partial(_opened, self), _delimiters(self))
-        except (*_UNREADABLE, ValueError) as error:
+        except (*_UNREADABLE, json.JSONDecodeError) as error:
             raise ValueError(f"{self.place} cannot be read: {error}") from error
         return dict.fromkeys(names, "anything")
 
