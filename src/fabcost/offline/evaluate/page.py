@@ -214,13 +214,12 @@ def _doubts(found: Evaluation) -> list[str]:
     ]
 
 
-def _every(found: Evaluation, picture: Picture) -> str:
+def _every(found: Evaluation, drawn: Picture) -> str:
     parts = []
     for findings in (found.findings, found.incomes):
         if findings:
             is_income = findings is found.incomes
-            own = estimates_picture(found, income=True) if is_income else picture
-            parts.append(page.figure(own))
+            parts.append(page.figure(estimates_picture(found, income=True) if is_income else drawn))
             rows = [_row(found, each, is_income=is_income) for each in findings]
             caption = f"Every estimate of {'income' if is_income else 'rewards'}"
             numbers = page.table(caption, _ESTIMATES, rows)

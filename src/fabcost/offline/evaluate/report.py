@@ -47,8 +47,7 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     text = json_text(summary(found, origin or {}))
     (out / "evaluation.json").write_text(text, encoding="utf-8")
-    picture = estimates_picture(found)
-    (out / "evaluation.png").write_bytes(picture.png)
+    (out / "evaluation.png").write_bytes((picture := estimates_picture(found)).png)
     page = report or out / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(page_of(found, origin or {}, picture), encoding="utf-8")
