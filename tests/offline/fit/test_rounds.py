@@ -223,7 +223,7 @@ def test_of_two_fits_in_one_folder_the_later_has_its_bits_and_the_other_ends(
     expected = driver.ep(PRIOR, laid(tmp_path / "alone", SHOWN, EVENLY[4], OWN))
     given = laid(tmp_path / "both", SHOWN, EVENLY[4], OWN)
     joined = Joined(given)
-    with pytest.raises(driver.TakenOverError, match="another fit works in"):
+    with pytest.raises(driver.FolderTakenError, match="another fit works in"):
         driver.ep(PRIOR, given._replace(engine=joined))
     check_bits(joined.found[0], expected)
 

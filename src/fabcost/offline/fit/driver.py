@@ -52,7 +52,7 @@ class FittedItems(NamedTuple):
     variance: float
 
 
-class TakenOverError(ValueError):
+class FolderTakenError(ValueError):
     """Two fits would work in one folder."""
 
 
@@ -75,7 +75,7 @@ class Laid(NamedTuple):
         return self._replace(stamp=stamp)
 
     def each(self, what: str, function: Callable[[Task], Result], work: list[Task]) -> list[Result]:
-        """All results; a `TakenOverError` if another fit has begun.
+        """All results; a `FolderTakenError` if another fit has begun.
 
         What both do is the same until then: rounds have the same bits whoever makes them.
         """
@@ -88,7 +88,7 @@ class Laid(NamedTuple):
     def _check_stamp(self) -> None:
         found = self.folder.read(_STAMP)
         if found is None or found[0]["stamp"] != self.stamp:
-            raise TakenOverError(f"another fit works in {self.folder.place} now: this one ends")
+            raise FolderTakenError(f"another fit works in {self.folder.place} now: this one ends")
 
     def summed(self, first: Factor, mark: str, answers: Sequence[BlockAnswer]) -> Joint:
         """A prior of the weights times what all blocks answered, in their order."""
