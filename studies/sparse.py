@@ -98,7 +98,7 @@ def memory(data: Data) -> Iterator[Claim]:
                 many = some.stop - some.start
                 history.append(given[some], data.y[some], many)
                 some = slice(some.stop, min(some.stop + history.room(), start + 50, rows))
-    held = 0 if sparse.sparse is None else sparse.sparse.nbytes
+    held = 0 if sparse.rows.sparse is None else sparse.rows.sparse.nbytes
     non_zeros = data.rows.values.size / rows
     yield Claim(
         "bytes of a row in the history, over 16 for each non-zero",
@@ -106,7 +106,7 @@ def memory(data: Data) -> Iterator[Claim]:
         "at most",
         4.0,
         f"{held / rows:,.0f} bytes for {non_zeros:g} non-zeros of {weights}; "
-        f"dense {dense.X.nbytes / rows:,.0f}; arrays grow by doubling",
+        f"dense {dense.rows.X.nbytes / rows:,.0f}; arrays grow by doubling",
     )
 
 

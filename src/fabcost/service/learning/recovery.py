@@ -17,6 +17,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Refresh
+from fabcost.inference.history import SPARSE
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
@@ -27,18 +28,20 @@ from fabcost.service.learning.follower import (
     Learnt,
     OneVariance,
     dense,
+    sparse,
 )
 from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.learning.wide import AnyFollower, WideFollower
 from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
+from fabcost.sparse import SparseRows
 from fabcost.wire.settings import ModelSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
 _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
-_ROWS = ("X", "y")
+_ROWS = ("X", "y", *SPARSE)
 #: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
 _STEPS, _GIVEN = "schema_steps", "given_weights"
 
@@ -212,26 +215,32 @@ class Recovery:
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
             growth.go_to(settings[_STEPS])
-        if self._base is None and "X" not in arrays:
+        if self._base is None and "y" not in arrays:
             self._add_rows(settings, arrays)
         return Follower(FabCost.restored(settings, arrays), growth)
 
     def _add_rows(self, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         """The impressions that a learner keeps, from the log."""
-        kept, seen = arrays["site_precision"].size, settings["seen"]
-        arrays["X"] = np.zeros((kept, arrays["mean"].size))
-        arrays["y"] = np.zeros(kept)
-        done = 0
+        kept, seen, width = arrays["site_precision"].size, settings["seen"], arrays["mean"].size
+        thin = bool(settings.get("written_out"))
+        X, y, pieces, done = np.zeros((0 if thin else kept, width)), np.zeros(kept), [], 0
         for chunk in self.chunks(seen - kept, seen):
-            slots = np.arange(done, done + len(chunk))
             # The oldest is where the next one goes, or the first.
-            slots = (settings["slot"] + slots) % kept
-            arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
+            slots = (settings["slot"] + np.arange(done, done + len(chunk))) % kept
+            impressions = [each.impression for each in chunk]
+            if thin:
+                pieces.append(sparse(impressions, width))
+            else:
+                X[slots] = dense(impressions, width)
             clicks = np.array([each.reward for each in chunk])
-            arrays["y"][slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
+            y[slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
             done += len(chunk)
         if done != kept:
             raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
+        arrays |= {"y": y} if thin else {"X": X, "y": y}
+        if thin:
+            rows = SparseRows.joined(pieces)[(np.arange(kept) - settings["slot"]) % kept]
+            arrays |= dict(zip(SPARSE, rows.arrays, strict=True))
 
 
 def learnt_of(row: AppliedRow, settings: ModelSettings) -> Learnt:
