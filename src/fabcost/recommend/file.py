@@ -10,7 +10,8 @@ from fabcost import archive
 from fabcost.features.schema import Schema
 from fabcost.inference import file as learners
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
+from fabcost.inference.wide.file import WIDE_LEARNER
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend import document
 from fabcost.recommend.recommender import Recommender
 

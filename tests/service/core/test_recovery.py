@@ -80,7 +80,9 @@ def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
 def test_rows_without_their_zeros_come_back_from_the_log(
     store: Store, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = SETTINGS[kind] if kind == "geometric" else ModelSettings(most_kept=66)
+    settings = SETTINGS[kind]
+    if kind == "most kept":
+        settings = msgspec.structs.replace(settings, most_kept=66)
     recovery = Recovery(store, "cars", settings, Schema.open(scaled=False))
     expected = from_beginning(recovery, COUNT).learner
     monkeypatch.setattr(kept, "LARGE", 1)

@@ -20,7 +20,9 @@ from fabcost.inference.ep import Refresh
 from fabcost.inference.history import SPARSE
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
+from fabcost.inference.wide import file as wide_file
+from fabcost.inference.wide.learner import WideFabCost
+from fabcost.recommend.weights import Start, wide_learner
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,
@@ -35,7 +37,7 @@ from fabcost.service.learning.wide import AnyFollower, WideFollower
 from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
 from fabcost.sparse import SparseRows
-from fabcost.wire.settings import ModelSettings
+from fabcost.wire.settings import ModelSettings, WideSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
 _AT_ONCE = 256
@@ -193,7 +195,7 @@ class Recovery:
     def _from_prior(self, refresh: Refresh) -> AnyFollower:
         belief = self.settings.belief
         if not isinstance(belief, UnsetType):
-            return WideFollower(belief.wide().learner(self.settings.moments))
+            return WideFollower(new_wide_learner(self.settings, belief))
         prior = schema_of(self.settings).prior(self.settings.variances())
         return Follower(new_learner(self.settings, prior, refresh), self._growth())
 
@@ -266,18 +268,27 @@ def new_learner(
     return learner
 
 
+def new_wide_learner(
+    settings: ModelSettings, belief: WideSettings, start: Start | None = None
+) -> WideFabCost:
+    """The same for a wide belief, which may start from another."""
+    half_life = settings.half_life
+    how = half_life.half_life() if half_life else None
+    return wide_learner(belief.wide(), how, start, settings.moments)
+
+
 def from_base(base: bytes, source: str = "the base") -> FabCost | WideFabCost:
     """The learner of `to_base`."""
-    if base.startswith(WIDE_LEARNER.word.encode()):
-        return WideFabCost.restored(*archive.unpack(WIDE_LEARNER, base, source))
+    if base.startswith(wide_file.WIDE_LEARNER.word.encode()):
+        return WideFabCost.restored(*archive.unpack(wide_file.WIDE_LEARNER, base, source))
     return learner_file.from_bytes(base, source=source)
 
 
 def to_base(learner: FabCost | WideFabCost, given: int) -> bytes:
     """An imported learner, whose first ``given`` weights keep their prior."""
-    settings, arrays = learner.state()
     if isinstance(learner, WideFabCost):
-        return archive.pack(WIDE_LEARNER, settings, arrays)
+        return wide_file.to_bytes(learner)
+    settings, arrays = learner.state()
     if given:
         settings[_GIVEN] = given
     return archive.pack(learner_file.format_of(learner), settings, arrays)
