@@ -42,12 +42,9 @@ class EPResult(Fit):
     ----------
     sites
         Precision and shift of each row's site, or of each group's.
-    own
-        The effects that items have of their own, if they have any.
     """
 
     sites: Sites = field(kw_only=True)
-    own: OwnEffects | None = field(default=None, kw_only=True)
 
     @property
     def sweeps(self) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fabcost.gaussian import Gaussian
+from fabcost.inference.own.effects import OwnEffects
 
 _INNER = "fabcost.inference."
 
@@ -60,6 +61,8 @@ class Fit:
         The method's estimate of log p(y | X); NaN if it has none.
     skipped
         Visits that would have left the cone of positive definite covariances.
+    own
+        The effects that items have of their own, if they have any.
 
     Examples
     --------
@@ -72,3 +75,4 @@ class Fit:
     iterations: int
     log_evidence: float = math.nan
     skipped: int = 0
+    own: OwnEffects | None = field(default=None, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
@@ -190,16 +191,80 @@ def test_a_server_has_it_as_a_model_or_as_the_start_of_one(expected: FittedLog) 
         )
 
 
+ITEMS = LogSettings("click", group=False, item="ad")
+
+
+def shown(rows: int = ROWS, seed: int = 0) -> pa.Table:
+    """With an advert in each row, of which the first is clicked more often."""
+    table, rng = log(rows, seed), np.random.default_rng(seed)
+    ad = rng.integers(0, 12, rows)
+    click = table["click"].to_numpy() | ((ad == 0) & (rng.random(rows) < 0.6))
+    table = table.set_column(3, "click", pa.array(click))
+    return table.append_column("ad", pa.array([f"ad-{each}" for each in ad]))
+
+
+def test_effects_of_items_are_those_of_ep_and_go_on_in_every_model(tmp_path: Path) -> None:
+    table = shown()
+    for start in (0, 100):
+        write(table.slice(start, 100 if not start else ROWS), tmp_path / f"{start}.csv")
+    fitted = fit_log(tmp_path, ITEMS)
+    schema, prior = fitted.recommender.schema, fabcost.Prior()
+    assert not any("ad" in column for column in schema.columns)
+    X, y = schema.design(table.drop_columns(["click", "ad"])), table["click"].to_numpy()
+    ads = table["ad"].to_pylist()
+    reference = ep.fit(schema.prior(prior), X, y, items=ads, own_variance=prior.items)
+    keys = sorted(set(ads))
+    assert reference.own is not None
+    expected = reference.own.effects(reference.posterior, keys)
+    assert expected.mean.max() > 0.3
+    content = fitted.recommender.to_bytes()
+    for made in (from_file(content, None), from_start(content, ModelSettings(), 1.0)):
+        learner = from_base(made.base)
+        assert isinstance(learner, fabcost.FabCost)
+        assert learner.own is not None
+        found = learner.own.effects(learner.posterior, keys)
+        np.testing.assert_allclose(found.mean, expected.mean, atol=1e-6)
+        np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-6)
+        learner.observe(X[0], 1, "ad-0")
+        assert learner.own.effects(learner.posterior, ["ad-0"]).mean > found.mean[0]
+    together = fit_log(tmp_path, dataclasses.replace(ITEMS, group=True))
+    assert together.fit.own is not None
+    np.testing.assert_allclose(
+        together.fit.own.effects(together.fit.posterior, keys).mean, expected.mean, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("method", ["laplace", "adf", "fab-cost"])
+def test_other_methods_have_effects_too_and_rows_of_one_item_only_are_made_one(
+    method: Any,
+) -> None:
+    table = repeated().append_column("ad", pa.array(["a", "b", "b"] * (ROWS // 3)))
+    fitted = fit_log(table, LogSettings("click", method, item="ad"))
+    assert fitted.fit.own is not None
+    assert (fitted.fit.own.keys, fitted.sites) == (("a", "b"), 10)
+    with pytest.raises(ValueError, match="have no effects of their own by this prior"):
+        LogSettings("click", item="ad", prior=fabcost.Prior.same(1.0))
+
+
 BAD = {
-    "wrong columns": ("has no column 'click'", lambda: log(20).drop_columns(["click"])),
-    "no such feature": ("has no column 'make'", lambda: log(20).drop_columns(["make"])),
+    "wrong columns": ("has no column 'click'", lambda: shown(20).drop_columns(["click"])),
+    "no such feature": ("has no column 'make'", lambda: shown(20).drop_columns(["make"])),
     "another kind": (
         "has text in column 'age', where",
-        lambda: log(20).set_column(0, "age", pa.array(["old"] * 20)),
+        lambda: shown(20).set_column(0, "age", pa.array(["old"] * 20)),
     ),
     "a label": (
         "row 3: click is 7 but must be an outcome",
-        lambda: log(20).set_column(3, "click", pa.array([0, 1, 7, *[0] * 17])),
+        lambda: shown(20).set_column(3, "click", pa.array([0, 1, 7, *[0] * 17])),
+    ),
+    "no item": ("has no column 'ad'", lambda: shown(20).drop_columns(["ad"])),
+    "numbers for items": (
+        "has numbers in column 'ad', where",
+        lambda: shown(20).set_column(4, "ad", pa.array([7] * 20)),
+    ),
+    "an item": (
+        "row 2: ad is 'nan' but must have a value",
+        lambda: shown(20).set_column(4, "ad", pa.array(["a", "nan", *["b"] * 18])),
     ),
 }
 
@@ -207,13 +272,13 @@ BAD = {
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_files_are_told_of_before_the_fit_or_left_out(tmp_path: Path, kind: str) -> None:
     words, table = BAD[kind]
-    write(log(), tmp_path / "a.parquet")
+    write(shown(), tmp_path / "a.parquet")
     write(table(), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=words) as told:
-        fit_log(tmp_path, EP)
+        fit_log(tmp_path, ITEMS)
     assert "b.parquet" in str(told.value)
-    found = fit_log(tmp_path, LogSettings("click", group=False, skip_bad=True))
-    left = 19 if kind == "a label" else 0
+    found = fit_log(tmp_path, dataclasses.replace(ITEMS, skip_bad=True))
+    left = 19 if kind in ("a label", "an item") else 0
     assert (found.rows, len(found.bad_files)) == (ROWS + left, 0 if left else 1)
     assert found.skipped.total() == (1 if left else 0)
 

@@ -15,8 +15,9 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import driver
 from fabcost.offline.fit.driver import Laid, Result, Task
 from fabcost.offline.fit.encoding import CountedRows
-from fabcost.offline.fit.rounds import Factor, Visit, refined
-from tests.offline.fit.laid import Backwards, Data, laid, made
+from fabcost.offline.fit.natural import Factor
+from fabcost.offline.fit.rounds import Visit, refined
+from tests.offline.fit.laid import Backwards, laid, made, with_items
 
 ROWS, WEIGHTS = 400, 5
 PRIOR = Gaussian.isotropic(WEIGHTS, variance=10.0)
@@ -24,11 +25,8 @@ DATA = made(ROWS, WEIGHTS)
 EVENLY = {many: [ROWS * k // many for k in range(1, many)] for many in (1, 2, 4, 16)}
 #: All but some rows are in the last block, and of the others one is empty.
 UNEVENLY = {2: [1], 4: [0, 1, 3], 16: [0, *range(1, 15)]}
-
-
-def by_outcome(data: Data) -> Data:
-    order = np.argsort(data.y, kind="stable")
-    return Data(data.X[order], data.y[order])
+OWN = 0.5
+SHOWN = with_items(DATA, 30, OWN)
 
 
 def check_same(found: Fit, expected: Fit, within: float = 1e-6) -> None:
@@ -57,7 +55,7 @@ class Watching:
 
 @pytest.fixture(scope="module")
 def alone() -> ep.EPResult:
-    return ep.fit(PRIOR, *DATA)
+    return ep.fit(PRIOR, DATA.X, DATA.y)
 
 
 @pytest.mark.parametrize("order", ["as they come", "by outcome"])
@@ -67,7 +65,7 @@ def alone() -> ep.EPResult:
 def test_rounds_have_the_posterior_of_one_process(
     tmp_path: Path, alone: ep.EPResult, cuts: list[int], order: str
 ) -> None:
-    data = DATA if order == "as they come" else by_outcome(DATA)
+    data = DATA if order == "as they come" else DATA.ordered(DATA.y)
     check_same(driver.ep(PRIOR, laid(tmp_path, data, cuts)), alone)
 
 
@@ -79,23 +77,82 @@ def test_they_have_it_where_blocks_know_nearly_nothing_and_steps_must_be_damped(
     given = laid(tmp_path, data, [40 * k // 16 for k in range(1, 16)])
     watching = Watching()
     found = driver.ep(prior, given._replace(engine=watching))
-    check_same(found, ep.fit(prior, *data))
+    check_same(found, ep.fit(prior, data.X, data.y))
     assert min(watching.damping) < 1.0
+
+
+def check_effects(found: Fit, expected: Fit, within: float = 1e-6) -> None:
+    """Means and variances of all effects, and what they share with the weights."""
+    one, other = found.own, expected.own
+    assert one is not None
+    assert other is not None
+    assert set(one.keys) == set(other.keys)
+    keys = other.keys
+    ours, theirs = one.effects(found.posterior, keys), other.effects(expected.posterior, keys)
+    sd = np.sqrt(theirs.variance)
+    assert np.abs((ours.mean - theirs.mean) / sd).max() < within
+    assert np.abs(ours.variance / theirs.variance - 1.0).max() < within
+    shared = one.law(keys).tilt @ found.posterior.covariance
+    shared -= other.law(keys).tilt @ expected.posterior.covariance
+    assert np.abs(shared / np.outer(sd, expected.posterior.sd)).max() < within
+
+
+@pytest.fixture(scope="module")
+def alone_with_items() -> ep.EPResult:
+    return ep.fit(PRIOR, SHOWN.X, SHOWN.y, items=SHOWN.items, own_variance=OWN)
+
+
+@pytest.mark.parametrize("order", ["by outcome", "by item"])
+@pytest.mark.parametrize(
+    "cuts", [*EVENLY.values(), *UNEVENLY.values()], ids=lambda cuts: f"{len(cuts) + 1}"
+)
+def test_effects_of_items_are_those_of_one_process(
+    tmp_path: Path, alone_with_items: ep.EPResult, cuts: list[int], order: str
+) -> None:
+    data = SHOWN.ordered(SHOWN.y if order == "by outcome" else SHOWN.items)
+    found = driver.ep(PRIOR, laid(tmp_path, data, cuts, OWN))
+    check_same(found, alone_with_items)
+    check_effects(found, alone_with_items)
+
+
+def test_laplace_with_effects_is_that_of_a_column_for_each_item(tmp_path: Path) -> None:
+    keys, codes = np.unique(SHOWN.items, return_inverse=True)
+    wide = np.column_stack([SHOWN.X, np.eye(len(keys))[codes]])
+    variances = [10.0] * WEIGHTS + [OWN] * len(keys)
+    prior = Gaussian(np.zeros(len(variances)), np.diag(variances))
+    expected = laplace.fit(prior, wide, SHOWN.y)
+    found = driver.laplace(PRIOR, laid(tmp_path, SHOWN, UNEVENLY[4], OWN))
+    assert found.own is not None
+    mean, covariance = expected.posterior.mean, expected.posterior.covariance
+    effects = found.own.effects(found.posterior, keys.tolist())
+    np.testing.assert_allclose(found.posterior.mean, mean[:WEIGHTS], atol=1e-7)
+    np.testing.assert_allclose(found.posterior.covariance, covariance[:WEIGHTS, :WEIGHTS], 1e-6)
+    np.testing.assert_allclose(effects.mean, mean[WEIGHTS:], atol=1e-7)
+    np.testing.assert_allclose(effects.variance, covariance.diagonal()[WEIGHTS:], 1e-6)
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=1e-6)
 
 
 @pytest.mark.parametrize("cuts", [EVENLY[1], EVENLY[16], UNEVENLY[4]], ids=["1", "16", "4"])
 def test_laplace_has_the_posterior_of_one_process(tmp_path: Path, cuts: list[int]) -> None:
-    found = driver.laplace(PRIOR, laid(tmp_path, by_outcome(DATA), cuts))
-    check_same(found, laplace.fit(PRIOR, *DATA))
+    found = driver.laplace(PRIOR, laid(tmp_path, DATA.ordered(DATA.y), cuts))
+    check_same(found, laplace.fit(PRIOR, DATA.X, DATA.y))
+
+
+def check_bits(found: Fit, expected: Fit) -> None:
+    assert found.own is not None
+    assert expected.own is not None
+    assert np.array_equal(found.posterior.mean, expected.posterior.mean)
+    assert np.array_equal(found.posterior.root, expected.posterior.root)
+    assert found.own.keys == expected.own.keys
+    assert np.array_equal(found.own.rows, expected.own.rows)
+    assert found.log_evidence == expected.log_evidence
+    assert found.iterations == expected.iterations
 
 
 def test_bits_do_not_depend_on_who_is_done_first(tmp_path: Path) -> None:
-    forwards = laid(tmp_path / "a", DATA, EVENLY[4])
-    backwards = laid(tmp_path / "b", DATA, EVENLY[4])._replace(engine=Backwards())
-    one, other = driver.ep(PRIOR, forwards), driver.ep(PRIOR, backwards)
-    assert np.array_equal(one.posterior.mean, other.posterior.mean)
-    assert np.array_equal(one.posterior.root, other.posterior.root)
-    assert one.log_evidence == other.log_evidence
+    forwards = laid(tmp_path / "a", SHOWN, EVENLY[4], OWN)
+    backwards = laid(tmp_path / "b", SHOWN, EVENLY[4], OWN)._replace(engine=Backwards())
+    check_bits(driver.ep(PRIOR, forwards), driver.ep(PRIOR, backwards))
 
 
 class Stopping:
@@ -122,34 +179,35 @@ def stopped(given: Laid, at: str, after: int) -> None:
 
 @pytest.mark.parametrize("at", ["round 0", "round 1", "round 3"])
 def test_a_driver_that_was_stopped_goes_on_with_the_same_bits(tmp_path: Path, at: str) -> None:
-    expected = driver.ep(PRIOR, laid(tmp_path / "whole", DATA, EVENLY[4]))
-    given = laid(tmp_path / "cut", DATA, EVENLY[4])
+    expected = driver.ep(PRIOR, laid(tmp_path / "whole", SHOWN, EVENLY[4], OWN))
+    given = laid(tmp_path / "cut", SHOWN, EVENLY[4], OWN)
     stopped(given, at, after=2)
-    found = driver.ep(PRIOR, given)
-    assert np.array_equal(found.posterior.mean, expected.posterior.mean)
-    assert np.array_equal(found.posterior.root, expected.posterior.root)
-    assert found.iterations == expected.iterations
+    check_bits(driver.ep(PRIOR, given), expected)
 
 
+@pytest.mark.parametrize("what", ["part-1-sites-2", "own-2", "checkpoint"])
 @pytest.mark.parametrize("how", ["gone", "not whole"])
-def test_lost_sites_of_a_block_cost_rounds_and_nothing_else(
-    tmp_path: Path, alone: ep.EPResult, how: str
+def test_lost_files_cost_rounds_and_nothing_else(
+    tmp_path: Path, alone_with_items: ep.EPResult, what: str, how: str
 ) -> None:
-    given = laid(tmp_path, DATA, EVENLY[4])
+    given = laid(tmp_path, SHOWN, EVENLY[4], OWN)
     stopped(given, "round 3", after=0)
-    (sites,) = tmp_path.glob("part-1-sites-2")
+    lost = tmp_path / what
     if how == "gone":
-        sites.unlink()
+        lost.unlink()
     else:
-        sites.write_bytes(sites.read_bytes()[:-100])
-    check_same(driver.ep(PRIOR, given), alone)
+        lost.write_bytes(lost.read_bytes()[:-100])
+    found = driver.ep(PRIOR, given)
+    check_same(found, alone_with_items)
+    check_effects(found, alone_with_items)
 
 
-def test_sites_of_older_rounds_are_deleted(tmp_path: Path) -> None:
-    found = driver.ep(PRIOR, laid(tmp_path, DATA, EVENLY[2]))
-    last = found.iterations
-    left = {path.name for path in tmp_path.glob("*-sites-*")}
-    assert left == {f"part-{k}-sites-{number}" for k in (0, 1) for number in (last - 1, last)}
+def test_files_of_older_rounds_are_deleted(tmp_path: Path) -> None:
+    last = driver.ep(PRIOR, laid(tmp_path, SHOWN, EVENLY[2], OWN)).iterations
+    left = {path.name for path in tmp_path.iterdir()}
+    sites = {f"part-{k}-sites-{number}" for k in (0, 1) for number in (last - 1, last)}
+    rows = {f"part-{k}{what}" for k in (0, 1) for what in ("", "-slots")}
+    assert left == {*sites, *rows, f"own-{last - 1}", f"own-{last}", "checkpoint"}
 
 
 def test_a_block_answers_the_same_for_single_rows_and_for_counts_of_one() -> None:

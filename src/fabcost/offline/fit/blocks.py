@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
 from fabcost.features.tables.files import Sheet
-from fabcost.impressions import Outcomes
+from fabcost.impressions import FloatArray, Outcomes
 from fabcost.offline.fit.encoding import CountedRows, Plan
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import Partition
 
-#: CountedRows that are read at once, where equal ones are made one and where not.
+#: Rows that are read at once, where equal ones are made one and where not.
 AT_ONCE = {True: 2**18, False: 2**16}
 #: Of the features of a block.
 BYTES = 2**25
@@ -100,9 +103,9 @@ def written(
 
     for some in gathered(encoded(), plan):
         name = f"{mark}-rows-{len(blocks)}"
-        counts = some.outcomes.counts
+        found = {"counts": some.outcomes.counts, "items": some.items}
         arrays = {"X": some.X, "labels": some.outcomes.labels}
-        folder.write_rows(name, arrays if counts is None else arrays | {"counts": counts})
+        folder.write_rows(name, arrays | {k: v for k, v in found.items() if v is not None})
         blocks.append(RowBlock(name, len(some.X)))
     return Stage(place, tuple(blocks), rows, clicks, tuple(skipped.items()))
 
@@ -118,8 +121,8 @@ def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]
         joined = CountedRows.joined(kept)
         whole = joined.distinct() if plan.together else joined
         while len(whole.X) >= most:
-            yield part_of(whole, 0, most)
-            whole = part_of(whole, most, len(whole.X))
+            yield whole.between(0, most)
+            whole = whole.between(most, len(whole.X))
         kept = [whole]
     rest = CountedRows.joined(kept) if kept else None
     if rest is not None and len(rest.X):
@@ -131,14 +134,6 @@ def most_rows(width: int) -> int:
     return max(1024, BYTES // (8 * width))
 
 
-def part_of(rows: CountedRows, start: int, stop: int) -> CountedRows:
-    """Some of the rows, as arrays of their own."""
-    labels, counts = rows.outcomes
-    some = slice(start, stop)
-    kept = None if counts is None else counts[some].copy()
-    return CountedRows(rows.X[some].copy(), Outcomes(labels[some].copy(), kept))
-
-
 def read(folder: Folder, name: str) -> CountedRows:
     """The rows of a block; a ValueError if it is gone."""
     arrays = folder.read_rows(name)
@@ -148,7 +143,42 @@ def read(folder: Folder, name: str) -> CountedRows:
         )
     counts = arrays.get("counts")
     kept = None if counts is None else counts.copy()
-    return CountedRows(arrays["X"], Outcomes(arrays["labels"], kept))
+    return CountedRows(arrays["X"], Outcomes(arrays["labels"], kept), arrays.get("items"))
+
+
+def numbered_items(folder: Folder, blocks: Sequence[RowBlock]) -> Any:
+    """The items of all blocks, in the order in which they come first.
+
+    Each block is told in a file which of them its own are.
+    """
+    found = [read(folder, block.name).items.dictionary for block in blocks]
+    coded = pa.chunked_array(found).dictionary_encode().unify_dictionaries()
+    for block, part in zip(blocks, coded.chunks, strict=True):
+        folder.write_rows(_slots_of(block), {"table": part.indices.to_numpy()})
+    return coded.chunk(0).dictionary
+
+
+def of_items(folder: Folder, name: str, block: RowBlock) -> FloatArray:
+    """The rows of a table of all items that are those of a block's."""
+    return np.asarray(_table(folder, name)[_table(folder, _slots_of(block))])
+
+
+def add_items(folder: Folder, table: FloatArray, block: RowBlock, mark: str) -> None:
+    """Add what a block said of its items to a table of all, and delete the file of that."""
+    name = f"{block.name}-own-{mark}"
+    table[_table(folder, _slots_of(block))] += _table(folder, name)
+    folder.remove(name)
+
+
+def _table(folder: Folder, name: str) -> Any:
+    found = folder.read_rows(name)
+    if found is None:
+        raise ValueError(f"{folder.place}/{name} is gone or damaged: the same command makes it")
+    return found["table"]
+
+
+def _slots_of(block: RowBlock) -> str:
+    return f"{block.name}-slots"
 
 
 def merged(folder: Folder, blocks: Iterable[RowBlock], most: int) -> CountedRows | None:

@@ -16,6 +16,8 @@ from fabcost.offline.fit.driver import Result, Task
 from fabcost.offline.fit.engines import Shown
 
 _LOST = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError)
+#: Seconds after which a scheduler that does not answer is called away.
+PATIENCE = 30.0
 _MOST_DEATHS = 10  # of workers at one task, before that is called deadly
 #: Arrays of a task are freed and made again: what is above is given back and asked for each time.
 _BYTES_KEPT = 2**28
@@ -67,14 +69,10 @@ def connected(
     *,
     workers: int,
     memory_limit: str = "auto",
-    patience: float = 30.0,
     console: Console | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Cluster]:
-    """A cluster by the address of its scheduler, or a local one with so many workers.
-
-    A scheduler that does not answer for ``patience`` seconds is called away.
-    """
+    """A cluster by the address of its scheduler, or a local one with so many workers."""
     try:
         import dask  # noqa: PLC0415 - an extra
         from distributed import Client, LocalCluster  # noqa: PLC0415
@@ -83,14 +81,14 @@ def connected(
         raise MissingExtraError(f"--dask needs Dask: {how} ({error})") from error
     limits = {
         "distributed.scheduler.allowed-failures": _MOST_DEATHS,
-        "distributed.comm.timeouts.connect": patience,
+        "distributed.comm.timeouts.connect": PATIENCE,
         "distributed.comm.retry.count": 0,
         **{_ALLOCATION.format(name): _BYTES_KEPT for name in ("TRIM", "MMAP")},
     }
     with dask.config.set(limits), _hushed():
         if scheduler is not None:
             try:
-                client = Client(scheduler, timeout=patience, set_as_default=False)
+                client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
             except _LOST as error:
                 raise ClusterLostError(f"no scheduler answers at {scheduler}: {error}") from error
             with client:

@@ -31,6 +31,10 @@ def fit(
         str | None, typer.Option(help="In place of REWARD: clicks of so many IMPRESSIONS.")
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of how much a row counts.")] = None,
+    item: Annotated[
+        str | None,
+        typer.Option(help="Column of the item's id: each has an effect of its own."),
+    ] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
     drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
     schema: Annotated[
@@ -91,6 +95,7 @@ def fit(
             prior,
             group,
             skip_bad,
+            item,
         )
         many = workers or os.cpu_count() or 1
         cluster: Any = nullcontext(Alone(console))

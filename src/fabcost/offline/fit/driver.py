@@ -10,20 +10,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray
+from fabcost.inference.own.directory import OwnChanges
+from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.result import Fit
+from fabcost.offline.fit import blocks
 from fabcost.offline.fit.blocks import RowBlock
 from fabcost.offline.fit.folders import Folder
-from fabcost.offline.fit.rounds import (
-    BlockAnswer,
-    Curve,
-    Factor,
-    Look,
-    Visit,
-    look,
-    one_thread,
-    visit,
-)
+from fabcost.offline.fit.natural import Factor, Joint, Point, one_thread
+from fabcost.offline.fit.rounds import BlockAnswer, Look, Visit, look, visit
 
 #: Rounds end when what is still to come is below this many posterior sds.
 TOLERANCE = 1e-8
@@ -50,19 +44,57 @@ class Engine(Protocol):
         ...
 
 
+class FittedItems(NamedTuple):
+    """Those of all blocks, as an Arrow array of words, and the variance of their own effects."""
+
+    keys: Any
+    variance: float
+
+
 class Laid(NamedTuple):
-    """Blocks in a folder, and who works on them."""
+    """Blocks in a folder, who works on them, and the items if these have effects of their own."""
 
     folder: Folder
     blocks: tuple[RowBlock, ...]
     engine: Engine
+    items: FittedItems | None = None
+
+    def summed(self, first: Factor, mark: str, answers: Sequence[BlockAnswer]) -> Joint:
+        """A prior of the weights times what all blocks answered, in their order."""
+        weights = reduce(Factor.plus, (each.contribution for each in answers), first)
+        if self.items is None:
+            return Joint(weights)
+        own = np.zeros((len(self.items.keys), first.shift.size + 2))
+        own[:, 0] = 1.0 / self.items.variance
+        for block in self.blocks:
+            blocks.add_items(self.folder, own, block, mark)
+        return Joint(weights, own)
+
+    def start(self, prior: Gaussian) -> Point:
+        """The mean of the prior."""
+        return Point(prior.mean, None if self.items is None else np.zeros(len(self.items.keys)))
+
+    def log_volume(self, prior: Gaussian) -> float:
+        """Half the log determinant of the prior covariance of weights and effects."""
+        spread = prior.log_determinant
+        if self.items is not None:
+            spread += len(self.items.keys) * math.log(self.items.variance)
+        return 0.5 * spread
+
+    def effects(self, found: Joint) -> OwnEffects | None:
+        """Those of the items, as a learner has them."""
+        if self.items is None or found.own is None:
+            return None
+        own = OwnEffects(found.own.shape[1] - 2, self.items.variance)
+        own.follow(OwnChanges(None, tuple(self.items.keys.to_pylist()), found.own, 1))
+        return own
 
 
 class RoundState(NamedTuple):
     """After a round: the belief, how far it moved in sds, and the damping of the next round."""
 
     number: int
-    belief: Factor
+    belief: Joint
     moved: float = math.inf
     before: float = math.inf
     damping: float = 1.0
@@ -78,43 +110,52 @@ class RoundState(NamedTuple):
 def laplace(prior: Gaussian, laid: Laid, *, near: float = 0.0) -> Fit:
     """Newton's method with line search: gradient and curvature are sums over blocks.
 
-    With ``near`` it ends within so many squared sds of the mode.  Where there are many blocks it
-    begins at the mode of some of them, so that few steps need all.
+    With ``near`` it ends within so many squared sds of the mode.
+    """
+    with one_thread():
+        found, objective, steps, converged = _mode(prior, laid, near)
+        evidence = objective + found.log_volume - laid.log_volume(prior)
+    return Fit(found.belief, converged, steps, evidence, own=laid.effects(found))
+
+
+def _mode(prior: Gaussian, laid: Laid, near: float) -> tuple[Joint, float, int, bool]:
+    """The quadratic at the mode, the log density there, the steps, and whether they ended.
+
+    Where there are many blocks it begins at the mode of some of them, so that few steps need all.
     """
     some = laid.blocks[::_ONE_OF]
-    at, size, steps = prior.mean, 1.0, 0
+    at, size, steps = laid.start(prior), 1.0, 0
     if len(some) > 1:
-        at = laplace(prior, laid._replace(blocks=some), near=1.0).posterior.mean
-    here, objective = _looked(prior, laid, at)
-    while steps < MOST_ROUNDS:
-        belief, step, gain = _newton(prior, here, at)
+        at = _mode(prior, laid._replace(blocks=some), 1.0)[0].mean
+    here, objective = _looked(prior, laid, at, steps)
+    while True:
+        # The slope is the precision times the step: this is what the step gains.
+        gain = here.distance(at) ** 2
         if gain <= max(near, _ROUNDING * (1.0 + abs(objective))):
-            evidence = objective + 0.5 * (belief.log_determinant - prior.log_determinant)
-            return Fit(belief, converged=True, iterations=steps, log_evidence=evidence)
+            return here, objective, steps, True
+        if steps == MOST_ROUNDS:
+            return here, objective, steps, False
         steps += 1
-        there, reached = _looked(prior, laid, at + size * step)
+        tried = at.towards(here.mean, size)
+        there, reached = _looked(prior, laid, tried, steps)
         if reached >= objective + _ARMIJO * size * gain:
-            at, here, objective, size = at + size * step, there, reached, 1.0
+            at, here, objective, size = tried, there, reached, 1.0
         else:
             size *= 0.5
-    return Fit(belief, converged=False, iterations=steps)
 
 
-def _looked(prior: Gaussian, laid: Laid, at: FloatArray) -> tuple[Curve, float]:
-    tasks = [Look(laid.folder, block, at) for block in laid.blocks]
-    here = reduce(Curve.plus, laid.engine.each("Newton step", look, tasks))
-    away = prior.whiten(at)
-    return here, here.value - 0.5 * float(away @ away)
-
-
-def _newton(prior: Gaussian, here: Curve, at: FloatArray) -> tuple[Gaussian, FloatArray, float]:
-    """The belief by the quadratic at a point, the step to its mean, and what that gains."""
-    with one_thread():
-        shift = here.gradient + here.curvature @ at
-        belief = Factor.of(prior).plus(Factor(here.curvature, shift)).gaussian()
-        step = belief.mean - at
-        slope = here.gradient - prior.precision @ (at - prior.mean)
-        return belief, step, float(slope @ step)
+def _looked(prior: Gaussian, laid: Laid, at: Point, step: int) -> tuple[Joint, float]:
+    """The belief by the quadratic at a point, and the log density there but for a constant."""
+    mark, lost = f"look-{len(laid.blocks)}-{step}", 0.0
+    if laid.items is not None and at.effects is not None:
+        laid.folder.write_rows(f"effects-{mark}", {"table": at.effects})
+        lost = 0.5 * float(at.effects @ at.effects) / laid.items.variance
+    tasks = [Look(laid.folder, block, at.weights, mark) for block in laid.blocks]
+    answers = laid.engine.each("Newton step", look, tasks)
+    laid.folder.remove(f"effects-{mark}")
+    away = prior.whiten(at.weights)
+    value = sum(each.value for each in answers) - 0.5 * float(away @ away) - lost
+    return laid.summed(Factor.of(prior), mark, answers), value
 
 
 def ep(
@@ -129,44 +170,42 @@ def ep(
     The fixed point is that of EP in one process: in it every site agrees with its cavity, however
     the rows are cut into blocks.
     """
-    first = Factor.of(prior)
-    state = _resumed(laid.folder)
-    if state is None:
-        state = RoundState(-1, Factor.of(laplace(prior, laid, near=_NEAR).posterior))
-        _keep(laid.folder, state)
-    while not (state.number > 0 and state.remaining <= tolerance) and state.number < max_rounds:
-        state = _next(first, state, laid)
-        _keep(laid.folder, state)
     with one_thread():
-        posterior = state.belief.gaussian()
-        evidence = state.log_factors + _log_mass(prior, posterior, first, state.belief)
-    return Fit(posterior, state.remaining <= tolerance, state.number, evidence)
+        state = _resumed(laid)
+        if state is None:
+            state = RoundState(-1, _mode(prior, laid, _NEAR)[0])
+            _keep(laid.folder, state)
+        while not (state.number > 0 and state.remaining <= tolerance) and state.number < max_rounds:
+            state = _next(Factor.of(prior), state, laid)
+            _keep(laid.folder, state)
+        found = state.belief
+        evidence = state.log_factors + _log_mass(prior, laid, found)
+    converged = state.remaining <= tolerance
+    return Fit(found.belief, converged, state.number, evidence, own=laid.effects(found))
 
 
 def _next(first: Factor, state: RoundState, laid: Laid) -> RoundState:
-    number = state.number + 1
-    tasks = [
-        Visit(laid.folder, block, number, state.belief, state.damping) for block in laid.blocks
-    ]
-    return advanced(first, state, laid.engine.each(f"round {number}", visit, tasks))
+    number, belief = state.number + 1, state.belief.marginal
+    tasks = [Visit(laid.folder, block, number, belief, state.damping) for block in laid.blocks]
+    answers = laid.engine.each(f"round {number}", visit, tasks)
+    return advanced(state, laid.summed(first, str(number), answers), answers)
 
 
-def advanced(first: Factor, state: RoundState, answers: Iterable[BlockAnswer]) -> RoundState:
-    """The state after a round, from what the blocks answered in their order.
+def advanced(state: RoundState, belief: Joint, answers: Iterable[BlockAnswer]) -> RoundState:
+    """The state after a round, from the sum of what the blocks answered.
 
     If the belief moved further than in the round before, steps of the next are half as long.
 
     Examples
     --------
     >>> one = Factor(np.eye(1), np.zeros(1))
-    >>> advanced(one, RoundState(0, one), [BlockAnswer(one, 0.0, begun=False)]).belief.precision
-    array([[2.]])
+    >>> answer = BlockAnswer(one, 0.0, begun=False)
+    >>> advanced(RoundState(0, Joint(one)), Joint(one.plus(one)), [answer]).moved.__round__(2)
+    0.35
     """
     told = list(answers)
-    with one_thread():
-        belief = reduce(Factor.plus, (each.contribution for each in told), first)
-        moved = _moved(state.belief.gaussian(), belief.gaussian()) / state.damping
-    log_factors = sum(each.log_factors for each in told)
+    moved = _moved(state.belief, belief) / state.damping
+    log_factors = sum(each.value for each in told)
     number = state.number + 1
     damping = state.damping
     if moved > state.moved:
@@ -179,32 +218,46 @@ def advanced(first: Factor, state: RoundState, answers: Iterable[BlockAnswer]) -
     return RoundState(number, belief, damping=damping, log_factors=log_factors)
 
 
-def _moved(before: Gaussian, after: Gaussian) -> float:
+def _moved(before: Joint, after: Joint) -> float:
     """In sds of the later belief, or as half the relative change of a variance."""
-    away = after.whiten(before.mean)
-    spread = np.log(before.covariance.diagonal() / after.covariance.diagonal())
-    return max(float(np.sqrt(away @ away)), 0.5 * float(np.abs(spread).max()))
+    spread = [np.log(each.belief.covariance.diagonal()) for each in (before, after)]
+    change = float(np.abs(spread[0] - spread[1]).max())
+    if before.own is not None and after.own is not None:
+        change = max(change, float(np.abs(np.log(before.own[:, 0] / after.own[:, 0])).max()))
+    return max(after.distance(before.mean), 0.5 * change)
 
 
-def _log_mass(prior: Gaussian, posterior: Gaussian, first: Factor, belief: Factor) -> float:
+def _log_mass(prior: Gaussian, laid: Laid, found: Joint) -> float:
     """log ∫ prior × sites, read at the posterior mean, where the sites are known by their sums."""
-    mean = posterior.mean
-    shift, precision = belief.shift - first.shift, belief.precision - first.precision
+    first, (mean, effects) = Factor.of(prior), found.mean
+    shift = found.weights.shift - first.shift
+    precision = found.weights.precision - first.precision
     away = prior.whiten(mean)
-    volume = 0.5 * (posterior.log_determinant - prior.log_determinant)
-    return float(shift @ mean - 0.5 * mean @ precision @ mean - 0.5 * away @ away) + volume
+    at_mean = float(shift @ mean - 0.5 * mean @ precision @ mean - 0.5 * away @ away)
+    if effects is not None and found.own is not None:
+        # With the prior of the effects it is Σ (hᵢ − cᵢᵀμ) bᵢ − ½ dᵢbᵢ².
+        at_mean += 0.5 * float(found.own[:, 0] @ (effects * effects))
+    return at_mean + found.log_volume - laid.log_volume(prior)
 
 
 def _keep(folder: Folder, state: RoundState) -> None:
+    """A checkpoint; the table of the items is a file that blocks can read some rows of."""
+    if state.belief.own is not None:
+        folder.write_rows(f"own-{state.number}", {"table": state.belief.own})
     numbers = {name: value for name, value in state._asdict().items() if name != "belief"}
     told = {name: repr(value) for name, value in numbers.items()}
-    folder.write(_CHECKPOINT, told, state.belief._asdict())
+    folder.write(_CHECKPOINT, told, state.belief.weights._asdict())
+    folder.remove(f"own-{state.number - 2}")
 
 
-def _resumed(folder: Folder) -> RoundState | None:
-    found = folder.read(_CHECKPOINT)
+def _resumed(laid: Laid) -> RoundState | None:
+    found = laid.folder.read(_CHECKPOINT)
     if found is None:
         return None
     told: dict[str, Any] = {name: float(value) for name, value in found[0].items()}
     number = int(told.pop("number"))
-    return RoundState(number, Factor(found[1]["precision"], found[1]["shift"]), **told)
+    weights = Factor(found[1]["precision"], found[1]["shift"])
+    if laid.items is None:
+        return RoundState(number, Joint(weights), **told)
+    own = laid.folder.read_rows(f"own-{number}")
+    return None if own is None else RoundState(number, Joint(weights, own["table"]), **told)

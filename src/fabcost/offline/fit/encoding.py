@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +33,7 @@ class OutcomeColumns(NamedTuple):
     reward: str  # the outcome, or the clicks of so many impressions
     impressions: str | None = None
     weight: str | None = None
+    item: str | None = None  # whose effect of its own is fitted
 
     @property
     def named(self) -> list[str]:
@@ -40,7 +42,7 @@ class OutcomeColumns(NamedTuple):
 
 
 class CountedRows(NamedTuple):
-    """Rows of features, and the clicks and misses of each.
+    """Rows of features, and the clicks and misses of each; and its item, in a coded array.
 
     Examples
     --------
@@ -50,6 +52,17 @@ class CountedRows(NamedTuple):
 
     X: FloatArray
     outcomes: Outcomes
+    items: Any = None
+
+    @property
+    def codes(self) -> npt.NDArray[np.int64]:
+        """Of the items, among those of these rows."""
+        return np.asarray(self.items.indices.to_numpy(), dtype=np.int64)
+
+    @property
+    def keys(self) -> list[str] | None:
+        """The item of each row; None if they are not told."""
+        return None if self.items is None else self.items.to_pylist()
 
     @property
     def clicks(self) -> float:
@@ -63,12 +76,29 @@ class CountedRows(NamedTuple):
         counts = None
         if any(each.outcomes.counts is not None for each in parts):
             counts = np.concatenate([each.outcomes.counted for each in parts])
-        return cls(np.concatenate([each.X for each in parts]), Outcomes(labels, counts))
+        items = None
+        if parts[0].items is not None:
+            items = pa.chunked_array([each.items for each in parts]).combine_chunks()
+        return cls(np.concatenate([each.X for each in parts]), Outcomes(labels, counts), items)
 
     def distinct(self) -> CountedRows:
         """Equal rows made one."""
-        X, outcomes, _ = grouped(self.X, self.outcomes)
-        return CountedRows(np.asarray(X), outcomes)
+        slots = None if self.items is None else self.codes
+        X, outcomes, kept = grouped(self.X, self.outcomes, slots)
+        items = None
+        if kept is not None:
+            items = pa.DictionaryArray.from_arrays(kept.astype(np.int32), self.items.dictionary)
+        return CountedRows(np.asarray(X), outcomes, items)
+
+    def between(self, start: int, stop: int) -> CountedRows:
+        """Some of them, as arrays of their own, with no other items."""
+        labels, counts = self.outcomes
+        some = slice(start, stop)
+        kept = None if counts is None else counts[some].copy()
+        items = None
+        if self.items is not None:
+            items = self.items[some].dictionary_decode().dictionary_encode()
+        return CountedRows(self.X[some].copy(), Outcomes(labels[some].copy(), kept), items)
 
 
 @dataclass(frozen=True)
@@ -140,6 +170,10 @@ class Plan:
         wrong = [Wrong(name, each.wrong, _expected(features[name])) for name, each in found.items()]
         y, weight, of_outcome = self._outcomes(sheet)
         wrong += of_outcome
+        keys, item = None, self.columns.item
+        if item is not None:
+            keys = cells.texts(item, sheet.table[item])
+            wrong.append(Wrong(item, ~_present(keys), "have a value"))
         bad = sheet.bad(wrong)
         if bad and not skip:
             raise BadRowsError(sheet.name, bad)
@@ -151,11 +185,12 @@ class Plan:
         else:
             y = y[sound]
         outcomes = as_outcomes(y, None if weight is None else weight[sound], len(X))
-        return CountedRows(X, outcomes), Counter(fault.kind for fault in bad)
+        items = None if keys is None else keys.filter(sound).dictionary_encode()
+        return CountedRows(X, outcomes, items), Counter(fault.kind for fault in bad)
 
     def _outcomes(self, sheet: Sheet) -> tuple[Any, FloatArray | None, list[Wrong]]:
         """Labels or tallies, weights, and what is wrong with them."""
-        reward, impressions, weight = self.columns
+        reward, impressions, weight, _ = self.columns
         each, wrong = weights_of(sheet, weight)
         if _MANY in sheet.table.column_names:
             many = sheet.table[_MANY].to_numpy().astype(np.float64)

@@ -18,13 +18,14 @@ from fabcost.features.schema import Schema
 from fabcost.features.tables.files import Sheet
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
+from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
 from fabcost.offline.fit import blocks, driver, sampling
 from fabcost.offline.fit.blocks import PartitionTask, Stage
-from fabcost.offline.fit.driver import Engine, Laid
+from fabcost.offline.fit.driver import Engine, FittedItems, Laid
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
@@ -51,11 +52,13 @@ class LogSettings:
     method
         "ep", "laplace", or in the order of the rows "adf" or "fab-cost".
     impressions, weight
-        OutcomeColumns of how many impressions a row stands for, and of how much it counts.
+        Columns of how many impressions a row stands for, and of how much it counts.
+    item
+        The column of the item's id: then each has an effect of its own, and the id is no feature.
     context
-        OutcomeColumns that describe who looks; all others describe what is shown.
+        Columns that describe who looks; all others describe what is shown.
     drop
-        OutcomeColumns that are left out.
+        Columns that are left out.
     schema
         How columns become numbers; inferred from the first rows unless given.
     prior
@@ -82,16 +85,22 @@ class LogSettings:
     prior: Prior = field(default_factory=Prior)
     group: bool | None = None
     skip_bad: bool = False
+    item: str | None = None
 
     def __post_init__(self) -> None:
         if self.method not in get_args(Method):
             options = ", ".join(map(repr, get_args(Method)))
             raise ValueError(f"method is {self.method!r} but must be one of {options}")
+        if self.item is not None and not self.prior.items:
+            raise ValueError(
+                f"items are told by {self.item!r} but have no effects of their own by this prior: "
+                "give it a variance of items above 0"
+            )
 
     @property
     def columns(self) -> OutcomeColumns:
         """Those that are no features."""
-        return OutcomeColumns(self.reward, self.impressions, self.weight)
+        return OutcomeColumns(self.reward, self.impressions, self.weight, self.item)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +114,9 @@ class FittedLog:
     fit
         The posterior, and how it was found.
     rows, sites
-        CountedRows that were read, and those that were left when equal ones had been made one.
+        Rows that were read, and those that were left when equal ones had been made one.
     skipped, bad_files
-        CountedRows left out by complaint, and files with what is wrong with them.
+        Rows left out by complaint, and files with what is wrong with them.
     folder
         Where blocks and checkpoints are, if it was given.
     """
@@ -262,22 +271,30 @@ def _fitted(read: _Read, settings: LogSettings, say: Callable[[str], None]) -> t
     prior, own = read.plan.schema.prior(settings.prior), settings.prior.items
     if settings.method in ("adf", "fab-cost"):
         return _filtered(prior, own, read, settings.method)
-    found = _converged(prior, read, settings.method, say)
-    return found, _after(prior, own, found.posterior)
+    found = _converged(prior, own, read, settings.method, say)
+    return found, _after(prior, own, found)
 
 
-def _converged(prior: Gaussian, read: _Read, method: Method, say: Callable[[str], None]) -> Fit:
-    width = prior.dimension
-    if read.plan.together:
+def _converged(
+    prior: Gaussian, own: float, read: _Read, method: Method, say: Callable[[str], None]
+) -> Fit:
+    width, laid, owned = prior.dimension, read.laid, read.plan.columns.item is not None
+    if read.plan.together and not (owned and method == "laplace"):
         most = _BYTES_TOGETHER // (8 * (width + 4))
-        rows = blocks.merged(read.laid.folder, read.laid.blocks, most)
+        rows = blocks.merged(laid.folder, laid.blocks, most)
         if rows is not None:
             say(f"{len(rows.X):,} distinct rows are fitted at once, in this process")
             X, tally = rows.X, rows.outcomes.given
-            return ep.fit(prior, X, tally) if method == "ep" else laplace.fit(prior, X, tally)
+            if method == "laplace":
+                return laplace.fit(prior, X, tally)
+            return ep.fit(prior, X, tally, items=rows.keys, own_variance=own if owned else 0.0)
         say(f"more than {most:,} rows are distinct: equal ones are one within each partition only")
-    say(f"rounds over {len(read.laid.blocks):,} blocks")
-    return driver.ep(prior, read.laid) if method == "ep" else driver.laplace(prior, read.laid)
+    if owned:
+        laid = laid._replace(
+            items=FittedItems(blocks.numbered_items(laid.folder, laid.blocks), own)
+        )
+    say(f"rounds over {len(laid.blocks):,} blocks")
+    return driver.ep(prior, laid) if method == "ep" else driver.laplace(prior, laid)
 
 
 def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple[Fit, FabCost]:
@@ -287,13 +304,17 @@ def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple
     learner = FabCost(prior, refresh=refresh, most_kept=kept, own_variance=own)
     for block in read.laid.blocks:
         rows = blocks.read(read.laid.folder, block.name)
-        learner.observe_many(rows.X, rows.outcomes.given)
+        learner.observe_many(rows.X, rows.outcomes.given, rows.keys)
     learner.finish()
-    found = Fit(learner.posterior, converged=True, iterations=1, skipped=learner.skipped)
-    return found, _after(prior, own, found.posterior) if method == "adf" else learner
+    skipped = learner.skipped
+    found = Fit(learner.posterior, True, 1, skipped=skipped, own=learner.own)
+    return found, _after(prior, own, found) if method == "adf" else learner
 
 
-def _after(prior: Gaussian, own: float, posterior: Gaussian) -> FabCost:
+def _after(prior: Gaussian, own: float, found: Fit) -> FabCost:
     """A learner that has seen nothing itself, and inherits all that the log said."""
-    told = Information.gained(prior, posterior)
-    return FabCost(Inheritance.given(prior, told, 1.0), own_variance=own)
+    told, effects = Information.gained(prior, found.posterior), None
+    if found.own is not None:
+        # All have a key: of a log no item is ever forgotten.
+        effects = InheritedEffects(found.own.keys, found.own.rows, own, own)  # type: ignore[arg-type]
+    return FabCost(Inheritance.given(prior, told, 1.0, effects), own_variance=own)

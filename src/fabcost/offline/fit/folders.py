@@ -15,7 +15,6 @@ import pyarrow.ipc
 
 from fabcost import archive
 from fabcost.archive import Array
-from fabcost.impressions import FloatArray
 
 _STATE = archive.Format("fabcost-fit", 1, "state of a fit")
 
@@ -70,8 +69,11 @@ class Folder(NamedTuple):
         except (FileNotFoundError, ValueError):
             return None
 
-    def write_rows(self, name: str, columns: dict[str, FloatArray]) -> None:
-        """Arrays with as many rows each, in Arrow's own format, from which they need no copy."""
+    def write_rows(self, name: str, columns: dict[str, Any]) -> None:
+        """Arrays with as many rows each, in Arrow's own format, from which they need no copy.
+
+        Words are coded, as one of Arrow's own arrays.
+        """
         batch = pa.record_batch({name: _arrow(each) for name, each in columns.items()})
 
         def write(stream: Any) -> None:
@@ -80,7 +82,7 @@ class Folder(NamedTuple):
 
         self._put(name, write)
 
-    def read_rows(self, name: str) -> dict[str, FloatArray] | None:
+    def read_rows(self, name: str) -> dict[str, Any] | None:
         """What `write_rows` wrote; None if it is not there or not whole."""
         files, path = located(self.place)
         try:
@@ -115,13 +117,17 @@ class Folder(NamedTuple):
             files.delete_dir(path)
 
 
-def _arrow(array: FloatArray) -> Any:
+def _arrow(array: Any) -> Any:
+    if not isinstance(array, np.ndarray):
+        return array
     flat = pa.array(array.ravel())
     return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
 
 
-def _numpy(column: Any) -> FloatArray:
+def _numpy(column: Any) -> Any:
     """Numbers as they lie in the file: a table is a view, the rest is small and is copied."""
+    if pa.types.is_dictionary(column.type):
+        return column
     if not pa.types.is_fixed_size_list(column.type):
         return np.array(column.to_numpy())
     flat = column.flatten().to_numpy()

@@ -17,7 +17,7 @@ from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.partitions import Partition
 from fabcost.offline.logs.rounds import schema_of
 
-#: CountedRows from which the schema is inferred, and the files that they are taken from at most.
+#: Rows from which the schema is inferred, and the files that they are taken from at most.
 ROWS, FILES = 2**16, 16
 #: Of the rows that were looked at: if fewer are distinct, equal ones are made one.
 _SHARE_OF_DISTINCT = 0.5
@@ -39,8 +39,9 @@ def sounded(
 ) -> Sounded:
     """Files whose headings have the named columns, and those of the first of them, in its kinds.
 
-    Outcomes may be numbers in one file and booleans in another.
+    Outcomes may be numbers in one file and booleans in another, items may not.
     """
+    free = {*columns._replace(item=None).named, *drop}
     fits: list[Partition] = []
     faults: list[str] = []
     first: tuple[str, dict[str, str]] | None = None
@@ -52,7 +53,7 @@ def sounded(
             continue
         wrong = [_lack(each, name, kinds) for name in (*columns.named, *context)]
         if first is not None and each.kind != "json":
-            compared = {k: v for k, v in first[1].items() if k not in (*columns.named, *drop)}
+            compared = {k: v for k, v in first[1].items() if k not in free}
             wrong += [_difference(each, *named, kinds, first[0]) for named in compared.items()]
         told = next((words for words in wrong if words is not None), None)
         if told is None:
