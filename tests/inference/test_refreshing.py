@@ -28,7 +28,7 @@ from fabcost.inference import file as learner_file
 from fabcost.inference import passes
 from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
-from fabcost.inference.sparse import kept
+from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.memory import Pages
 from tests.inference.bits import data
 
@@ -421,7 +421,7 @@ def test_rows_move_to_larger_memory_unchanged(
 ) -> None:
     """Some with each that comes; a row that is dropped meanwhile lets the others close up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept, "MUCH", 0)
+        patch.setattr(memory, "MUCH", 0)
         past, numbers, expected = History(2, 150 if bounded else None, owned=True), 0.0, []
         for size in batches:
             for _ in range(size):

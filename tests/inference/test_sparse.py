@@ -15,7 +15,7 @@ from fabcost.inference import adf, ep, laplace, passes
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Pass, Sites
 from fabcost.inference.passes import Sweeping
-from fabcost.inference.sparse import kept
+from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
 from fabcost.inference.sparse.memory import SparseStore
 from fabcost.inference.sparse.parallel import sweep_sparse
@@ -472,7 +472,7 @@ def lived(least: int, how: dict[str, Any], *, sparse: bool = False) -> FabCost:
     X = np.eye(30)[rng.integers(0, 30, 400)] + np.eye(30)[rng.integers(0, 30, 400)]
     y, items = rng.random(400) < 0.4, rng.integers(0, 9, 400).tolist()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept, "LARGE", least)
+        patch.setattr(memory, "LARGE", least)
         learner = FabCost(Gaussian.isotropic(24, variance=4.0), **how)
         X[:150, 24:] = 0.0
         learner.observe_many(X[:70, :24], y[:70], items[:70])

@@ -15,8 +15,7 @@ from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.covariance import CovarianceSweep
-from fabcost.inference.sparse.kept import AT_ONCE, LARGE
-from fabcost.inference.sparse.memory import untouched
+from fabcost.inference.sparse.memory import AT_ONCE, LARGE, untouched
 from fabcost.sparse import SparseRows
 
 _NOTHING_ASIDE = (

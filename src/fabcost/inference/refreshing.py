@@ -15,7 +15,7 @@ from fabcost.inference.history import Carried, Pass
 from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
-from fabcost.inference.sparse.kept import AT_ONCE
+from fabcost.inference.sparse.memory import AT_ONCE
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost

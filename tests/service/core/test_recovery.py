@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fabcost import FabCost, Schema, kernels
-from fabcost.inference.sparse import kept
+from fabcost.inference.sparse import memory
 from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
 from fabcost.service.models.load import load_all
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution, encoded
@@ -85,7 +85,7 @@ def test_rows_without_their_zeros_come_back_from_the_log(
         settings = msgspec.structs.replace(settings, most_kept=66)
     recovery = Recovery(store, "cars", settings, Schema.open(scaled=False))
     expected = from_beginning(recovery, COUNT).learner
-    monkeypatch.setattr(kept, "LARGE", 1)
+    monkeypatch.setattr(memory, "LARGE", 1)
     monkeypatch.setattr(kernels, "DENSE", 1)
     before = from_beginning(recovery, 0)
     before.learn(impressions(recovery, 0, COUNT - 1))
