@@ -105,15 +105,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests first, whichever worker they fall to; last those that gain by what others do."""
+    """Long tests first, whichever worker they fall to."""
     if hasattr(config, "workerinput"):
         items[:] = [item for item in items if EXPLORES or not is_tried_on_another_store(item)]
         files = [(Path(__file__).parent / name) for name in LONGEST]
-        late = [item for item in items if item.get_closest_marker("late")]
-        items[:] = [item for item in items if item not in late]
         long = [[item for item in items if item.path == file] for file in files]
         short = [item for item in items if item.path not in files]
-        items[:] = dealt(long, [*short, *late], config.workerinput["workercount"])
+        items[:] = dealt(long, short, config.workerinput["workercount"])
 
 
 def is_tried_on_another_store(item: pytest.Item) -> bool:
@@ -145,15 +143,6 @@ def one_list_of_authorities() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
-
-
-@pytest.fixture(scope="session")
-def generic_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where kernels for any processor are: compiled once, whoever of the workers needs them."""
-    own = tmp_path_factory.getbasetemp()
-    cache = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "generic"
-    cache.mkdir(exist_ok=True)
-    return cache
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -17,9 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = """
 import pytest
 
-@pytest.mark.late
-def test_late(): pass
-
 @pytest.mark.parametrize("each", range(3))
 def test_one(each): pytest.skip("there is no browser")
 
@@ -31,7 +28,7 @@ def test_kernels_are_compiled(): pass
 
 
 def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = late\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_suite.py").write_text(SUITE)
     plugins = ["-p", "xdist", "-p", "tests.conftest"]
     done = subprocess.run(
@@ -44,7 +41,7 @@ def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.match(r"the kernels, compiled once for this machine: \d+ s\n", done.stderr)
-    assert re.findall(r"PASSED.*::(\w+)", done.stdout) == ["test_kernels_are_compiled", "test_late"]
+    assert re.findall(r"PASSED.*::(\w+)", done.stdout) == ["test_kernels_are_compiled"]
     _, _, told = done.stdout.partition(" not tested here ")
     listed = [line.strip() for line in told.splitlines()[1:] if line.strip()]
     assert listed[:2] == ["3 there is no browser", "1 there is no database"]

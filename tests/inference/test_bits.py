@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from llvmlite.binding import get_host_cpu_features
 
+from tests import processors
 from tests.examples import EXPLORES
 from tests.inference import bits
 
@@ -30,8 +30,8 @@ ENVIRONMENTS = {
     "two threads of BLAS": {"OPENBLAS_NUM_THREADS": "2"},
     "one thread of another BLAS": {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Prescott"},
 }
-#: Processors for each kind of arithmetic of x86-64 beyond SSE2, with what such a one can do.
-PROCESSORS = {"haswell": "fma", "skylake-avx512": "avx512vl"}
+#: The one that has least in common with what is here; servers compare another (`test_cold_starts`).
+PROCESSORS = processors.known() if EXPLORES else processors.others()[:1]
 
 
 def digests(variables: dict[str, str], *options: str) -> list[str]:
@@ -68,32 +68,9 @@ def test_bits_do_not_depend_on(environment: str) -> None:
     assert digests(ENVIRONMENTS[environment]) == [DIGEST, OWN_DIGEST]
 
 
-def compiled_for(processor: str, cache: Path) -> dict[str, str]:
-    """The variables of processes whose kernels are compiled for it."""
-    name = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
-    return {**name, "NUMBA_CACHE_DIR": str(cache)}
-
-
-def others() -> list[str]:
-    """Of each kind but the one that is here, for which all tests are compiled."""
-    able = get_host_cpu_features()
-    kinds = [name for name, needed in PROCESSORS.items() if able.get(needed)]
-    return kinds if EXPLORES else kinds[:-1]
-
-
-@pytest.mark.parametrize("processor", others())
+@pytest.mark.parametrize("processor", PROCESSORS)
 def test_bits_do_not_depend_on_processor(processor: str, tmp_path: Path) -> None:
     """Compiled for it by one process, loaded from the cache by another."""
-    variables = compiled_for(processor, tmp_path)
-    assert digests(variables) == [DIGEST, OWN_DIGEST]
-    assert digests(variables, "--batch", "7") == [DIGEST, OWN_DIGEST]
-
-
-@pytest.mark.late
-def test_bits_are_those_of_any_processor(generic_cache: Path) -> None:
-    """Of x86-64 without AVX; servers that were killed meanwhile may have compiled for it."""
-    if not get_host_cpu_features().get("sse2"):
-        pytest.skip("this processor lacks SSE2: what is compiled for others cannot run")
-    variables = compiled_for("generic", generic_cache)
+    variables = processors.compiled_for(processor, tmp_path)
     assert digests(variables) == [DIGEST, OWN_DIGEST]
     assert digests(variables, "--batch", "7") == [DIGEST, OWN_DIGEST]

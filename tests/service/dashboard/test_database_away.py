@@ -47,7 +47,7 @@ def test_a_database_that_can_be_read_but_not_written(chromium: Browser, tmp_path
             visitor.see_figures()
             state, before = visitor.page.locator("#state"), recent(visitor)
             expect(state).to_contain_text("Database: ok")
-            with full_disk(server.process.pid):
+            with full_disk(server.pid):
                 for k in range(3):
                     decide_in_memory(site, f"memory-{k}")
                 said = "Database away, decisions in memory: 3"

@@ -1,14 +1,18 @@
-"""Servers that compile their kernels into a cache of their own, and are killed meanwhile."""
+"""Servers that compile their kernels into a cache of their own, and are killed meanwhile.
+
+Run as a program, it is such a server: it compiles what it uses, and not every kernel there is.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import platform
 import signal
 from pathlib import Path
 
 import numpy as np
 
+from fabcost import warmup
+from fabcost.__main__ import main
 from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import wait_until_resolved
 from tests.service.faults.servers import (
@@ -19,10 +23,6 @@ from tests.service.faults.servers import (
     wait_for,
 )
 from tests.service.faults.visitors import Told, Visitors, make_model
-
-#: Code for any processor of this kind, as nobody would compile it for the one that is here.
-GENERIC = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-HAS_GENERIC = platform.machine().lower() in {"x86_64", "amd64"}
 
 
 def kernels(cache: Path) -> int:
@@ -67,3 +67,8 @@ def killed_from_cold(
     last = asyncio.run(going)
     wait_until_resolved(last.address())
     return last, told
+
+
+if __name__ == "__main__":
+    warmup.warm_up = lambda: None
+    main()

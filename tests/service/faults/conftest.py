@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.service.faults.servers import Nursery, nursery_in
+from tests.service.faults.servers import Nursery, shared_nursery
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def nursery() -> Nursery:
     """Starts servers within a moment."""
-    with nursery_in(tmp_path_factory.mktemp("servers")) as made:
-        yield made
+    return shared_nursery()

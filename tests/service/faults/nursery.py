@@ -1,7 +1,7 @@
 """A process that has everything imported and compiled, and forks servers: a start takes a moment.
 
-It is spoken to in lines of JSON: ``{"start": [flags], "log": path, "user": id}`` is answered with a
-process id, ``{"wait": pid}`` with the exit status (minus the signal's number after a signal).
+It is spoken to in lines of JSON: ``{"start": [flags], "log": path, "user": id, "folder": path}`` is
+answered with a process id, ``{"wait": pid}`` with the exit status (minus the number of a signal).
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def warm_up() -> None:
     gc.freeze()
 
 
-def become_server(flags: list[str], log: str, user: int | None) -> NoReturn:
+def become_server(flags: list[str], log: str, user: int | None, folder: str) -> NoReturn:
     os.setsid()
+    os.chdir(folder)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (file, 1), (file, 2)):
@@ -72,7 +73,7 @@ def answer(request: dict[str, Any], running: set[int]) -> int:
     if "start" in request:
         pid = os.fork()
         if pid == 0:
-            become_server(request["start"], request["log"], request["user"])
+            become_server(request["start"], request["log"], request["user"], request["folder"])
         running.add(pid)
         return pid
     _, status = os.waitpid(request["wait"], 0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -72,8 +75,12 @@ class Nursery:
         self._started += 1
         log = self._folder / f"server-{self._started}.log"
         flags = [*serving_flags(database, port=port), *more]
-        pid = int(self._ask({"start": flags, "log": str(log), "user": user}))
-        return Child(self, pid, log)
+        return Child(self, self.fork(flags, log, user=user), log)
+
+    def fork(self, flags: Sequence[str], log: Path, *, user: int | None = None) -> int:
+        """The process id of a server in this folder that writes all it says to ``log``."""
+        asked = {"start": flags, "log": str(log), "user": user, "folder": str(Path.cwd())}
+        return int(self._ask(asked))
 
     def wait(self, pid: int) -> int:
         return int(self._ask({"wait": pid}))
@@ -85,7 +92,7 @@ class Nursery:
         self._process.wait(LONGEST_WAIT)
         self._process.stdout.close()
 
-    def _ask(self, request: dict[str, object]) -> str:
+    def _ask(self, request: Mapping[str, object]) -> str:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
@@ -97,11 +104,12 @@ class Nursery:
 
 
 class Processes:
-    """Starts servers that share nothing but the kernels compiled into ``cache``."""
+    """Starts servers, by a module of that name, that share nothing but these variables."""
 
-    def __init__(self, folder: Path, cache: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, module: str, variables: Mapping[str, str]) -> None:
         self._folder = folder
-        self._environment = {**own_environment(), "NUMBA_CACHE_DIR": str(cache), **variables}
+        self._command = [sys.executable, "-m", module, "serve"]
+        self._environment = {**own_environment(), **variables}
         self._running: dict[int, subprocess.Popen[bytes]] = {}
         self._started = 0
 
@@ -111,7 +119,8 @@ class Processes:
         log = self._folder / f"process-{self._started}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
-                [sys.executable, "-m", "fabcost", "serve", *serving_flags(database)],
+                [*self._command, *serving_flags(database)],
+                cwd=ROOT,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
@@ -162,6 +171,15 @@ def nursery_in(folder: Path) -> Iterator[Nursery]:
         yield made
     finally:
         made.close()
+
+
+@cache
+def shared_nursery() -> Nursery:
+    """The one of this process, until it ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fabcost-servers-"))
+    return stack.enter_context(nursery_in(Path(folder)))
 
 
 def wait_for(

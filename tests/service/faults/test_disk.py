@@ -52,7 +52,7 @@ def test_disk_full_and_then_not(tmp_path: Path) -> None:
         address = server.address
         make_model(address, reward_wait_seconds=3600.0)
         decide_durably(address, "before")
-        with full_disk(server.process.pid):
+        with full_disk(server.pid):
             check_full(address)
         wait_for(lambda: is_ready(address))
         wait_for(lambda: not store_away(address))

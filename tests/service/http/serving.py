@@ -6,12 +6,12 @@ import asyncio
 import io
 import os
 import signal
-import subprocess
-import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import httpx
 import uvicorn
@@ -28,6 +28,7 @@ from fabcost.service.server import (
 )
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
+from tests.service.faults.servers import shared_nursery
 
 #: Whether a server of this process has loaded all kernels, which takes a tenth of a second again.
 WARM = threading.Event()
@@ -119,46 +120,51 @@ def running(settings: Settings) -> Iterator[Running]:
 
 
 class Process:
-    """A server as ``fabcost serve`` starts it; what it logs is read while it runs."""
+    """A server as ``fabcost serve`` starts it, but forked; what it says is read while it runs."""
 
     def __init__(self, database: Path | str, *flags: str) -> None:
-        command = [sys.executable, "-m", "fabcost", "serve", "--port", "0"]
-        inherited = {
-            name: value for name, value in os.environ.items() if not name.startswith("FABCOST_")
-        }
+        self._parent = shared_nursery()
+        self._said: list[str] = []
+        self._status: int | None = None
+        self._listens = threading.Event()
         # A full pipe would stop the server, and a file would fill up with its disk.
-        log, its_log = os.pipe()
-        self.process = subprocess.Popen(
-            [*command, "--database", str(database), *flags],
-            stdout=subprocess.PIPE,
-            stderr=its_log,
-            text=True,
-            env=inherited,
-        )
-        os.close(its_log)
-        self._reader = threading.Thread(target=self._read, args=[log], daemon=True)
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = Path(folder) / "pipe"
+            os.mkfifo(pipe)
+            given = ["--port", "0", "--database", str(database), *flags]
+            self.pid = self._parent.fork(given, pipe)
+            lines = pipe.open(encoding="utf-8")
+        self._reader = threading.Thread(target=self._read, args=[lines], daemon=True)
         self._reader.start()
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line.startswith("listening on "):
-            self.process.communicate()
-            raise RuntimeError(f"the server did not start: {line}{self.logged()}")
-        self.address = line.removeprefix("listening on ").strip()
+        self._listens.wait()
+        if not self.runs():
+            raise RuntimeError(f"the server did not start: {self.ended()[1]}")
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Send a signal; the exit status, and all that was logged."""
-        self.process.send_signal(number)
-        self.process.communicate(timeout=60)
-        return self.process.returncode, self.logged()
+        """Send a signal; the exit status, and all that was said."""
+        os.kill(self.pid, number)
+        return self.ended()
 
-    def logged(self) -> str:
-        """All that was logged, when it has ended."""
+    def ended(self) -> tuple[int, str]:
+        """The same of one that is about to end."""
         self._reader.join(60)
-        return self._logged
+        assert not self.runs()
+        if self._status is None:
+            self._status = self._parent.wait(self.pid)
+        return self._status, "".join(self._said)
 
-    def _read(self, log: int) -> None:
-        with os.fdopen(log, encoding="utf-8") as lines:
-            self._logged = lines.read()
+    def runs(self) -> bool:
+        """Whether it has not closed what it writes to."""
+        return self._reader.is_alive()
+
+    def _read(self, lines: TextIO) -> None:
+        with lines:
+            for line in lines:
+                self._said.append(line)
+                if line.startswith("listening on "):
+                    self.address = line.removeprefix("listening on ").strip()
+                    self._listens.set()
+        self._listens.set()
 
 
 @contextmanager
@@ -168,7 +174,6 @@ def process(database: Path | str, *flags: str) -> Iterator[Process]:
     try:
         yield server
     finally:
-        if server.process.poll() is None:
-            server.process.kill()
-        server.process.communicate()
-        server.logged()
+        if server.runs():
+            os.kill(server.pid, signal.SIGKILL)
+        server.ended()

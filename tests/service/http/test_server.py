@@ -56,12 +56,12 @@ def test_requests_in_flight_are_finished(tmp_path: Path) -> None:
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body[:5])
             wait_for_in_flight(server.address, 1)
-            os.kill(server.process.pid, signal.SIGTERM)
+            os.kill(server.pid, signal.SIGTERM)
             wait_until_refused(server.address)
             connection.sendall(body[5:])
             assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
-        _, logged = server.process.communicate(timeout=60)
-        assert server.process.returncode == 0, logged
+        status, logged = server.ended()
+        assert status == 0, logged
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
@@ -71,9 +71,9 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
             wait_for_in_flight(server.address, 1)
-            os.kill(server.process.pid, signal.SIGTERM)
+            os.kill(server.pid, signal.SIGTERM)
             wait_until_refused(server.address)
-            assert server.process.poll() is None
+            assert server.runs()
             status, _ = server.stop(signal.SIGTERM)
     assert status == 128 + signal.SIGTERM
 
