@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
+    from fabcost.notebook.file import load, save
     from fabcost.notebook.plots import plot_calibration, plot_weights, to_arviz
     from fabcost.notebook.river import RiverClassifier as RiverClassifier
     from fabcost.prior import Prior
-    from fabcost.recommend.file import load, save
     from fabcost.recommend.recommender import Recommender
 
 __version__ = "0.1.0"
@@ -74,12 +74,12 @@ _HOMES = {
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
-    "recommend.file": ("load", "save"),
     "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.ep": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
+    "notebook.file": ("load", "save"),
     "notebook.plots": ("plot_calibration", "plot_weights", "to_arviz"),
     "notebook.river": ("RiverClassifier",),  # not among __all__: an extra has its base
     "prior": ("Prior",),

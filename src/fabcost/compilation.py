@@ -7,7 +7,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from inspect import getfile
@@ -17,8 +17,19 @@ from typing import Any
 from numba import njit
 from numba.core import caching, event
 
-#: What Python calls.  Numba would make an entrance for C besides, and compile that too.
-kernel = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
+_KERNELS: list[Any] = []
+_plain = partial(njit, cache=True, nogil=True, no_cfunc_wrapper=True)
+
+
+def kernel(**options: bool) -> Callable[[Callable[..., Any]], Any]:
+    """What Python calls.  Numba would make an entrance for C besides, and compile that too."""
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        _KERNELS.append(_plain(**options)(function))
+        return _KERNELS[-1]
+
+    return compiled
+
 
 #: What kernels call, and become part of: it has no entrance for Python, nor a file of its own.
 helper = partial(njit, no_cfunc_wrapper=True, no_cpython_wrapper=True)
@@ -30,7 +41,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class Announcer(event.Listener):
-    """Counts the kernels of a module that are compiled, and says so when that takes long.
+    """Is told of the kernels of a module that are compiled, and says so when that takes long.
 
     Meanwhile no garbage is collected, which would take a sixth of the time.
     """
@@ -38,7 +49,6 @@ class Announcer(event.Listener):
     def __init__(self, module: str) -> None:
         self.module = module
         self._depth = 0
-        self._compiled = 0
         self._began: float | None = None
         self._timer: threading.Timer | None = None
         self._announced = False
@@ -48,10 +58,13 @@ class Announcer(event.Listener):
         """How far it is; nothing if nothing had to be compiled."""
         if self._began is None:
             return ""
-        seconds = time.monotonic() - self._began
+        there, seconds = (
+            sum(bool(each.overloads) for each in _KERNELS),
+            time.monotonic() - self._began,
+        )
         return (
             "compiling its numerical kernels, once for this machine: "
-            f"{self._compiled} so far, {seconds:.0f} s"
+            f"{there} of at most {len(_KERNELS)}, {seconds:.0f} s"
         )
 
     @contextmanager
@@ -65,7 +78,7 @@ class Announcer(event.Listener):
         finally:
             over.set()
             teller.join()
-            self._announced, self._began, self._compiled = before, None, 0
+            self._announced, self._began = before, None
 
     def on_start(self, event: Any) -> None:
         """One is begun, perhaps for the sake of another."""
@@ -86,7 +99,6 @@ class Announcer(event.Listener):
         """One is done."""
         if not self._ours(event):
             return
-        self._compiled += 1
         self._depth -= 1
         if self._depth > 0:
             return

@@ -35,7 +35,7 @@ Design = Any
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
 _MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
 _MOST_NAMED = 5
-_BEYOND_ANY_STREAM = 2**62  # a refresh point never reached: rows and sites are kept for EP
+_BEYOND_ANY_STREAM = 2**53  # a refresh point never reached: rows and sites are kept for EP
 
 
 class Lesson(NamedTuple):

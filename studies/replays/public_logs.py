@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from fabcost.features.tables.files import Sheet, read_file
+from fabcost.features.tables.files import read_file
+from fabcost.features.tables.sheet import Sheet
 from fabcost.offline.logs.impressions import ReplayLog, encode, read_log
 
 CAMPAIGNS = ("all", "men", "women")

@@ -116,6 +116,7 @@ def test_the_loop(admin: Client, caller: Caller, model: str) -> None:
     assert [each.status for each in caller.feedback_bulk(model, bulk)] == ["applied"] * 3
     assert admin.stats(model).impressions == admin.posterior(model).impressions == 4
     assert admin.alarms(model) == admin.stats(model).alarms == []
+    assert admin.contrasts(model).impressions == 4
     assert admin.decision(model, first.decision_id).value == 1.0
     page = admin.decisions(model, limit=3)
     assert page.decisions[0].decision_id == own.decision_id

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 
 from fabcost import Schema
 from fabcost.features.tables import cells
-from fabcost.features.tables.files import BadRowsError, Sheet, read_file
+from fabcost.features.tables.files import read_file
+from fabcost.features.tables.sheet import BadRowsError, Sheet
+from fabcost.offline.fit.fitting import LogSettings, fit_log
 from fabcost.offline.logs.counted import one_by_one
 from fabcost.offline.logs.impressions import encode, read_log, select
 
@@ -194,8 +198,8 @@ def test_many_bad_rows_are_counted_and_the_first_named() -> None:
         ("a,b\n1,0\n", {"reward": "b", "drop": ["c"]}, "has no column 'c'; it has a, b"),
         ("a,b\n1,0\n", {"reward": "b", "drop": ["a"]}, "no column left to learn from"),
         ("a,a,b\n1,2,0\n", {"reward": "b"}, "'a' twice in its heading"),
-        ("", {"reward": "b"}, "cannot be read"),
-        ("a,b\n", {"reward": "b"}, "no sound row"),
+        ("", {"reward": "b"}, "is empty, or has no names"),
+        ("a,b\n", {"reward": "b"}, "has no rows"),
         ("a,b\n,0\n,1\n", {"reward": "b"}, "column 'a' has no values"),
         (
             "a,b\n" + "".join(f"x{i},0\n" for i in range(1001)),
@@ -356,6 +360,37 @@ def test_latin_1_is_read_and_told(tmp_path: Path, where: str) -> None:
         read = read_log(tmp_path / "log.csv", "click")
     written(tmp_path / "same.csv", text)
     assert read.columns == read_log(tmp_path / "same.csv", "click").columns
+    with pytest.warns(UserWarning, match=r"log.csv is not UTF-8 and was read as Latin-1"):
+        fitted = fit_log(tmp_path / "log.csv", LogSettings("click"))
+    same = fit_log(tmp_path / "same.csv", LogSettings("click"))
+    assert fitted.recommender.schema.columns == same.recommender.schema.columns
+    assert fitted.fit.posterior == same.fit.posterior
+
+
+ODD = {
+    "utf-16": ("make;click\nCitroën;1\nkia;0\n".encode("utf-16"), None),
+    "mark": (b"\xef\xbb\xbfmake,click\nkia,1\nford,0\n", None),
+    "empty": (b"", "is empty, or has no names of columns|no rows"),
+    "blank": (b"\n\n", "is empty, or has no names of columns"),
+    "heading": (b"make,click\n", "has no rows"),
+    "twice": (b"click,click\n1,0\n", "'click' twice in its heading"),
+    "one": (b"click\n1\n0\n", "no column left"),
+    "binary": (bytes(range(256)) * 3, "no text in|no column 'click'"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_are_read_or_refused_by_every_reader(name: str, tmp_path: Path) -> None:
+    """Whole, and block by block; what is wrong is told in a sentence."""
+    content, complaint = ODD[name]
+    (tmp_path / "log.csv").write_bytes(content)
+    expected = nullcontext() if complaint is None else pytest.raises(ValueError, match=complaint)
+    with expected, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_log(tmp_path / "log.csv", "click")
+    with expected, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit_log(tmp_path / "log.csv", LogSettings("click"))
 
 
 def test_columns_are_what_one_says_they_are(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
 def test_another_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("hello")
-    with pytest.raises(ValueError, match=r"notes.txt is not a saved learner"):
+    with pytest.raises(ValueError, match=r"notes.txt is nothing that fabcost.save writes"):
         fabcost.load(path)
 
 

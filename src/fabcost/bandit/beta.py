@@ -131,6 +131,12 @@ class BetaBernoulli:
             self._slots[item] = slot
         self._counts[slot, int(missed)] += 1
 
+    def restore(self, items: Sequence[Hashable], counts: npt.NDArray[np.int64]) -> None:
+        """Go on from `counts` of these items, a row for each."""
+        self._slots = {item: slot for slot, item in enumerate(items, start=1)}
+        self._counts = np.zeros((len(items) + _FIRST_CAPACITY, 2), dtype=np.int64)
+        self._counts[1 : len(items) + 1] = counts
+
     def _slot(self, item: Hashable) -> int:
         try:
             return self._slots.get(item, 0)

@@ -41,7 +41,7 @@ from fabcost.wire.messages import (
     Record,
 )
 from fabcost.wire.settings import ModelSettings
-from fabcost.wire.statistics import AlarmView, StatsAnswer
+from fabcost.wire.statistics import AlarmView, ContrastsAnswer, StatsAnswer
 
 T = TypeVar("T")
 
@@ -207,6 +207,11 @@ class Calls(Link[Transport, Http]):
     async def posterior(self, model: str) -> PosteriorAnswer:
         """The weights with their means and sds."""
         return await self._get(answer(PosteriorAnswer), model, "posterior")
+
+    @Method
+    async def contrasts(self, model: str) -> ContrastsAnswer:
+        """What was learnt of visitors, of items, and of what visitors like, the clearest first."""
+        return await self._get(answer(ContrastsAnswer), model, "contrasts")
 
     @Method
     async def stats(self, model: str, *, minutes: int = 60) -> StatsAnswer:

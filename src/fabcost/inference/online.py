@@ -343,6 +343,7 @@ class FabCost:
     @classmethod
     def restored(cls, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> FabCost:
         """The learner whose `state` this is; a ValueError if it is that of none."""
-        learner = cls(checks.prior_of(arrays), moments=checks.entry(settings, "moments"))
+        prior, moments = checks.gaussian_of(arrays, "prior_"), checks.entry(settings, "moments")
+        learner = cls(prior, moments=moments)
         state.restore(learner, settings, arrays)
         return learner

@@ -1,1 +1,1 @@
-"""Pictures of what was learnt, its draws, and the learner in River, for people at notebooks."""
+"""Files and pictures of what was learnt, its draws, and the learner in River, for people."""

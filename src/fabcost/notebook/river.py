@@ -7,15 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from fabcost import archive
 from fabcost.extras import told_what_is_missing
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
+from fabcost.inference.saved.checks import entry
 from fabcost.inference.summary import LEVEL, Summary
 from fabcost.prior import Prior
+from fabcost.recommend import document
 
 with told_what_is_missing("fabcost.RiverClassifier", "river"):
     from river.base import Classifier
+
+FORMAT = archive.Format("fabcost-river", 1, "classifier of River")
 
 _PRIOR = Prior()
 _INTERCEPT = "intercept"
@@ -99,6 +104,39 @@ class RiverClassifier(Classifier):
             if name in self._columns:
                 row[self._columns[name]] = value
         return row
+
+
+def state_of(model: RiverClassifier) -> tuple[dict[str, Any], dict[str, archive.Array]]:
+    """Settings (plain JSON values) and arrays for `restored`.
+
+    Examples
+    --------
+    >>> model = RiverClassifier()
+    >>> model.learn_one({"price": 1.0}, True)
+    >>> restored(*state_of(model)).summary().names
+    ('intercept', 'price')
+    """
+    learner, arrays = document.learner_state(model.learner)
+    parameters = model._get_params()
+    return {"parameters": parameters, "columns": list(model._columns), **learner}, arrays
+
+
+def restored(settings: dict[str, Any], arrays: dict[str, archive.Array]) -> RiverClassifier:
+    """The classifier whose `state_of` this is; a ValueError if it is that of none.
+
+    Examples
+    --------
+    >>> restored(*state_of(RiverClassifier(half_life=9.0))).half_life
+    9.0
+    """
+    model, columns = RiverClassifier(**entry(settings, "parameters")), entry(settings, "columns")
+    learner = document.restored_learner(settings, arrays)
+    if not isinstance(learner, FabCost) or learner.own is not None:
+        raise ValueError("the learner is none of a classifier's")
+    model.learner, model._columns = learner, {name: place for place, name in enumerate(columns)}
+    if columns[:1] != [_INTERCEPT] or not len(model._columns) == learner.posterior.dimension:
+        raise ValueError(f"columns are {columns!r:.80} but must be the intercept's and the others'")
+    return model
 
 
 def _named(x: Mapping[Any, Any]) -> Iterator[tuple[str, float]]:

@@ -33,7 +33,8 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     """
     learner, rule = settings.get("learner", {}), settings.get("policy", {})
     later = {"served", "rests_until"} & learner.keys() or rule.get("kind") in _LATER_RULES
-    if "written_out" in learner or ("belief" in settings and _FORGETS_OR_STARTS & learner.keys()):
+    later_learner = "belief" in settings and _FORGETS_OR_STARTS & learner.keys()
+    if "rare" in rule or "written_out" in learner or later_learner:
         version = 6
     elif "own" in learner.get("inheritance", {}) or "scatter" in rule:
         version = 5
@@ -121,7 +122,10 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
     kind = type(policy).__name__
     if _POLICIES.get(kind) is not type(policy):
         raise ValueError(f"the policy is a {kind} but only {', '.join(_POLICIES)} can be saved")
-    return {"kind": kind, **dataclasses.asdict(policy)}
+    said = {"kind": kind, **dataclasses.asdict(policy)}
+    if said.get("rare") == 0.0:
+        del said["rare"]  # versions before read it then
+    return said
 
 
 def policy_from_dict(given: Mapping[str, Any]) -> Policy:

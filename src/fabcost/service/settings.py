@@ -27,7 +27,8 @@ KEYWORDS = re.compile(
     rf"(?![\w+.-]+://)(?:\s*(?:{_SHOWN})\s*=|\s*(?:\w+\s*=.*\s)?(?:ssl)?password\s*=)", re.DOTALL
 )
 #: As browsers write where a page is from, or any.
-_ORIGIN = re.compile(r"\*|https?://[^/\s?#@*]+")
+_ORIGIN = re.compile(r"\*|https?://[^/\s?#@*;,'\"]+")
+_LISTS = ("cors_origins", "image_origins")
 _PAIR = re.compile(r"(\w+)\s*=\s*('(?:\\.|[^'\\])*'?|(?:\\.|[^\s\\])*)", re.DOTALL)
 
 Count = Annotated[int, Meta(ge=1)]
@@ -40,7 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything about a server that can be set.
 
     ``auth`` "auto" asks for keys unless the address is a loopback and there never was a key.
-    ``cors_origins`` are those of other sites' pages that may ask; in texts with commas between.
+    ``cors_origins`` are those of other sites' pages that may ask, ``image_origins`` of pictures of
+    items on the dashboard; in texts with commas between.
     """
 
     host: str = "127.0.0.1"
@@ -70,6 +72,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     keep_days: Annotated[float, Meta(ge=0.0)] = 0.0
     create_personalizer_models: bool = True
     cors_origins: tuple[str, ...] = ()
+    image_origins: tuple[str, ...] = ()
 
 
 class Loaded(NamedTuple):
@@ -161,18 +164,18 @@ def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
         if name not in Settings.__struct_fields__:
             spelled = PREFIX + name.upper() if source == "environment" else name
             raise ValueError(f"{source}: {spelled} is not a setting")
-    origins = layer.get("cors_origins")
-    if isinstance(origins, str):
-        listed = [each.strip() for each in origins.split(",") if each.strip()]
-        layer = {**layer, "cors_origins": listed}
+    for name in _LISTS:
+        if isinstance(given := layer.get(name), str):
+            listed = [each.strip() for each in given.split(",") if each.strip()]
+            layer = {**layer, name: listed}
     try:
         read = msgspec.convert(dict(layer), Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {error}") from error
-    for origin in read.cors_origins:
-        if not _ORIGIN.fullmatch(origin):
+    for name in _LISTS:
+        for wrong in (each for each in getattr(read, name) if not _ORIGIN.fullmatch(each)):
             expected = "* or scheme, host and port, as https://shop.example"
-            raise ValueError(f"{source}: cors_origins has {origin!r} but must have {expected}")
+            raise ValueError(f"{source}: {name} has {wrong!r} but must have {expected}")
     return {name: getattr(read, name) for name in layer}
 
 

@@ -204,7 +204,8 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
     """Why an item was chosen: its columns under the posterior of now, and the runner-up's.
 
     ``by_chance`` is true if another was likelier to be shown: by the propensities of the decision,
-    or, where it has none, by what is expected now.
+    or, where it has none, by what is expected now.  ``names`` are those of the items of the ranking
+    that have one in the catalogue.
     """
 
     decision: DecisionView
@@ -214,6 +215,7 @@ class ExplanationAnswer(Struct, frozen=True, kw_only=True):
     summary: str = ""
     by_chance: bool = False
     runner_up: RunnerUp | None = None
+    names: dict[str, str] = {}
 
 
 class Items(Struct, frozen=True, forbid_unknown_fields=True):

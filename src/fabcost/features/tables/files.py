@@ -6,156 +6,34 @@ Only what reads files imports this module: it needs pyarrow.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import json
 import shutil
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from fabcost.features.tables import cells
-from fabcost.features.tables.cells import BoolArray
 from fabcost.features.tables.columns import arrow_table
+from fabcost.features.tables.sheet import Fault, Sheet
 
 ENDINGS = ".csv, .tsv or .jsonl (also .gz, or one in a .zip), or .parquet"
 
 DELIMITERS = (",", ";", "\t")
 _JSON = (".jsonl", ".ndjson")
 _AN_OBJECT = "be a JSON object"
-_SHOWN = 10
-#: As spreadsheets write: Latin-1, and a few letters more.
-_OTHER = "cp1252"
+#: With or without a mark; or as spreadsheets write: Latin-1, and a few letters more.
+_FIRST, _OTHER = "utf-8-sig", "cp1252"
 _HINT = "is not UTF-8 and was read as Latin-1; if names look odd: iconv -f ENCODING -t UTF-8"
-
-
-class Fault(NamedTuple):
-    """A bad row: its number (from 1, without a heading), the column, what it is, what it must."""
-
-    row: int
-    column: str
-    found: str
-    expected: str
-
-    def __str__(self) -> str:
-        return f"row {self.row}: {self.column} {self.found} but must {self.expected}"
-
-    @property
-    def kind(self) -> str:
-        """The same of all rows that lack the same."""
-        return f"{self.column} must {self.expected}"
-
-
-class BadRowsError(ValueError):
-    """Rows that are not what they must be; `faults` names each.
-
-    Examples
-    --------
-    >>> print(BadRowsError("log.csv", [Fault(3, "age", "is 'old'", "be a number")]))
-    log.csv has 1 bad row:
-      row 3: age is 'old' but must be a number
-    """
-
-    def __init__(self, source: str, faults: Sequence[Fault]) -> None:
-        lines = [str(fault) for fault in faults[:_SHOWN]]
-        if len(faults) > _SHOWN:
-            lines.append(f"… and {len(faults) - _SHOWN:,} more")
-        rows = "1 bad row" if len(faults) == 1 else f"{len(faults):,} bad rows"
-        super().__init__(f"{source} has {rows}:\n  " + "\n  ".join(lines))
-        self.faults = tuple(faults)
-
-
-class Wrong(NamedTuple):
-    """Which cells of a column are wrong, and what they must be instead."""
-
-    column: str
-    rows: BoolArray
-    expected: str
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """A file's cells as they were read: row ``numbers[i]`` of the file is row i of the table.
-
-    Examples
-    --------
-    >>> Sheet.of(pa.table({"age": [3, 5]})).columns
-    ['age']
-    """
-
-    name: str
-    table: Any
-    numbers: npt.NDArray[np.intp]
-    faults: tuple[Fault, ...] = ()  # rows that could not be read at all
-    kinds: Mapping[str, cells.Kind] = field(default_factory=dict)  # of columns, where it is told
-
-    @classmethod
-    def of(cls, table: Any, name: str = "the table") -> Sheet:
-        """A pyarrow table that is at hand."""
-        return cls(name, table, np.arange(1, table.num_rows + 1))
-
-    def __len__(self) -> int:
-        return int(self.numbers.size)
-
-    @property
-    def columns(self) -> list[str]:
-        """Their names; a column without one, such as row numbers, is none."""
-        return [name for name in self.table.column_names if name]
-
-    def check_has(self, names: Iterable[str]) -> None:
-        """A ValueError names a column that is not there."""
-        present = self.columns
-        for name in names:
-            if name not in present:
-                shown = ", ".join(islice(present, _SHOWN)) + (", …" if present[_SHOWN:] else "")
-                raise ValueError(f"{self.name} has no column {name!r}; it has {shown or 'none'}")
-
-    def clean(self, names: Iterable[str]) -> tuple[dict[str, Any], list[Wrong]]:
-        """The named columns, cleaned as `cells.clean` does, and what is wrong in them."""
-        kinds = self.kinds
-        found = {name: cells.clean(name, self.table[name], kinds.get(name)) for name in names}
-        values = {name: each.values for name, each in found.items()}
-        musts = {
-            name: cells.A_DATE if kinds.get(name) == "date" else cells.A_NUMBER for name in found
-        }
-        return values, [Wrong(name, found[name].wrong, musts[name]) for name in found]
-
-    def check(self, wrong: Sequence[Wrong]) -> None:
-        """A `BadRowsError` names every bad row."""
-        faults = self.bad(wrong)
-        if faults:
-            raise BadRowsError(self.name, faults)
-
-    def sound(self, wrong: Sequence[Wrong], *, skip: bool) -> tuple[BoolArray, Counter[str]]:
-        """Which rows are sound, and how many are not, by kind; unless ``skip``, none may be bad."""
-        if not skip:
-            self.check(wrong)
-        faults = self.bad(wrong)
-        sound = ~np.any([each.rows for each in wrong], axis=0)
-        if not sound.any():
-            raise ValueError(f"{self.name} has no sound row ({len(faults):,} bad ones)")
-        return sound, Counter(fault.kind for fault in faults)
-
-    def bad(self, wrong: Iterable[Wrong]) -> list[Fault]:
-        """The first fault of each bad row."""
-        found: dict[int, Fault] = {fault.row: fault for fault in self.faults}
-        for name, bad, expected in wrong:
-            for place in np.flatnonzero(bad):
-                row, value = int(self.numbers[place]), self.table[name][int(place)].as_py()
-                shown = "is missing" if value in (None, "") else f"is {value!r}"
-                found.setdefault(row, Fault(row, name, shown, expected))
-        return sorted(found.values())
 
 
 def read_file(path: Path) -> Sheet:
@@ -176,7 +54,7 @@ def read_file(path: Path) -> Sheet:
         if kind in (".csv", ".tsv"):
             return _read_csv(path, DELIMITERS if kind == ".csv" else ("\t",))
         if kind in _JSON:
-            with _opened(path) as lines:
+            with io.TextIOWrapper(pa.input_stream(str(path)), encoding="utf-8-sig") as lines:
                 return json_sheet(str(path), filter(str.strip, lines))
     except FileNotFoundError:
         raise
@@ -199,37 +77,103 @@ def _read_zip(path: Path) -> Sheet:
         raise ValueError(f"{path} cannot be read: {error}") from error
 
 
-def _opened(path: Path, encoding: str = "utf-8-sig") -> TextIO:
-    opened = gzip.open if path.suffix == ".gz" else open
-    return opened(path, "rt", encoding=encoding, newline="")
-
-
 def _read_csv(path: Path, delimiters: Sequence[str]) -> Sheet:
-    try:
-        return _read_cells(path, delimiters)
-    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
-        if "utf8" not in f"{error}".lower().replace("-", ""):
-            raise
-    found = _read_cells(path, delimiters, _OTHER)
-    warnings.warn(f"{path} {_HINT}", stacklevel=4)
-    return found
+    def opened() -> Any:
+        return pa.input_stream(str(path))  # of .gz what is in it
+
+    sheets = list(csv_sheets(str(path), opened, delimiters))
+    table = pa.concat_tables(each.table for each in sheets)
+    numbers = np.concatenate([each.numbers for each in sheets])
+    return Sheet(str(path), table, numbers, tuple(f for each in sheets for f in each.faults))
 
 
-def _read_cells(path: Path, delimiters: Sequence[str], encoding: str = "utf-8-sig") -> Sheet:
-    with _opened(path, encoding) as lines:
-        heading, delimiter = heading_of(next(iter(lines), ""), delimiters)
-    named = [name for name in heading if name]
-    twice = [name for name, count in Counter(named).items() if count > 1]
+def csv_sheets(
+    name: str,
+    opened: Callable[[], Any],
+    delimiters: Sequence[str] = DELIMITERS,
+    columns: Sequence[str] | None = None,
+    block: int = 2**20,
+) -> Iterator[Sheet]:
+    r"""The rows of a CSV block by block, in UTF-8, UTF-16 or, with a note, Latin-1.
+
+    ``opened`` opens it anew, ``columns`` are all unless given, and blocks about so many bytes.
+
+    Examples
+    --------
+    >>> cells = "make;age\ncitroën;3\n".encode("utf-16")
+    >>> [sheet.table["make"][0].as_py() for sheet in csv_sheets("log", lambda: io.BytesIO(cells))]
+    ['citroën']
+    """
+    (heading, delimiter), first = csv_heading(name, opened, delimiters)
+    names, before = heading if columns is None else columns, 0
+    for encoding in (first, _OTHER) if first == _FIRST else (first,):
+        try:
+            for sheet in _cells(name, opened(), encoding, names, delimiter, block):
+                yield sheet.after(before)
+                before = max([before, *sheet.numbers[-1:], *(each.row for each in sheet.faults)])
+        except UnicodeDecodeError:
+            continue
+        if encoding == _OTHER:
+            warnings.warn(f"{name} {_HINT}", stacklevel=5)
+        return
+    raise ValueError(f"{name} cannot be read: it is no text in UTF-8, UTF-16 or Latin-1")
+
+
+def csv_heading(
+    name: str, opened: Callable[[], Any], delimiters: Sequence[str] = DELIMITERS
+) -> tuple[tuple[list[str], str], str]:
+    """The names of a CSV's columns and its delimiter, and in which encoding to read it first.
+
+    Examples
+    --------
+    >>> csv_heading("log", lambda: io.BytesIO(b"age,age"))
+    Traceback (most recent call last):
+    ValueError: log has 'age' twice in its heading but names must differ
+    """
+    with opened() as stream:
+        start = stream.read(2)
+    encoding = "utf-16" if start in (b"\xff\xfe", b"\xfe\xff") else _FIRST
+    line = _first_line(opened(), encoding)
+    if "\ufffd" in line:
+        encoding = _OTHER
+        line = _first_line(opened(), encoding)
+    names, delimiter = heading_of(line.rstrip("\r\n"), delimiters)
+    named = [each for each in names if each]
+    twice = [each for each, count in Counter(named).items() if count > 1]
     if twice:
-        raise ValueError(f"{path} has {twice[0]!r} twice in its heading but names must differ")
+        raise ValueError(f"{name} has {twice[0]!r} twice in its heading but names must differ")
+    if not named:
+        raise ValueError(f"{name} is empty, or has no names of columns in its first line")
+    return (named, delimiter), encoding
+
+
+def _first_line(stream: Any, encoding: str) -> str:
+    with io.TextIOWrapper(stream, encoding, "replace", newline="") as text:
+        return text.readline()
+
+
+def _cells(
+    name: str, stream: Any, encoding: str, columns: Sequence[str], delimiter: str, block: int
+) -> Iterator[Sheet]:
+    """Batches of text, and the lines that have not as many cells as the heading."""
     ragged: list[Fault] = []
-    options = csv_options(named, delimiter, ragged)
-    options["read_options"].encoding = encoding.removesuffix("-sig")
-    table = pyarrow.csv.read_csv(path, **options)
-    # The rows by their numbers among those that could not be read.
-    every = np.arange(1, table.num_rows + len(ragged) + 1)
-    numbers = np.setdiff1d(every, [fault.row for fault in ragged])
-    return Sheet(str(path), table, numbers, tuple(ragged))
+    options = csv_options(columns, delimiter, ragged)
+    options["read_options"].encoding = encoding
+    options["read_options"].block_size = block
+    before = told = 0
+    with stream:
+        for batch in pyarrow.csv.open_csv(stream, **options):
+            # The reader is a block ahead: what it found there is not of these rows.
+            bad = [fault.row for fault in ragged[told:]]
+            last = before + len(batch) + len(bad)
+            numbers = np.setdiff1d(np.arange(before + 1, last + 1), bad)[: len(batch)]
+            before = int(numbers[-1]) if len(batch) else before
+            faults = tuple(fault for fault in ragged[told:] if fault.row <= before)
+            told += len(faults)
+            yield Sheet(name, pa.Table.from_batches([batch]), numbers, faults)
+    if ragged[told:] or before == 0:
+        nothing = pa.table({each: pa.array([], pa.string()) for each in columns})
+        yield Sheet(name, nothing, np.array([], dtype=np.intp), tuple(ragged[told:]))
 
 
 def csv_options(names: Sequence[str], delimiter: str, ragged: list[Fault]) -> dict[str, Any]:

@@ -218,17 +218,18 @@ def counts_of(settings: Any, schedule: Refresh) -> SavedCounts:
     return SavedCounts(seen, refreshes, skipped, unconverged, due, whole(settings, "slot"))
 
 
-def prior_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Gaussian:
-    """The belief before the first impression.
+def gaussian_of(arrays: Mapping[str, npt.NDArray[Any]], prefix: str = "") -> Gaussian:
+    """The belief of arrays named mean and root, after a prefix.
 
     Examples
     --------
-    >>> prior_of({"prior_mean": np.zeros(1), "prior_root": np.array([[2.0]])}).sd
+    >>> gaussian_of({"prior_mean": np.zeros(1), "prior_root": np.array([[2.0]])}, "prior_").sd
     array([2.])
     """
-    weights = entry(arrays, "prior_mean").size
+    mean, root = f"{prefix}mean", f"{prefix}root"
+    weights = entry(arrays, mean).size
     return Gaussian.from_root(
-        numbers(arrays, "prior_mean", weights), numbers(arrays, "prior_root", weights, weights)
+        numbers(arrays, mean, weights), numbers(arrays, root, weights, weights)
     )
 
 

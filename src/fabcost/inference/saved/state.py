@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
 from fabcost.inference.history import SPARSE, History, Sites
 from fabcost.inference.inheritance.effects import InheritedEffects
@@ -75,6 +74,8 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
         settings["most_work"] = learner.most_work
     if rests(learner):
         settings["rests_until"] = learner._next
+    if learner.seen and learner._next is not None and learner.kept == 0:
+        settings["without_rows"] = True
     more, of_more = inherited_state(learner.inheritance)
     return settings | more, arrays | of_more
 
@@ -157,7 +158,7 @@ def restore(
     learner._belief = checks.belief_of(arrays, weights)
     learner.inheritance = inheritance_of(settings, arrays, weights)
     learner.own = checks.own_of(settings, arrays, weights)
-    fades = learner._ageing is not None
+    fades = learner._ageing is not None or settings.get("without_rows") is True
     rows = kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
     given, written_out = (weights, limit, counts.slot, rows), bool(settings.get("written_out"))
     learner._history = History.restored(*given, written_out=written_out)
@@ -242,9 +243,9 @@ def inheritance_of(
     sites = Sites(*(numbers(arrays, f"inherited_{name}", many) for name in ("precision", "shift")))
     for wrong in sites.precision[sites.precision < 0.0]:
         raise ValueError(f"inherited_precision contains {wrong} but must not be negative")
-    base = Gaussian.from_root(
-        numbers(arrays, "base_mean", weights), numbers(arrays, "base_root", weights, weights)
-    )
+    base = checks.gaussian_of(arrays, "base_")
+    if base.dimension != weights:
+        raise ValueError(f"base_mean has {base.dimension} weights but there are {weights}")
     information = Information(numbers(arrays, "inherited", many, weights), sites)
     look = None if entry(given, "look") is None else whole(given, "look", least=1)
     return Inheritance(base, information, discount, look, _effects_of(given, arrays, weights))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fabcost.features.tables.files import Sheet
+from fabcost.features.tables.sheet import Sheet
 from fabcost.impressions import FloatArray, Outcomes
 from fabcost.offline.fit.encoding import CountedRows, Plan
 from fabcost.offline.fit.folders import Folder

@@ -19,7 +19,7 @@ from fabcost.features.schema import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import Cells
 from fabcost.features.tables.columns import Arrow
-from fabcost.features.tables.files import BadRowsError, Sheet, Wrong
+from fabcost.features.tables.sheet import BadRowsError, Sheet, Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray, Outcomes, Tally, as_outcomes, grouped
 from fabcost.offline.logs.counted import weights_of

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from fabcost.features.schema import Schema
-from fabcost.features.tables.files import Sheet
+from fabcost.features.tables.sheet import Sheet
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
 from fabcost.inference.inheritance.effects import InheritedEffects

@@ -5,24 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 
-from fabcost.features.tables.files import (
-    DELIMITERS,
-    Fault,
-    Sheet,
-    csv_options,
-    heading_of,
-    json_sheet,
-)
+from fabcost.features.tables.files import DELIMITERS, csv_heading, csv_sheets, json_sheet
+from fabcost.features.tables.sheet import Sheet
 from fabcost.offline.fit.folders import located
 
 #: Of a Parquet file: its row groups, until they have so many rows.
@@ -70,12 +64,13 @@ class Partition(NamedTuple):
                     found = pyarrow.parquet.read_schema(file)
                 return {each.name: _kind(each.type) for each in found}
             if self.kind == "json":  # keys differ from line to line
-                names = list(json.loads(_first_line(self) or "{}"))
+                with io.TextIOWrapper(_opened(self), encoding="utf-8-sig") as lines:
+                    names = list(json.loads(lines.readline() or "{}"))
             else:
-                names = _heading(self)[0]
-        except (*_UNREADABLE, ValueError) as error:
+                (names, _), _ = csv_heading(self.place, partial(_opened, self), _delimiters(self))
+        except (*_UNREADABLE, json.JSONDecodeError) as error:
             raise ValueError(f"{self.place} cannot be read: {error}") from error
-        return dict.fromkeys((name for name in names if name), "anything")
+        return dict.fromkeys(names, "anything")
 
 
 def find(source: str | os.PathLike[str]) -> list[Partition]:
@@ -155,45 +150,24 @@ def numbered(name: str, batches: Iterable[Any], before: int = 0) -> Iterator[She
 
 def _csv(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
     """Batches are as large as the reader's blocks, and only about as long as was asked for."""
+    opened = partial(_opened, part)
+    yield from csv_sheets(
+        part.place, opened, _delimiters(part), columns, at_once * _BYTES_OF_A_LINE
+    )
+
+
+def _delimiters(part: Partition) -> Sequence[str]:
+    return DELIMITERS[-1:] if _ending(part.place) == ".tsv" else DELIMITERS
+
+
+def _opened(part: Partition) -> Any:
     files, path = located(part.place)
-    names, delimiter = _heading(part)
-    if not names:
-        return
-    ragged: list[Fault] = []
-    options = csv_options(columns, delimiter, ragged)
-    options["read_options"].block_size = at_once * _BYTES_OF_A_LINE
-    with files.open_input_stream(path) as stream:
-        before = told = 0
-        for batch in pyarrow.csv.open_csv(stream, **options):
-            # The reader is a block ahead: what it found there is not of these rows.
-            bad = [fault.row for fault in ragged[told:]]
-            last = before + len(batch) + len(bad)
-            numbers = np.setdiff1d(np.arange(before + 1, last + 1), bad)[: len(batch)]
-            before = int(numbers[-1]) if len(batch) else before
-            faults = tuple(fault for fault in ragged[told:] if fault.row <= before)
-            told += len(faults)
-            yield Sheet(part.place, pa.Table.from_batches([batch]), numbers, faults)
-        if ragged[told:]:
-            nothing = pa.table({each: pa.array([], pa.string()) for each in columns})
-            none = np.array([], dtype=np.intp)
-            yield Sheet(part.place, nothing, none, tuple(ragged[told:]))
-
-
-def _heading(part: Partition) -> tuple[list[str], str]:
-    delimiters = DELIMITERS[-1:] if _ending(part.place) == ".tsv" else DELIMITERS
-    return heading_of(_first_line(part).rstrip("\r\n"), delimiters)
-
-
-def _first_line(part: Partition) -> str:
-    files, path = located(part.place)
-    with files.open_input_stream(path) as stream:
-        return io.TextIOWrapper(stream, encoding="utf-8-sig").readline()
+    return files.open_input_stream(path)
 
 
 def _json(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
-    files, path = located(part.place)
     before = 0
-    with files.open_input_stream(path) as stream:
+    with _opened(part) as stream:
         lines = filter(str.strip, io.TextIOWrapper(stream, encoding="utf-8-sig"))
         while some := list(islice(lines, at_once)):
             yield json_sheet(part.place, some, columns, before)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fabcost.features.schema import Schema
 from fabcost.features.tables.columns import Arrow
-from fabcost.features.tables.files import Sheet
+from fabcost.features.tables.sheet import Sheet
 from fabcost.features.tables.table import Table
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.partitions import Partition

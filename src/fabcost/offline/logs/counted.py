@@ -12,7 +12,8 @@ import pyarrow as pa
 from fabcost.bandit.values import LARGEST_AMOUNT
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
-from fabcost.features.tables.files import Sheet, Wrong, read_file
+from fabcost.features.tables.files import read_file
+from fabcost.features.tables.sheet import Sheet, Wrong
 from fabcost.impressions import LARGEST_WEIGHT, FloatArray
 
 MOST_IMPRESSIONS = 2**27

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 
-from fabcost.features.tables.files import BadRowsError, Fault
+from fabcost.features.tables.sheet import BadRowsError, Fault
 from fabcost.offline.logs.export_rounds import (
     AMOUNTS,
     EXPORTED,

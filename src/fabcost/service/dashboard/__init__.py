@@ -29,10 +29,11 @@ class Asset(NamedTuple):
     tag: bytes
 
 
-def read_assets() -> dict[str, Asset]:
-    """All files of the pages by name."""
+def read_assets(images: str = "") -> dict[str, Asset]:
+    """All files of the pages by name; they show pictures of these origins, too."""
     found: dict[str, Asset] = {}
-    for name, content in _contents():
+    for name, read in _contents():
+        content = read.replace(b'data-images=""', f'data-images="{images}"'.encode())
         if kind := _TYPES.get(name.rpartition(".")[2]):
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
             found[name] = Asset(content, kind, tag)

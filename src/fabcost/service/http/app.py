@@ -16,6 +16,7 @@ from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     NO_STORE,
+    POLICY,
     RETRY_SOON,
     SECURITY,
     Header,
@@ -114,7 +115,9 @@ class Application:
         self.site = site
         self._endpoints = Templates((each.method, each.route, each) for each in endpoints)
         self._contract = personalizer.Personalizer(service, create_models=create)
-        self._assets = dashboard.read_assets()
+        images = " ".join(settings.image_origins)
+        self._assets = dashboard.read_assets(images)
+        self._policy = (POLICY[0], b" ".join([POLICY[1], *images.encode().split()]))
         self._deadlines = Deadlines()
         self.fast_path: FastPath | None = FastPath(site, self._endpoints)
 
@@ -193,7 +196,7 @@ class Application:
         asset = self._assets.get(name)
         if asset is None:
             return HttpAnswer(404, f"the dashboard has no file {name!r}\n".encode(), _TEXT)
-        headers = ((b"etag", asset.tag), (b"cache-control", b"no-cache"))
+        headers = ((b"etag", asset.tag), (b"cache-control", b"no-cache"), self._policy)
         if asset.tag in request.headers.get(b"if-none-match", b""):
             return HttpAnswer(304, b"", headers=headers)
         return HttpAnswer(200, asset.content, asset.media_type, headers)
@@ -235,8 +238,10 @@ def _preflight(request: HttpRequest, cors: Cors | None) -> HttpAnswer | None:
 
 def _headers_of(answer: HttpAnswer, identity: bytes, added: tuple[Header, ...]) -> list[Header]:
     """All headers of an answer; one that says nothing of caching is not to be cached."""
-    headers = [*SECURITY, (b"x-request-id", identity), *answer.headers, *added]
-    if not any(name == b"cache-control" for name, _ in answer.headers):
+    own = {name for name, _ in answer.headers}
+    headers = [each for each in SECURITY if each[0] not in own]
+    headers += [(b"x-request-id", identity), *answer.headers, *added]
+    if b"cache-control" not in own:
         headers.append(NO_STORE)
     if answer.status not in _BODILESS:
         headers.append((b"content-type", answer.content_type))

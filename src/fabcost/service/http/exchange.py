@@ -31,10 +31,11 @@ Header = tuple[bytes, bytes]
 JSON = b"application/json"
 RETRY_SOON: Header = (b"retry-after", b"1")
 CLOSE: Header = (b"connection", b"close")
+POLICY: Header = (b"content-security-policy", b"default-src 'self'; img-src 'self' data:")
 SECURITY: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'self'; img-src 'self' data:"),
+    POLICY,
     (b"x-frame-options", b"DENY"),
 )
 NO_STORE: Header = (b"cache-control", b"no-store")

@@ -69,6 +69,7 @@ def explained(model: Model, past: Past) -> ExplanationAnswer:
         posterior_version=known.published.version,
         click_probability=probability,
         contributions=_contributions(model, past, row, {past.item: 1.0}),
+        names=_called(model, shown.ranking),
     )
     rival = _rival(model, known, past.made, past.item)
     if rival is None:
@@ -83,6 +84,12 @@ def for_people(model: Model, item: str, keys: tuple[str, ...]) -> str | UnsetTyp
     record = model.catalogue.items.get(item, {})
     found = (record.get(key) for key in keys)
     return next((each for each in found if isinstance(each, str) and each), UNSET)
+
+
+def _called(model: Model, items: list[str]) -> dict[str, str]:
+    """The names of those items that have one."""
+    named = {item: for_people(model, item, NAMES) for item in items}
+    return {item: name for item, name in named.items() if name is not UNSET}
 
 
 def effects(known: Known, items: list[str]) -> dict[str, ItemEffect]:
@@ -106,7 +113,8 @@ def _contributions(
     found = [Contribution(*each, each[1] * each[2]) for each in named]
     for item, own in effects(known, list(items)).items():
         times = items[item]
-        found.append(Contribution(f"item {item}", times, own.mean, own.sd, times * own.mean))
+        name = f"item {_called(model, [item]).get(item, item)}"
+        found.append(Contribution(name, times, own.mean, own.sd, times * own.mean))
     return sorted(found, key=lambda one: -abs(one.contribution))
 
 

@@ -1,7 +1,7 @@
 /** Why an item was chosen: a dialog with what each column adds to its log-odds. */
 
 import { element, facts, nothing, part, table, tableRow } from "./elements.js";
-import { itemName } from "./item.js";
+import { itemCell, itemName } from "./item.js";
 import { decimal, percent, tick, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 import { bar, stripAxis, stripScale } from "./strips.js";
@@ -45,7 +45,7 @@ function explanation(answer, settings) {
     ...context(decision),
     ...(other ? comparison(other) : []),
     ...reasons("What speaks for and against it", "of the chosen item", contributions),
-    ...ranking(decision),
+    ...ranking(decision, answer.names),
   ];
 }
 
@@ -90,9 +90,9 @@ function reason({ name, value, weight, sd, contribution }, scale) {
   ];
 }
 
-function ranking({ ranking: items, scores, propensities }) {
+function ranking({ ranking: items, scores, propensities }, names = {}) {
   const rows = items.slice(0, MOST_RANKED).map((item, index) => [
-    element("span", { class: "name", title: item }, item),
+    itemCell({ item, name: names[item] }),
     decimal(scores[index]),
     propensities ? percent(propensities[index], 1) : "–",
   ]);
