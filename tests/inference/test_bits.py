@@ -14,7 +14,7 @@ from tests.examples import EXPLORES
 from tests.inference import bits
 
 #: It changes with the mathematics, and then `kernels.ARITHMETIC` does, and with the file format.
-DIGEST = "0dc9fbb94060ce1d2bff81bae5977fc4029d18724116dc8082e3d6bb249e82de"
+DIGEST = "686124509d14639a6f5b28ad9c920be6e5d182826873fa2181d0e7f1d4bbe05f"
 
 #: The same where items have effects of their own.
 OWN_DIGEST = "07c727dad19cb85415cdf1031c701219541599430b1c29c71bfce9332f707619"

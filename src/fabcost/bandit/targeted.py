@@ -139,8 +139,6 @@ class TSUCB(ComparingPolicy):
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)
-            if self._is_rare(rows, best):
-                return drawn
         else:
             known = Prospects.of(belief, rows)
             centre, variance = known.centre, known.variance
@@ -149,8 +147,10 @@ class TSUCB(ComparingPolicy):
         mean, radius = self._moments(rows, centre, variance)
         if self.scatter == 0.0:
             return np.asarray(kernels.target_scores(target, mean, radius))
-        apart = drawn_log_odds(belief, rows, rng) - centre
-        away = self.scatter * apart * kernels.inverse_roots(variance)
+        own = drawn_log_odds(belief, rows, rng)
+        if self._is_rare(rows, best):
+            return drawn
+        away = self.scatter * (own - centre) * kernels.inverse_roots(variance)
         return np.asarray(kernels.scattered_scores(target, mean, radius, away))
 
     @property
