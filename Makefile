@@ -12,6 +12,8 @@ export FABCOST_DATA
 # Tests start some hundreds of processes, and to read sources anew doubles what each start costs.
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 unexport PYTHONDONTWRITEBYTECODE
+# Numba paints messages that nobody reads while it compiles, for 4 % of the time.
+export NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check suite lint types layers docs studies benchmarks lock format clean

@@ -38,8 +38,8 @@ CORE = Path(__file__).parent / "service" / "core"
 
 #: Files with tests of many seconds, the longest first: begun last, one would keep all waiting.
 LONGEST = (
-    "service/faults/test_cold_starts.py",
     "inference/test_bits.py",
+    "service/faults/test_cold_starts.py",
     "paper/test_command.py",
     "service/faults/test_kills.py",
     "docs/test_pages.py",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import datetime
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from typer.testing import CliRunner
+
+from fabcost.cli import application
 
 ROWS, MAKES, ROUNDS = 3_000, 5, 500
 GOOD, USUAL = 0.20, 0.05
@@ -53,13 +54,8 @@ def replayed(dates: str | None = None, *, seeds: int = 20, rounds: int = ROUNDS)
         write_log(log, dates)
         asked = ["--reward", "clicked", "--policy", "fabcost", "--policy", "uniform"]
         sizes = ["--seeds", f"{seeds}", "--rounds", f"{rounds}", "--jobs", "1", "--out", str(out)]
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "fabcost", "replay", str(log), *asked, *sizes],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
+        done = CliRunner().invoke(application, ["replay", str(log), *asked, *sizes])
+        if done.exit_code != 0:
             return " ".join(done.stderr.split())
         found = json.loads((out / "replay.json").read_text(encoding="utf-8"))
     ours, uniform = (

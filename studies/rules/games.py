@@ -28,6 +28,8 @@ SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
 PROBABILITIES, SCATTERED = "ts-ucb, scattered", "ts-ucb, log-odds, scattered"
 #: A quarter of each candidate's own draw, where those above have a sixteenth.
 QUARTER, QUARTER_PROBABILITIES = f"{SCATTERED} 1/4", f"{PROBABILITIES} 1/4"
+#: An eighth, and where the best of a draw is a click of less than 1 in 50, the draw itself.
+EIGHTH_RARE = f"{SCATTERED} 1/8, rare 1/50"
 RULES = (
     *SCALES,
     "greedy",
@@ -49,6 +51,7 @@ NAMED: dict[str, Policy] = {
     SCATTERED: TSUCB(log_odds=True, scatter=1.0 / 16.0),
     QUARTER_PROBABILITIES: TSUCB(scatter=0.25),
     QUARTER: TSUCB(log_odds=True, scatter=0.25),
+    EIGHTH_RARE: TSUCB(log_odds=True, scatter=0.125, rare=0.02),
 }
 HALF_LIFE = 350.0  # where weights change
 OWN = f"{FAB_COST}, own effects"  # of the items of a catalogue, as recommenders have them

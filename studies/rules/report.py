@@ -34,15 +34,15 @@ from studies.rules.plan import (
     FIRST,
     FIXED_TREES,
     FROZEN,
-    MANY,
     MENDING,
-    OF_LAPLACE,
     REGRETS_CHOOSING,
     REGRETS_CONFIRMING,
     RIVALS,
     SECOND,
     SEEDS_LATE,
     SEEN,
+    TRIAL,
+    Trial,
 )
 from studies.rules.worlds import (
     CLICKS,
@@ -192,14 +192,14 @@ def late_lines(report: Report) -> Lines:
     return lines
 
 
-def click_lines(report: Report) -> Lines:
+def click_lines(report: Report, trial: Trial) -> Lines:
     """The two click worlds on seeds never met before."""
     lines = [["world", "prior variance", "learner, rule", "regret", "clicks after 100", "seeds"]]
     for world in CLICKS:
-        sides = [Side(rule, prior=p) for p in (WIDE, DEFAULT) for rule in (THOMPSON, FROZEN)]
+        sides = [Side(rule, prior=p) for p in (WIDE, DEFAULT) for rule in (THOMPSON, trial.rule)]
         sides += [Side(rule, LAPLACE, WIDE) for rule in SCALES[1:]]
         for side in sides:
-            regret, early = (report.values(world, side, at, MANY) for at in (REGRET, EARLY))
+            regret, early = (report.values(world, side, at, trial.many) for at in (REGRET, EARLY))
             found = np.isfinite(regret)
             prior = side.prior if side.prior == WIDE else "1, constant 100"
             cells = [f"{regret[found].mean():.1f}", f"{early[found].mean():.1f}", f"{found.sum()}"]
@@ -207,20 +207,20 @@ def click_lines(report: Report) -> Lines:
     return lines
 
 
-def best_laplace(report: Report, world: str) -> Side:
+def best_laplace(report: Report, world: str, seeds: range) -> Side:
     """Laplace under Thompson sampling, at the scale of least regret on the very seeds compared."""
     sides = [Side(rule, LAPLACE, WIDE) for rule in SCALES[1:]]
-    means = [np.nanmean(report.values(world, side, REGRET, OF_LAPLACE)) for side in sides]
+    means = [np.nanmean(report.values(world, side, REGRET, seeds)) for side in sides]
     return sides[int(np.argmin(means))]
 
 
-def claimed(report: Report) -> list[Claim]:
+def claimed(report: Report, trial: Trial) -> list[Claim]:
     """What a default must do, on the half to confirm on."""
     found = []
     for world, regret, clicks in ((FRESH, 0.70, 20.0), (FIXED, 0.82, 8.0)):
-        ours, theirs = Side(FROZEN, prior=WIDE), Side(THOMPSON, prior=WIDE)
-        ratio = report.ratio([world], ours, theirs, REGRET, MANY)
-        early = report.ratio([world], ours, theirs, EARLY, MANY)
+        ours, theirs = Side(trial.rule, prior=WIDE), Side(THOMPSON, prior=WIDE)
+        ratio = report.ratio([world], ours, theirs, REGRET, trial.many)
+        early = report.ratio([world], ours, theirs, EARLY, trial.many)
         found += [
             _ratio_claim(f"{world}: regret over Thompson's", ratio, regret),
             _ratio_claim(f"{world}: upper end of that", ratio, 1.0, at=ratio.mean + ratio.half),
@@ -233,14 +233,14 @@ def claimed(report: Report) -> list[Claim]:
                 unit=" %",
             ),
         ]
-    return found + _against_laplace(report) + _elsewhere(report)
+    return found + _against_laplace(report, trial) + _elsewhere(report, trial)
 
 
-def _against_laplace(report: Report) -> list[Claim]:
-    ours, found, ratios = Side(FROZEN, prior=WIDE), [], []
+def _against_laplace(report: Report, trial: Trial) -> list[Claim]:
+    ours, found, ratios = Side(trial.rule, prior=WIDE), [], []
     for world in CLICKS:
-        theirs = best_laplace(report, world)
-        ratios.append(report.ratio([world], ours, theirs, REGRET, OF_LAPLACE))
+        theirs = best_laplace(report, world, trial.of_laplace)
+        ratios.append(report.ratio([world], ours, theirs, REGRET, trial.of_laplace))
         what = f"{world}: regret over Laplace's at its best scale, {theirs.rule}"
         found.append(_ratio_claim(what, ratios[-1], 1.0))
     least = min(ratios, key=lambda ratio: ratio.mean + ratio.half)
@@ -248,31 +248,31 @@ def _against_laplace(report: Report) -> list[Claim]:
     return [*found, _ratio_claim("the better of these two: upper end", least, 1.0, at=end)]
 
 
-def _elsewhere(report: Report) -> list[Claim]:
-    seeds, logs = OF_LAPLACE, list(LOGS_CONFIRMING)
-    same = report.ratio(logs, Side(FROZEN), Side(FROZEN, LAPLACE), LATE, seeds)
-    other = report.ratio(logs, Side(FROZEN), Side(THOMPSON, LAPLACE), LATE, seeds)
+def _elsewhere(report: Report, trial: Trial) -> list[Claim]:
+    seeds, logs, ours = trial.of_logs, list(LOGS_CONFIRMING), Side(trial.rule)
+    same = report.ratio(logs, ours, Side(trial.rule, LAPLACE), LATE, seeds)
+    other = report.ratio(logs, ours, Side(THOMPSON, LAPLACE), LATE, seeds)
     return [
-        *_of_trees(report),
+        *_of_trees(report, trial),
         _log_claim("same rule", same),
         _log_claim("Thompson", other),
     ]
 
 
-def trees_confirmed(report: Report, of_fixed: str) -> dict[str, Ratio]:
+def trees_confirmed(report: Report, trial: Trial, of_fixed: str) -> dict[str, Ratio]:
     """Regret over Thompson's in each world of trees, with a learner for those where items stay."""
     return {
         world: beyond_thompson(
-            report, FROZEN, world, MANY, of_fixed if world in FIXED_TREES else FAB_COST
+            report, trial.rule, world, trial.many, of_fixed if world in FIXED_TREES else FAB_COST
         )
         for world in TREES_CONFIRMING
     }
 
 
-def _of_trees(report: Report) -> list[Claim]:
+def _of_trees(report: Report, trial: Trial) -> list[Claim]:
     found = []
     for learner, which in ((FAB_COST, ""), (OWN, ", items with effects of their own")):
-        each = list(trees_confirmed(report, learner).values())
+        each = list(trees_confirmed(report, trial, learner).values())
         mean, worst = np.mean([e.mean for e in each]), max(each, key=lambda e: e.mean - e.half)
         many, seeds = f"{len(each)} worlds of trees{which}", sorted({e.seeds for e in each})
         detail = f"{' or '.join(map(str, seeds))} seeds"
@@ -284,23 +284,23 @@ def _of_trees(report: Report) -> list[Claim]:
     return found
 
 
-def tree_lines(report: Report) -> Lines:
+def tree_lines(report: Report, trial: Trial) -> Lines:
     """Ratios in every world of trees, and where items stay the regrets themselves."""
     lines = [
         ["world", "features alone", "regret", "Thompson's", "own effects", "regret", "Thompson's"]
     ]
-    plain, own = (trees_confirmed(report, learner) for learner in (FAB_COST, OWN))
+    plain, own = (trees_confirmed(report, trial, learner) for learner in (FAB_COST, OWN))
     for world in TREES_CONFIRMING:
-        cells = [marked(plain[world], clicks=False), *_regrets(report, world, FAB_COST)]
+        cells = [marked(plain[world], clicks=False), *_regrets(report, trial, world, FAB_COST)]
         if world in FIXED_TREES:
-            cells += [marked(own[world], clicks=False), *_regrets(report, world, OWN)]
+            cells += [marked(own[world], clicks=False), *_regrets(report, trial, world, OWN)]
         lines.append([world, *cells, *[""] * (6 - len(cells))])
     return lines
 
 
-def _regrets(report: Report, world: str, learner: str) -> list[str]:
-    sides = (Side(rule, learner) for rule in (FROZEN, THOMPSON))
-    return [f"{np.nanmean(report.values(world, side, REGRET, MANY)):.1f}" for side in sides]
+def _regrets(report: Report, trial: Trial, world: str, learner: str) -> list[str]:
+    sides = (Side(rule, learner) for rule in (trial.rule, THOMPSON))
+    return [f"{np.nanmean(report.values(world, side, REGRET, trial.many)):.1f}" for side in sides]
 
 
 def _ratio_claim(what: str, ratio: Ratio, required: float, at: float | None = None) -> Claim:
@@ -325,7 +325,7 @@ def page(results: Results) -> str:
     means, seconds = geometric_means(report), costs()
     rule = choice(report, means, seconds)
     simulated = (*CLICKS, *REGRETS_CHOOSING)
-    found = claimed(report)
+    found = claimed(report, TRIAL)
     return "\n\n".join(
         [
             "# Rules",
@@ -366,16 +366,17 @@ def page(results: Results) -> str:
             as_markdown(table(report, MENDING, list(TREES_RARE), CHOOSING)),
             f"More of the own draw helps, and costs little above. `{FROZEN}` was written down; it "
             "has met none of the seeds that follow, and neither has any other rule. Why it "
-            "still loses there, and what helps, is on [Rare clicks](rare-clicks.md).",
-            f"## To confirm on: `{FROZEN}`, seeds from {MANY[0]}",
+            "still loses there, what helps, and the default that came of it, confirmed like this "
+            "one, are on [Rare clicks](rare-clicks.md).",
+            f"## To confirm on: `{FROZEN}`, seeds from {TRIAL.many[0]}",
             claims.as_markdown(found),
             "## The click worlds, confirmed",
-            as_markdown(click_lines(report)),
+            as_markdown(click_lines(report, TRIAL)),
             "## Worlds of trees, confirmed",
             "Regret over Thompson's, and both regrets. Where items stay they are also known by "
             "name, and a recommender or a service gives each an effect of its own "
             "(`fabcost.Prior().items`), for both rules here.",
-            as_markdown(tree_lines(report)),
+            as_markdown(tree_lines(report, TRIAL)),
             "## Other worlds and logs, confirmed",
             as_markdown(table(report, RIVALS, (*REGRETS_CONFIRMING, *LOGS_CONFIRMING), CONFIRMING)),
             *_late(report),

@@ -1,6 +1,7 @@
 """How long a server takes to be ready, with millions of impressions in its log.
 
-``python -m studies.service.startup --docs``; with ``--folder`` a run that was stopped goes on.  The
+``python -m studies.service.startup --docs``; with ``--folder`` a run that was stopped goes on.
+With ``--unbounded`` it is a model that keeps every impression, a section of the same page.  The
 first thousand impressions are those of a real service; the others are copies of their rows under
 other ids, by one statement for many.
 """
@@ -35,8 +36,8 @@ from fabcost.service.service import Service
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
-from fabcost.wire.settings import ModelSettings, RefreshSettings
-from studies.documents import origin, write_page
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings
+from studies.documents import DOCS, origin, write_page
 
 MODEL, FIRST, KEPT = "adverts", 1000, 100_000
 #: Copies of all first rows that one statement makes.
@@ -46,6 +47,10 @@ IMPRESSIONS = (10_000, 10_000_000)
 TAIL = 50_000
 REFRESHES = (1000, 100_000, 1_000_000)
 SETTINGS = ModelSettings(most_kept=KEPT, refresh=RefreshSettings(kind="at", points=list(REFRESHES)))
+#: Of models that keep all impressions, or forget.
+UNBOUNDED = (20_000, 300_000, 1_000_000)
+FORGETTING = 10_000.0
+WITHOUT = "## Without a bound"
 ITEMS: dict[str, dict[str, Any]] = {
     f"ad-{k}": {"make": ("kia", "ford", "audi")[k % 3], "age": k} for k in range(5)
 }
@@ -74,11 +79,11 @@ class Started(NamedTuple):
     weights: int
 
 
-async def begin(address: str) -> None:
+async def begin(address: str, settings: ModelSettings) -> None:
     """A model that has learnt its first impressions, as a service does it."""
     rng = np.random.default_rng(0)
     async with serving(address) as service:
-        await service.create_model(MODEL, SETTINGS)
+        await service.create_model(MODEL, settings)
         await service.put_items(MODEL, ITEMS)
         for k in range(FIRST):
             await _visit(service, f"d-{k:04}", str(rng.choice(["mobile", "desktop"])))
@@ -200,15 +205,22 @@ def megabytes(address: str) -> float:
     return Path(address.removeprefix("sqlite:///")).stat().st_size / 1e6
 
 
-def measured(name: str, address: str, folder: Path, sizes: list[int]) -> Iterator[Started]:
+def measured(
+    name: str,
+    address: str,
+    folder: Path,
+    sizes: list[int],
+    settings: ModelSettings = SETTINGS,
+    tails: tuple[int, ...] = (TAIL, 0),
+) -> Iterator[Started]:
     """Starts with more and more impressions, after a stop and after a kill."""
     before = length(address)
     if not before:
-        asyncio.run(begin(address))
+        asyncio.run(begin(address, settings))
     for size in [each for each in sizes if each > before or each == max(sizes)]:
         grow(address, max(before, FIRST), size)
         before = size
-        for tail in (TAIL, 0) if size > TAIL else (0,):
+        for tail in tails if size > TAIL else (0,):
             weights = snapshot(address, size - tail)
             took = min(seconds_to_ready(address, folder) for _ in range(1 if tail else 2))
             yield Started(name, size, tail, took, megabytes(address), weights)
@@ -250,8 +262,48 @@ load average was {os.getloadavg()[1]:.1f} at the end.
 |---|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
-Without `most_kept` and without a `half_life` a learner keeps every impression, and a start reads
-all of them from the log: for logs of this size set one of them.
+{rest_of_page()}
+"""
+
+
+def rest_of_page() -> str:
+    """What the page says of models without a bound, as it is."""
+    text = (DOCS / "starts.md").read_text(encoding="utf-8")
+    return text[text.index(WITHOUT) :].rstrip() if WITHOUT in text else ""
+
+
+def unbounded(folder: Path) -> list[Started]:
+    """Starts of a model that keeps all, and of one that forgets, which drops what is old."""
+    free = ModelSettings(refresh=SETTINGS.refresh)
+    fading = msgspec.structs.replace(free, half_life=HalfLifeSettings(FORGETTING))
+    found: list[Started] = []
+    for name, settings in (("neither", free), ("`half_life`", fading)):
+        address = f"sqlite:///{folder}/{len(found)}.db"
+        found += measured(name, address, folder, list(UNBOUNDED), settings, (0,))
+    return found
+
+
+def section(found: list[Started]) -> str:
+    """The end of the page."""
+    rows = [f"| {each.store} | {each.impressions:,} | {each.seconds:.1f} |" for each in found]
+    free = {each.impressions: each.seconds for each in found if each.store == "neither"}
+    less, more = sorted(free)[-2:]
+    each = 1e6 * (free[more] - free[less]) / (more - less)
+    return f"""{WITHOUT}
+
+{origin("python -m studies.service.startup --docs --unbounded")}
+
+Without `most_kept` and without a `half_life` a learner keeps every impression, with its site. The
+snapshot has the sites, and a start reads the rows from the log: it learns nothing again, but takes
+{each:.0f} µs an impression, {1e1 * each:,.0f} s for ten million. With a half-life, here of
+{FORGETTING:,.0f} impressions, rows that count less are dropped, and there is nothing to read.
+SQLite, after a stop; the load average was {os.getloadavg()[1]:.1f} at the end.
+
+| bound | impressions | seconds |
+|---|---:|---:|
+{chr(10).join(rows)}
+
+For logs of millions set one of them.
 """
 
 
@@ -261,9 +313,17 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(IMPRESSIONS))
     parser.add_argument("--stores", nargs="+", default=["SQLite", "PostgreSQL"])
     parser.add_argument("--folder", type=Path, help="of logs that are kept; else a temporary one")
+    parser.add_argument("--unbounded", action="store_true", help="the section on models without")
     given = parser.parse_args()
     with ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if given.unbounded:
+            told = section(unbounded(folder))
+            Console().print(told)
+            if given.docs:
+                page_of = DOCS / "starts.md"
+                write_page(page_of.name, page_of.read_text("utf-8").replace(rest_of_page(), told))
+            return
         kept = folder / "found.json"
         found = [Started(*each) for each in json.loads(kept.read_text())] if kept.exists() else []
         for name in given.stores:

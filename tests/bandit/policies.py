@@ -24,6 +24,7 @@ POLICIES: list[Policy] = [
     TSUCB(log_odds=True),
     TSUCB(scatter=0.25),
     TSUCB(log_odds=True, scatter=0.1),
+    TSUCB(log_odds=True, scatter=0.25, rare=0.6),
     InformationRelaxation(),
     InformationDirected(draws=16),
 ]
@@ -31,8 +32,11 @@ EVERY_POLICY = pytest.mark.parametrize("policy", POLICIES, ids=str)
 
 
 def independent(policy: Policy, draws: int) -> float:
-    """So many of the draws behind shares are independent: a choice may take several."""
-    return draws / getattr(policy, "draws", 1)
+    """So many of the draws behind shares are independent: a choice may take several.
+
+    One in four where a target's own draw is followed, as four choices share a target.
+    """
+    return draws / getattr(policy, "draws", 1) / (4 if getattr(policy, "rare", 0.0) else 1)
 
 
 def chi_square(counts: FloatArray, shares: FloatArray) -> tuple[float, int]:

@@ -47,7 +47,7 @@ def test_drawn_leader(many: int, weights: int) -> None:
         rows[rng.integers(many), rng.integers(weights)] = wrong
         assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] == 0
         target = read_only(rows), *law, rng.random(2 * weights), belief.root
-        assert kernels.drawn_target_leader(True, 0.1, *target)[2] == 0
+        assert kernels.drawn_target_leader(True, 0.1, 0.02, *target)[2] == 0
         rows[~(np.abs(rows) < 1e75)] = -1e75
     assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] > 0
 
@@ -273,15 +273,16 @@ def test_scattered_leaders(many: int, width: int, rows: int, targets: int, owned
 
 
 @pytest.mark.parametrize("log_odds", [True, False])
-@pytest.mark.parametrize("draws", [1, 3])
-def test_the_story_of_scatter(draws: int, log_odds: bool) -> None:
+@pytest.mark.parametrize(("draws", "rare"), [(1, 0.0), (3, 0.0), (1, 0.93)])
+def test_the_story_of_scatter(draws: int, rare: float, log_odds: bool) -> None:
     """Step by step, by kernels that have twins of their own."""
     rng = np.random.default_rng(draws)
     many, width, rows = 12, 5, 16
     centre, spread, noise = rng.normal(size=many), rng.normal(size=(many, width)), rng.random(many)
     uniforms, places = rng.random(2 * (kernels.SEEDS + 1)), np.arange(many)
     law = (centre, spread, noise, places, many, None, None)
-    scores, shares = kernels.scattered_story(draws, log_odds, 0.3, rows, uniforms.copy(), *law)
+    given = (draws, log_odds, 0.3, rare, rows, uniforms.copy())
+    scores, shares = kernels.scattered_story(*given, *law)
     variance = (spread**2).sum(axis=1) + noise**2
 
     def normals(seeds: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -289,7 +290,10 @@ def test_the_story_of_scatter(draws: int, log_odds: bool) -> None:
         return fresh[: count * width].reshape(count, width), fresh[count * width :]
 
     z, own = normals(uniforms[:3], max(rows // 4, draws))
-    targets = kernels.drawn_leaders(centre, spread, z, noise, places, own)[0].ravel()
+    best, ahead = kernels.drawn_leaders(centre, spread, z, noise, places, own)
+    targets, first = best.ravel(), ahead.ravel()
+    is_rare = 1.0 / (1.0 + np.exp(-targets)) < rare
+    assert rare == 0.0 or 0.0 < is_rare.mean() < 1.0
     mean, radius = (centre, np.sqrt(variance))
     if not log_odds:
         targets = 1.0 / (1.0 + np.exp(-targets))
@@ -301,6 +305,9 @@ def test_the_story_of_scatter(draws: int, log_odds: bool) -> None:
     leader = kernels.scattered_leaders(
         targets, mean, radius, spread * factors[:, None], z, *of_items
     )
+    for place in range(leader.size):
+        if is_rare[place % targets.size]:
+            leader[place % 4, place // 4] = first[place % targets.size]
     expected = np.bincount(leader.ravel(), minlength=many) / leader.size
     np.testing.assert_allclose(shares, expected, atol=1e-12)
     place = int(leader.size * uniforms[-1])

@@ -110,12 +110,14 @@ def test_scores_are_those_of_one_hot_ids(policy: Policy) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("scatter", [0.0, 0.3])
+@pytest.mark.parametrize(("scatter", "rare"), [(0.0, 0.0), (0.3, 0.0), (0.3, 1.0)])
 @pytest.mark.parametrize("log_odds", [False, True])
-def test_targets_of_folded_rows_are_those_of_a_matrix(log_odds: bool, scatter: float) -> None:
+def test_targets_of_folded_rows_are_those_of_a_matrix(
+    log_odds: bool, scatter: float, rare: float
+) -> None:
     """A kernel does at once what takes several calls for rows that are written out."""
     learner, given = taught(), rows()
-    policy = TSUCB(log_odds=log_odds, scatter=scatter)
+    policy = TSUCB(log_odds=log_odds, scatter=scatter, rare=rare)
     found, expected = (
         Bandit(learner, policy=policy, seed=5).choose(each, items=ITEMS).scores
         for each in (folded(given), given)

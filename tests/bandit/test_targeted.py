@@ -404,6 +404,9 @@ def test_excluded_candidates_do_not_set_the_target() -> None:
         (lambda: ValuedRows(np.ones((2, 1)), [1.0, -1.0]), r"values\[1\] is -1.0"),
         (lambda: ValuedRows(np.ones((2, 1)), None, [1.0, math.nan]), r"costs\[1\] is nan"),
         (lambda: TSUCB(scatter=-0.1), "scatter is -0.1 but must lie in"),
+        (lambda: TSUCB(scatter=0.1, rare=1.1), "rare is 1.1 but must lie in"),
+        (lambda: TSUCB(rare=0.1), "scatter is 0.0 and draws is 1, but it goes with scatter"),
+        (lambda: TSUCB(2, scatter=0.1, rare=0.1), "draws is 2, but it goes with"),
     ],
 )
 def test_bad_settings_are_named(make: object, complaint: str) -> None:

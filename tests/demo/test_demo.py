@@ -89,7 +89,8 @@ def test_a_second_demo_in_a_folder_is_refused_and_the_first_goes_on(tmp_path: Pa
         # Whoever started the server may be gone before it.
         assert CliRunner().invoke(application, again).exit_code == 2
         wait_for(lambda: is_durable(address))
-    assert CliRunner().invoke(application, again).exit_code == 0
+    with claimed(tmp_path):
+        pass
 
 
 def is_over(address: str) -> bool:

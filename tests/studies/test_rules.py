@@ -10,7 +10,7 @@ import pytest
 from studies.rules import games
 from studies.rules.arms import MADE, labelled
 from studies.rules.games import RULES, THOMPSON, Game, play, played, read
-from studies.rules.plan import CHOOSING, CONFIRMING, MANY
+from studies.rules.plan import CHOOSING, CONFIRMING, TRIAL
 from studies.rules.report import REGRET, Report, Side
 from studies.rules.worlds import CANDIDATES, CLICKS, DRIFT, WORLDS, Drifting, Logged, Sampled
 
@@ -115,5 +115,5 @@ def test_ratios_are_of_seeds_that_both_have_played() -> None:
 
 
 def test_no_seed_is_in_both_halves() -> None:
-    assert not set(CHOOSING) & ({*CONFIRMING} | {*MANY})
+    assert not set(CHOOSING) & ({*CONFIRMING} | {*TRIAL.many})
     assert set(WORLDS) >= set(CLICKS)

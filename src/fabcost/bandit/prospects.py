@@ -102,14 +102,14 @@ class Prospects:
         return best
 
     def scattered(
-        self, rng: np.random.Generator, rows: int, draws: int, log_odds: bool, scatter: float
+        self, rng: np.random.Generator, rows: int, draws: int, rule: tuple[bool, float, float]
     ) -> tuple[FloatArray, FloatArray]:
         """Scores in one of 4 × ``rows`` draws of a `TSUCB` with scatter, and shares over all."""
         uniforms = 2 * (kernels.SEEDS + 1)
         if self.noise is None:
             uniforms = (rows + max((rows + 3) // 4, draws)) * self.spread.shape[1] + 1
         law = (self.centre, self.spread, self.noise, self.places, self.items)
-        given = (draws, log_odds, scatter, rows, rng.random(uniforms), *law)
+        given = (draws, *rule, rows, rng.random(uniforms), *law)
         scores, shares = kernels.scattered_story(*given, self.values, self.costs)
         return scores, shares
 

@@ -230,12 +230,12 @@ class OwnRows:
         return hasattr(self._rows, "folding")
 
     def target_scores(
-        self, log_odds: bool, scatter: float, belief: Gaussian, uniforms: FloatArray
+        self, rule: tuple[bool, float, float], belief: Gaussian, uniforms: FloatArray
     ) -> FloatArray:
         """Those of `TSUCB` by one target, in one go: see `kernels.own_target_scores`."""
         rows: Any = self._rows
         given = (*rows.folding, belief.mean, belief.root, uniforms, *self.law_of_items)
-        scores: FloatArray = kernels.own_target_scores(bool(log_odds), float(scatter), *given)
+        scores: FloatArray = kernels.own_target_scores(*rule, *given)
         return scores
 
     def drawn_wins(

@@ -268,7 +268,7 @@ Rule = (
 )
 
 #: What decides unless another rule is given; chosen in docs/measurements/rules.md.
-DEFAULT = TSUCB(log_odds=True, scatter=0.25)
+DEFAULT = TSUCB(log_odds=True, scatter=0.125, rare=0.02)
 
 #: The rules by the names that settings and commands give them.
 RULES: dict[str, type[Rule]] = {
@@ -289,7 +289,7 @@ def rule_of(spec: str) -> Rule:
     Examples
     --------
     >>> rule_of("thompson:0.5"), rule_of("ts-ucb")
-    (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False, scatter=0.0))
+    (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False, scatter=0.0, rare=0.0))
     """
     kind, _, argument = spec.partition(":")
     if kind not in RULES:

@@ -76,11 +76,9 @@ class TSUCB(ComparingPolicy):
     :math:`\sigma(a^\top\theta)` under the belief, and :math:`\tilde\theta_i` drawn from it.  It has
     no scale to tune: f is near the best mean once the belief is sharp.
 
-    A draw can leave f no larger than the largest mean.  Then it promises nothing beyond the
-    candidate of that mean, which is chosen, as it is when f comes down to it; of equal means that
-    with the larger radius.  (The quotient itself would prefer the more certain of two candidates
-    whose means exceed f, even if its mean is lower, and neither earn nor learn more.)  A candidate
-    that is certain has radius 0, and is chosen when f is its mean and that is the largest.
+    A draw can leave f no larger than the largest mean.  Then the candidate of that mean is chosen;
+    of equal means that with the larger radius.  (The quotient itself would prefer the more certain
+    of two candidates whose means exceed f, and neither earn nor learn more.)
 
     Given the draws the choice is a function of f, so that the shares are those of its law over
     intervals; candidates that win nowhere have share 0, which a floor repairs where a log is to
@@ -91,12 +89,16 @@ class TSUCB(ComparingPolicy):
     draws
         m: more make f, and so the choice, less random.
     log_odds
-        Whether f, mean and radius are those of the log-odds instead, unless there are values or
-        costs.  Of a small probability the sd is small too: by log-odds new items are tried sooner.
+        Whether f, mean and radius are of log-odds instead, unless there are values or costs.  Of a
+        small probability the sd is small too: by log-odds new items are tried sooner.
     scatter
-        Of a candidate's own draw, in its sds, so much is added to its score.  The choice of TS-UCB
-        is random through f alone: until outcomes are known it shows the same candidate to all
-        visitors of a kind.  A little scatter divides them, as Thompson sampling does.
+        Of a candidate's own draw, in its sds, so much is added to its score.  The choice is random
+        through f alone otherwise: until outcomes are known all visitors of a kind see the same.
+    rare
+        Where f is a click of smaller probability than this, the best of its draw is chosen, as by
+        Thompson sampling.  Log-odds far below zero hardly change by outcomes, and candidates of
+        the largest radius would stay the nearest to f.  This goes with scatter and one draw;
+        with values or costs nothing is rare.
 
     References
     ----------
@@ -114,11 +116,17 @@ class TSUCB(ComparingPolicy):
     draws: int = 1
     log_odds: bool = False
     scatter: float = 0.0
+    rare: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", _whole("draws", self.draws))
         if not 0.0 <= self.scatter <= MOST_SCATTER:
             raise ValueError(f"scatter is {self.scatter} but must lie in [0, {MOST_SCATTER:g}]")
+        if not 0.0 <= self.rare <= 1.0:
+            raise ValueError(f"rare is {self.rare} but must lie in [0, 1]")
+        if self.rare > 0.0 and not (self.scatter > 0.0 and self.draws == 1):
+            given = f"scatter is {self.scatter} and draws is {self.draws}"
+            raise ValueError(f"rare is {self.rare}, {given}, but it goes with scatter and one draw")
 
     def scores(self, belief: Belief, rows: Rows, rng: np.random.Generator) -> FloatArray:
         """(mean − f) / radius; see above for f up to the largest mean."""
@@ -127,10 +135,12 @@ class TSUCB(ComparingPolicy):
                 return self.led(belief, rows, rng.random(self.vectors * belief.dimension))[0]
             if isinstance(rows, OwnRows) and rows.are_folded and self.draws == 1:
                 many = self.vectors * (belief.dimension + kernels.SEEDS)
-                return rows.target_scores(self.log_odds, self.scatter, belief, rng.random(many))
+                return rows.target_scores(self._numbers, belief, rng.random(many))
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)
+            if self._is_rare(rows, best):
+                return drawn
         else:
             known = Prospects.of(belief, rows)
             centre, variance = known.centre, known.variance
@@ -153,9 +163,7 @@ class TSUCB(ComparingPolicy):
     ) -> tuple[FloatArray, int, int]:
         """As `rules.Thompson.led`."""
         given = drawn_law(belief, rows, uniforms)
-        scores, first, ties = kernels.drawn_target_leader(
-            bool(self.log_odds), float(self.scatter), *given
-        )
+        scores, first, ties = kernels.drawn_target_leader(*self._numbers, *given)
         return scores, first, ties
 
     def compared(
@@ -168,7 +176,7 @@ class TSUCB(ComparingPolicy):
         known = Prospects.of(belief, rows)
         many = (draws + 3) // 4
         if self.scatter > 0.0:
-            return known.scattered(rng, many, self.draws, self.log_odds, self.scatter)
+            return known.scattered(rng, many, self.draws, self._numbers)
         best = known.best(rng, max(many, self.draws)).ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(rows, best)
@@ -178,6 +186,13 @@ class TSUCB(ComparingPolicy):
         shares: FloatArray = kernels.target_shares(targets, mean, radius)
         one = targets[int(targets.size * rng.random())]
         return kernels.target_scores(one, mean, radius), shares
+
+    @property
+    def _numbers(self) -> tuple[bool, float, float]:
+        return bool(self.log_odds), float(self.scatter), float(self.rare)
+
+    def _is_rare(self, rows: Rows, best: FloatArray) -> bool:
+        return not isinstance(rows, ValuedRows) and bool(worths(best)[0] < self.rare)
 
     def _targets(self, rows: Rows, best: FloatArray) -> FloatArray:
         return best if self.log_odds or isinstance(rows, ValuedRows) else worths(best)
@@ -322,8 +337,7 @@ def _led(
     return scores
 
 
-#: Beyond which Thompson sampling is the same in float64.
-LONGEST_HORIZON = 1e12
+LONGEST_HORIZON = 1e12  # beyond which Thompson sampling is the same in float64
 
 
 def _whole(name: str, given: float) -> int:
@@ -333,5 +347,4 @@ def _whole(name: str, given: float) -> int:
 
 
 MOST_DRAWS = 4096
-#: Beyond which it is Thompson sampling of standardised scores.
-MOST_SCATTER = 1e3
+MOST_SCATTER = 1e3  # beyond which it is Thompson sampling of standardised scores

@@ -286,27 +286,36 @@ def target_scores(target, means, radii):
 
 
 @kernel(nogil=False)
-def drawn_target_leader(log_odds, scatter, rows, mean, root, uniforms, triangle):
+def drawn_target_leader(log_odds, scatter, rare, rows, mean, root, uniforms, triangle):
     """`_drawn_target_scores`, the first of the largest, and how many there are.
 
     There are none if a number of the rows is no feature.
     """
     found = drawn_marginals(rows, mean, root, uniforms, triangle)
-    scores = _drawn_target_scores(log_odds, scatter, *found[:3])
+    scores = _drawn_target_scores(log_odds, scatter, rare, *found[:3])
     first, ties = first_largest(scores)
     return scores, first, ties if found[3] else 0
 
 
 @helper()
-def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
+def _is_rare(target, log_odds, rare):
+    """Whether the target is a click of smaller probability."""
+    return rare > 0.0 and (logistic(target) if log_odds else target) < rare
+
+
+@helper()
+def _drawn_target_scores(log_odds, scatter, rare, drawn, centres, variances):
     """`target_scores` of rows whose target is the best of a draw, on average over draws.
 
-    With scatter, the last draw is that of the deviations of `scattered_scores`.
+    With scatter, the last draw is that of the deviations of `scattered_scores`; where the target
+    is `_is_rare`, the scores are those of its draw.
     """
     target, draws = 0.0, len(drawn) - (1 if scatter > 0.0 else 0)
     for k in range(draws):
         best = largest(drawn[k])
         target += (best if log_odds else logistic(best)) / draws
+    if _is_rare(target, log_odds, rare):
+        return drawn[0].copy()
     sds = np.sqrt(variances)
     means, radii = (centres, sds) if log_odds else click_moments(centres, variances)
     if scatter <= 0.0:
@@ -322,6 +331,7 @@ def _drawn_target_scores(log_odds, scatter, drawn, centres, variances):
 def own_target_scores(
     log_odds,
     scatter,
+    rare,
     parts,
     source,
     factors,
@@ -337,7 +347,10 @@ def own_target_scores(
     """`_drawn_target_scores` by one draw, of folded rows with items' effects as of `own_scores`."""
     folded, own = (parts, source, factors, mean, root), (tilt, offset, noise, tilted, places)
     of_target = mean.size + SEEDS
-    best = largest(own_scores(*folded, uniforms[:of_target], 1.0, *own))
+    drawn = own_scores(*folded, uniforms[:of_target], 1.0, *own)
+    target = largest(drawn) if log_odds else logistic(largest(drawn))
+    if _is_rare(target, log_odds, rare):
+        return drawn
     rows = np.empty(tilt.shape)
     for k in range(len(rows)):
         for j in range(mean.size):
@@ -345,9 +358,8 @@ def own_target_scores(
     centres, variances = marginals(rows, mean, root)
     for k in range(len(rows)):
         centres[k], variances[k] = centres[k] + offset[k], variances[k] + noise[k] * noise[k]
-    target, means, radii = best, centres, np.sqrt(variances)
+    means, radii = centres, np.sqrt(variances)
     if not log_odds:
-        target = logistic(best)
         means, radii = click_moments(centres, variances)
     if scatter <= 0.0:
         return target_scores(target, means, radii)
@@ -461,6 +473,7 @@ def scattered_story(
     draws,
     log_odds,
     scatter,
+    rare,
     rows,
     uniforms,
     centre,
@@ -474,12 +487,13 @@ def scattered_story(
     """Scores in one of 4 × ``rows`` draws of `TSUCB` with scatter, and shares over all of them.
 
     Each draw has one of the targets, which are of other draws.  A target is one number of all
-    candidates, so that each serves four draws of their deviations.
+    candidates, so that each serves four draws of their deviations.  With values none is rare.
     """
     variances, columns = _with_noise(squares(spread), noise), spread.shape[1]
     of_targets = max((rows + 3) // 4, draws)
-    z, own = _normals(uniforms, of_targets, columns, items, noise)
-    best, _ = drawn_leaders(centre, spread, z, noise, places, own, values, costs)
+    z_of_targets, of_their_items = _normals(uniforms, of_targets, columns, items, noise)
+    law_of_targets = (centre, spread, z_of_targets, noise, places, of_their_items)
+    best, ahead = drawn_leaders(*law_of_targets, values, costs)
     # One sign pattern after the other: m draws in a row are independent.
     targets, means, radii = best.ravel(), centre.copy(), np.sqrt(variances)
     if values is not None or not log_odds:
@@ -496,12 +510,30 @@ def scattered_story(
     factors, features = scatter * inverse_roots(variances), _features(spread, values, costs)
     scaled = spread * factors.reshape(-1, 1)
     law, equals = (targets, means, radii, scaled, z), (centre, features)
+    follows, first = np.zeros(targets.size, dtype=np.bool_), (z_of_targets, of_their_items)
+    if values is None:
+        for i in range(targets.size):
+            follows[i] = _is_rare(targets[i], log_odds, rare)
     if noise is None:
         leader = scattered_leaders(*law, None, None, None)
-        return scattered_shares(uniforms[-1], leader, *law, None, None, None, *equals, None)
+        _follow(leader, follows, ahead)
+        nothing = (None, None, None)
+        return scattered_shares(uniforms[-1], leader, follows, first, *law, *nothing, *equals, None)
     of_items = (noise * factors, places, own)
     leader = scattered_leaders(*law, *of_items)
-    return scattered_shares(uniforms[-1], leader, *law, *of_items, *equals, noise)
+    _follow(leader, follows, ahead)
+    return scattered_shares(uniforms[-1], leader, follows, first, *law, *of_items, *equals, noise)
+
+
+@helper()
+def _follow(leader, follows, ahead):
+    """Who is ahead in the draw of a target, where this is rare."""
+    many = ahead.shape[1]
+    for pattern in range(4):
+        for row in range(leader.shape[1]):
+            k = (4 * row + pattern) % follows.size
+            if follows[k]:
+                leader[pattern, row] = ahead[k // many, k % many]
 
 
 @helper()
@@ -527,6 +559,8 @@ def _features(spread, values, costs):
 def scattered_shares(
     u,
     leader,
+    follows,
+    first,
     targets,
     means,
     radii,
@@ -541,7 +575,8 @@ def scattered_shares(
 ):
     """`scattered_scores` of a draw, by a uniform number u, and shares of the leaders of all.
 
-    Those share that have the same centre, features and noise of items.
+    Those share that have the same centre, features and noise of items.  Scores are those of the
+    target's own draw, the ``first``, where it is rare and ``follows``.
     """
     wins = np.zeros(means.size)
     for pattern in range(4):
@@ -550,7 +585,18 @@ def scattered_shares(
     wins /= leader.size
     shares = share_among_equals(centres, features, wins, of_items, places)
     place = int(leader.size * u)
-    row, pattern = place // 4, place % 4
+    target = place % targets.size
+    if follows[target]:
+        many = len(first[0])
+        away = _deviations(target // many, target % many, features, *first, of_items, places)
+        return centres + away, shares
+    away = _deviations(place % 4, place // 4, spread, normals, own_normals, noise, places)
+    return scattered_scores(targets[target], means, radii, away), shares
+
+
+@helper()
+def _deviations(pattern, row, spread, normals, own_normals, noise, places):
+    """Spread z + noise · a normal of each item's own, with the signs of a pattern."""
     sign, every_second = (1.0 if pattern < 2 else -1.0), (1.0 if pattern % 2 == 0 else -1.0)
     z = sign * normals[row]
     z[1::2] *= every_second
@@ -558,7 +604,7 @@ def scattered_shares(
     if noise is not None:
         for k in range(away.size):
             away[k] += sign * every_second * noise[k] * own_normals[row + places[k]]
-    return scattered_scores(targets[place % targets.size], means, radii, away), shares
+    return away
 
 
 @kernel(nogil=False)

@@ -141,7 +141,7 @@ def contender(spec: str) -> tuple[str, Contender]:
     >>> contender("laplace-online@0.50")
     ('laplace-online@0.5', Contender(learner='Laplace, online', policy=Thompson(scale=0.5)))
     >>> contender("fabcost@ts-ucb:8")[1].policy
-    TSUCB(draws=8, log_odds=False, scatter=0.0)
+    TSUCB(draws=8, log_odds=False, scatter=0.0, rare=0.0)
     >>> contender("greedy")[1].policy
     Greedy()
     """

@@ -15,7 +15,7 @@ from fabcost.inference.saved.checks import entry, real
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 5, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 6, "recommender")
 _WIDE = "wide"
 _PREFIX = "learner_"
 _LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
@@ -32,7 +32,9 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     """
     learner, rule = settings.get("learner", {}), settings.get("policy", {})
     later = {"served", "rests_until"} & learner.keys() or rule.get("kind") in _LATER_RULES
-    if "own" in learner.get("inheritance", {}) or "scatter" in rule:
+    if "rare" in rule:
+        version = 6
+    elif "own" in learner.get("inheritance", {}) or "scatter" in rule:
         version = 5
     elif "belief" in settings or later:
         version = 4
@@ -118,7 +120,10 @@ def policy_to_dict(policy: Policy) -> dict[str, Any]:
     kind = type(policy).__name__
     if _POLICIES.get(kind) is not type(policy):
         raise ValueError(f"the policy is a {kind} but only {', '.join(_POLICIES)} can be saved")
-    return {"kind": kind, **dataclasses.asdict(policy)}
+    said = {"kind": kind, **dataclasses.asdict(policy)}
+    if said.get("rare") == 0.0:
+        del said["rare"]  # versions before read it then
+    return said
 
 
 def policy_from_dict(given: Mapping[str, Any]) -> Policy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -73,6 +74,10 @@ class TSUCBSettings(RuleSettings, frozen=True, tag="ts-ucb"):
     draws: Annotated[int, Meta(ge=1, le=MOST_DRAWS)] = 1
     log_odds: bool = False
     scatter: Annotated[float, Meta(ge=0.0, le=MOST_SCATTER)] = 0.0
+    rare: Share = 0.0
+
+    def __post_init__(self) -> None:
+        self.policy()
 
 
 class InformationRelaxationSettings(RuleSettings, frozen=True, tag="information-relaxation"):
@@ -167,7 +172,7 @@ class Changeable(Struct, frozen=True, kw_only=True):
     is worth, and what showing it costs; without, and without the feature, that is 1 and 0.
     """
 
-    policy: PolicySettings = TSUCBSettings(log_odds=DEFAULT.log_odds, scatter=DEFAULT.scatter)
+    policy: PolicySettings = TSUCBSettings(*dataclasses.astuple(DEFAULT))
     propensities: Propensities = "fast"
     floor: Share = 0.0
     holdback: Share = 0.0
@@ -194,7 +199,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
     Examples
     --------
     >>> ModelSettings(holdback=0.05).policy
-    TSUCBSettings(draws=1, log_odds=True, scatter=0.25)
+    TSUCBSettings(draws=1, log_odds=True, scatter=0.125, rare=0.02)
     >>> ModelSettings().prior
     PriorSettings(constant=100.0, numbers=1.0, categories=1.0, crosses=1.0, items=0.3)
     >>> ModelSettings(prior_variance=10.0).prior

@@ -202,12 +202,38 @@ def test_lost_files_cost_rounds_and_nothing_else(
     check_effects(found, alone_with_items)
 
 
+class Joined:
+    """Begins another fit in the same folder, in the middle of a round."""
+
+    def __init__(self, given: Laid) -> None:
+        self.given, self.found = given, list[Fit]()
+
+    def each(
+        self, what: str, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> list[Result]:
+        first = function(tasks[0])
+        if what == "round 2" and not self.found:
+            self.found.append(driver.ep(PRIOR, self.given))
+        return [first, *map(function, tasks[1:])]
+
+
+def test_of_two_fits_in_one_folder_the_later_has_its_bits_and_the_other_ends(
+    tmp_path: Path,
+) -> None:
+    expected = driver.ep(PRIOR, laid(tmp_path / "alone", SHOWN, EVENLY[4], OWN))
+    given = laid(tmp_path / "both", SHOWN, EVENLY[4], OWN)
+    joined = Joined(given)
+    with pytest.raises(driver.FolderTakenError, match="another fit works in"):
+        driver.ep(PRIOR, given._replace(engine=joined))
+    check_bits(joined.found[0], expected)
+
+
 def test_files_of_older_rounds_are_deleted(tmp_path: Path) -> None:
     last = driver.ep(PRIOR, laid(tmp_path, SHOWN, EVENLY[2], OWN)).iterations
     left = {path.name for path in tmp_path.iterdir()}
     sites = {f"part-{k}-sites-{number}" for k in (0, 1) for number in (last - 1, last)}
     rows = {f"part-{k}{what}" for k in (0, 1) for what in ("", "-slots")}
-    assert left == {*sites, *rows, f"own-{last - 1}", f"own-{last}", "checkpoint"}
+    assert left == {*sites, *rows, f"own-{last - 1}", f"own-{last}", "checkpoint", "driver"}
 
 
 def test_a_block_answers_the_same_for_single_rows_and_for_counts_of_one() -> None:

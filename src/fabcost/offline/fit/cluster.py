@@ -41,25 +41,32 @@ class Cluster:
         from distributed import KilledWorker, as_completed  # noqa: PLC0415 - an extra
 
         results: dict[int, Result] = {}
+        failed: BaseException | None = None
         try:
             futures = [self._client.submit(function, task, pure=False) for task in tasks]
             places = {future.key: place for place, future in enumerate(futures)}
-            done = as_completed(futures, loop=self._client.loop, with_results=True)
+            asked = {"loop": self._client.loop, "with_results": True, "raise_errors": False}
+            done = as_completed(futures, **asked)
             with self._shown.bar(what, len(tasks)) as advance:
                 for future, result in done:
                     if future.cancelled():
                         raise CancelledError("its tasks were cancelled")
+                    if future.status == "error":
+                        failed = future.exception()
+                        break
                     results[places[future.key]] = result
                     advance()
-        except KilledWorker as error:
-            raise ClusterLostError(
-                f"workers died {_MOST_DEATHS} times at one task of {what}, perhaps for want of "
-                "memory: give them more by --memory-limit"
-            ) from error
         except _LOST as error:
             raise ClusterLostError(
                 f"the scheduler went away during {what}: {str(error) or type(error).__name__}"
             ) from error
+        if isinstance(failed, KilledWorker):
+            raise ClusterLostError(
+                f"workers died {_MOST_DEATHS} times at one task of {what}, perhaps for want of "
+                "memory: give them more by --memory-limit"
+            ) from failed
+        if failed is not None:
+            raise failed
         return [results[place] for place in range(len(tasks))]
 
 

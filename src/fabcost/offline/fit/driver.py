@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import uuid
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -22,7 +23,7 @@ from fabcost.offline.fit.rounds import BlockAnswer, Look, Visit, look, visit
 #: Rounds end when what is still to come is below this many posterior sds.
 TOLERANCE = 1e-8
 MOST_ROUNDS = 200
-_CHECKPOINT = "checkpoint"
+_CHECKPOINT, _STAMP = "checkpoint", "driver"
 _LEAST_DAMPING, _RECOVERY = 1.0 / 64.0, 1.1
 #: Squared sds from the mode within which EP begins.
 _NEAR = 1e-2
@@ -51,13 +52,43 @@ class FittedItems(NamedTuple):
     variance: float
 
 
+class FolderTakenError(ValueError):
+    """Two fits would work in one folder."""
+
+
 class Laid(NamedTuple):
-    """Blocks in a folder, who works on them, and the items if these have effects of their own."""
+    """Blocks in a folder, who works on them, and the items if these have effects of their own.
+
+    The ``stamp`` is that of the fit that began last in this folder.
+    """
 
     folder: Folder
     blocks: tuple[RowBlock, ...]
     engine: Engine
     items: FittedItems | None = None
+    stamp: str = ""
+
+    def claimed(self) -> Laid:
+        """For a fit that begins, or goes on: one that is under way there ends with its round."""
+        stamp = uuid.uuid4().hex
+        self.folder.write(_STAMP, {"stamp": stamp}, {})
+        return self._replace(stamp=stamp)
+
+    def each(self, what: str, function: Callable[[Task], Result], work: list[Task]) -> list[Result]:
+        """All results; a `FolderTakenError` if another fit has begun.
+
+        What both do is the same until then: rounds have the same bits whoever makes them.
+        """
+        self._check_stamp()
+        try:
+            return self.engine.each(what, function, work)
+        finally:
+            self._check_stamp()
+
+    def _check_stamp(self) -> None:
+        found = self.folder.read(_STAMP)
+        if found is None or found[0]["stamp"] != self.stamp:
+            raise FolderTakenError(f"another fit works in {self.folder.place} now: this one ends")
 
     def summed(self, first: Factor, mark: str, answers: Sequence[BlockAnswer]) -> Joint:
         """A prior of the weights times what all blocks answered, in their order."""
@@ -113,7 +144,7 @@ def laplace(prior: Gaussian, laid: Laid, *, near: float = 0.0) -> Fit:
     With ``near`` it ends within so many squared sds of the mode.
     """
     with one_thread():
-        found, objective, steps, converged = _mode(prior, laid, near)
+        found, objective, steps, converged = _mode(prior, laid.claimed(), near)
         evidence = objective + found.log_volume - laid.log_volume(prior)
     return Fit(found.belief, converged, steps, evidence, own=laid.effects(found))
 
@@ -151,7 +182,7 @@ def _looked(prior: Gaussian, laid: Laid, at: Point, step: int) -> tuple[Joint, f
         laid.folder.write_rows(f"effects-{mark}", {"table": at.effects})
         lost = 0.5 * float(at.effects @ at.effects) / laid.items.variance
     tasks = [Look(laid.folder, block, at.weights, mark) for block in laid.blocks]
-    answers = laid.engine.each("Newton step", look, tasks)
+    answers = laid.each("Newton step", look, tasks)
     laid.folder.remove(f"effects-{mark}")
     away = prior.whiten(at.weights)
     value = sum(each.value for each in answers) - 0.5 * float(away @ away) - lost
@@ -170,6 +201,7 @@ def ep(
     The fixed point is that of EP in one process: in it every site agrees with its cavity, however
     the rows are cut into blocks.
     """
+    laid = laid.claimed()
     with one_thread():
         state = _resumed(laid)
         if state is None:
@@ -187,7 +219,7 @@ def ep(
 def _next(first: Factor, state: RoundState, laid: Laid) -> RoundState:
     number, belief = state.number + 1, state.belief.marginal
     tasks = [Visit(laid.folder, block, number, belief, state.damping) for block in laid.blocks]
-    answers = laid.engine.each(f"round {number}", visit, tasks)
+    answers = laid.each(f"round {number}", visit, tasks)
     return advanced(state, laid.summed(first, str(number), answers), answers)
 
 

@@ -138,8 +138,8 @@ class Plan:
         return [*self.sources, *self.columns.named]
 
     def mark(self, told: object) -> str:
-        """The same for the same plan and the same files: what was made for others is not used."""
-        given = [self.document, self.columns, self.together, told]
+        """The same for the same plan and what else is told: what was made by others is not used."""
+        given = [self.document, self.columns, self.together, self.skip, told]
         return hashlib.sha256(json.dumps(given).encode()).hexdigest()[:24]
 
     def encoded(self, sheet: Sheet) -> tuple[CountedRows, Counter[str]]:

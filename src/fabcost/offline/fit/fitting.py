@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -23,6 +24,7 @@ from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
+from fabcost.kernels import ARITHMETIC
 from fabcost.offline.fit import blocks, driver, sampling
 from fabcost.offline.fit.blocks import PartitionTask, Stage
 from fabcost.offline.fit.driver import Engine, FittedItems, Laid
@@ -91,6 +93,10 @@ class LogSettings:
         if self.method not in get_args(Method):
             options = ", ".join(map(repr, get_args(Method)))
             raise ValueError(f"method is {self.method!r} but must be one of {options}")
+        named = [*self.columns.named, *self.context]
+        twice = [name for name, many in Counter(named).items() if many > 1]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is named for two things")
         if self.item is not None and not self.prior.items:
             raise ValueError(
                 f"items are told by {self.item!r} but have no effects of their own by this prior: "
@@ -227,8 +233,9 @@ def _read_files(
     _complain(sounded.faults, settings, sounded.partitions)
     plan = _plan(sampling.sample(sounded.partitions, settings.drop), settings, say)
     parts = [part for whole in sounded.partitions for part in split(whole)]
-    told = [[part[:6] for part in parts], dataclasses.asdict(settings.prior), settings.method]
-    within = folder.within(plan.mark(told))
+    made_by = (version("fabcost"), ARITHMETIC)
+    asked_for = (dataclasses.asdict(settings.prior), settings.method)
+    within = folder.within(plan.mark([[part[:6] for part in parts], *asked_for, *made_by]))
     asked = [PartitionTask(number, part, plan, within) for number, part in enumerate(parts)]
     say(f"{len(parts):,} partitions of {len(sounded.partitions):,} files")
     stages = engine.each("reading", blocks.staged, asked)

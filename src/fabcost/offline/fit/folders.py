@@ -97,10 +97,14 @@ class Folder(NamedTuple):
         """A file that takes the place of an older one in one step."""
         files, path = located(self.place)
         files.create_dir(path, recursive=True)
-        partial = f"{path}/{name}.{uuid.uuid4().hex}.partial"
-        with files.open_output_stream(partial, compression=None) as stream:
-            write(stream)
-        files.move(partial, f"{path}/{name}")
+        partial = f"{name}.{uuid.uuid4().hex}.partial"
+        try:
+            with files.open_output_stream(f"{path}/{partial}", compression=None) as stream:
+                write(stream)
+            files.move(f"{path}/{partial}", f"{path}/{name}")
+        except OSError as error:
+            self.remove(partial)
+            raise OSError(f"{self.place}/{name} cannot be written: {error}") from error
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
