@@ -162,22 +162,15 @@ def as_batch(
     y: npt.ArrayLike | Tally,
     weight: npt.ArrayLike | None,
     weights: int,
-    *,
-    dense: bool = False,
 ) -> tuple[Rows, Outcomes]:
-    """`as_impressions` where rows may be sparse, unless they must be ``dense``, and have weights.
+    """`as_impressions` where rows may be sparse and have weights.
 
     Examples
     --------
     >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
     array([[0.5, 0. ]])
     """
-    rows: Rows
-    if is_sparse(X):
-        sparse_rows = as_sparse(X, weights)
-        rows = sparse_rows.dense() if dense else sparse_rows
-    else:
-        rows = as_rows(X, weights)
+    rows: Rows = as_sparse(X, weights) if is_sparse(X) else as_rows(X, weights)
     return rows, as_outcomes(y, weight, rows.shape[0])
 
 

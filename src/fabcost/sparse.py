@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -94,6 +95,26 @@ class SparseRows:
         rows.weights = weights
         return rows
 
+    @classmethod
+    def joined(cls, parts: Sequence[SparseRows]) -> SparseRows:
+        """Rows of several, at least one, below each other."""
+        sizes = np.concatenate([np.diff(part.starts) for part in parts])
+        columns = np.concatenate([part.columns for part in parts])
+        values = np.concatenate([part.values for part in parts])
+        return cls.part_of(np.append(0, np.cumsum(sizes)), columns, values, parts[0].weights)
+
+    def tocsr(self) -> Any:
+        """The rows as scikit-learn and `scipy` take them.
+
+        Examples
+        --------
+        >>> SparseRows.of_pairs([([1], [2.0])], 2).tocsr().toarray()
+        array([[0., 2.]])
+        """
+        from scipy.sparse import csr_matrix  # noqa: PLC0415  (takes a while, and few need it)
+
+        return csr_matrix((self.values, self.columns, self.starts), shape=self.shape)
+
     def copy(self) -> SparseRows:
         """The same in memory of its own."""
         numbers = (self.columns.copy(), self.values.copy())
@@ -136,7 +157,7 @@ class SparseRows:
     @property
     def own_bytes(self) -> int:
         """Bytes of all there is."""
-        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
+        return sum(each.nbytes for each in self.arrays)
 
     @property
     def alike(self) -> bool:
@@ -176,8 +197,7 @@ class SparseRows:
         scores: FloatArray = kernels.sparse_times(self.starts, self.columns, self.values, given)
         return scores
 
-    def __matmul__(self, weights: FloatArray) -> FloatArray:
-        return self.dot(weights)
+    __matmul__ = dot
 
     def sum(self, weight: FloatArray) -> FloatArray:
         """Σ wᵢ xᵢ over the rows."""
@@ -276,7 +296,7 @@ def _of_array(array: FloatArray) -> SparseRows:
     if array.ndim != 2:
         raise ValueError(f"rows have shape {array.shape} but must have two dimensions")
     where, columns = np.nonzero(array)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(array)))])
+    starts = np.append(0, np.cumsum(np.bincount(where, minlength=len(array))))
     return SparseRows(starts, columns, array[where, columns], array.shape[1])
 
 
@@ -300,6 +320,8 @@ def _whole(given: npt.ArrayLike) -> Columns:
 
 def _as_read_only(given: npt.ArrayLike, kind: Any) -> npt.NDArray[Any]:
     """A kernel is compiled for one kind of array, not for those that can be written, too."""
+    if np.iscomplexobj(given):
+        raise ValueError("rows must contain numbers only: they contain complex numbers")
     return _view(np.ascontiguousarray(given, dtype=kind))
 
 

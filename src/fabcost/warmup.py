@@ -21,7 +21,7 @@ from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
-from fabcost.inference.passes import LAGGING
+from fabcost.inference.sparse.memory import LARGE
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
@@ -100,11 +100,11 @@ def _forget(rows: FloatArray) -> None:
 
 def _learn_large() -> None:
     """Where the root lags behind, and is copied while impressions come."""
-    rows = np.eye(len(_LABELS), LAGGING)
+    rows = np.eye(len(_LABELS), LARGE)
     for half_life in (None, 4.0):
         for variance in (0.0, 1.0):
             learner = FabCost(
-                Gaussian.isotropic(LAGGING),
+                Gaussian.isotropic(LARGE),
                 refresh=Refresh.at(3, 9),
                 half_life=half_life,
                 own_variance=variance,
@@ -139,6 +139,7 @@ def _choose_wide() -> None:
 def _learn_wide() -> None:
     learner = WideFabCost(3)
     learner.observe_many(_ROWS, _LABELS)
+    learner.observe_many(_ROWS, _LABELS, weight=2.0)
     learner.observe(([1, 0, 1], [1.0, 1.0, 1.0]), True)
     learner.posterior.predict(_ROWS)
     learner.posterior.covariance([0])

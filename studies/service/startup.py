@@ -286,16 +286,14 @@ def unbounded(folder: Path) -> list[Started]:
 def section(found: list[Started]) -> str:
     """The end of the page."""
     rows = [f"| {each.store} | {each.impressions:,} | {each.seconds:.1f} |" for each in found]
-    free = {each.impressions: each.seconds for each in found if each.store == "neither"}
-    less, more = sorted(free)[-2:]
-    each = 1e6 * (free[more] - free[less]) / (more - less)
     return f"""{WITHOUT}
 
 {origin("python -m studies.service.startup --docs --unbounded")}
 
 Without `most_kept` and without a `half_life` a learner keeps every impression, with its site. The
-snapshot has the sites, and a start reads the rows from the log: it learns nothing again, but takes
-{each:.0f} µs an impression, {1e1 * each:,.0f} s for ten million. With a half-life, here of
+snapshot has the sites, and a start reads the rows from the log: it learns nothing again, but reads
+and holds as many rows as there are. What that takes shows only where differences between the rows
+below are larger than those between two starts alike. With a half-life, here of
 {FORGETTING:,.0f} impressions, rows that count less are dropped, and there is nothing to read.
 SQLite, after a stop; the load average was {os.getloadavg()[1]:.1f} at the end.
 

@@ -45,6 +45,21 @@ SLOW_EVERY = 250  # rows between two updates beside a peer to which one takes se
 TRIED, OTHER_SEEDS = (1.0, 0.5, 0.25, VARIANCE, 0.0625), (10, 11, 12)
 
 
+#: What each has, by how it learns; refused in words where it cannot be.
+HAVE: Lines = [
+    ["belief", "weights, counts, fractions", "half-life", "start", "items' own effects", "EP"],
+    ["full", "yes", "yes", "by names of columns", "yes", "yes"],
+    [
+        "wide",
+        "yes",
+        "yes: all weights age",
+        "from a wide one of as many bits: columns have no names, but the same hash",
+        "no: an item is a hashed feature",
+        "no: it keeps no impressions",
+    ],
+]
+
+
 def choices(rows: int) -> Lines:
     """Losses by prior variance, on rows that no claim is about."""
     streams = [bank_marketing(rows, after=k * ROWS) for k in (1, 2, 3)]
@@ -183,6 +198,7 @@ def page(found: list[Claim], chosen: Lines, sizes: Lines, lines: Lines, command:
             f"many columns, a prior variance of {VARIANCE:g} for all. Losses can be compared "
             "between beliefs, not between numbers of weights: what meets in a column is different.",
             as_markdown(sizes),
+            as_markdown(HAVE),
             "## How the default was chosen",
             f"Log losses by the prior variance, here of other rows: {ROWS:,} each of Bank "
             f"Marketing after those above, and of other simulated streams. {VARIANCE:g} is the "

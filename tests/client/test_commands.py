@@ -84,7 +84,7 @@ def test_a_wide_belief_is_chosen_by_its_name(server: Running) -> None:
     for wrong, words in (
         (['belief={"kind": "narrow"}'], "narrow"),
         (['belief={"kind": "wide", "bits": 40}'], "bits"),
-        ([wide, "--start", "news"], "knows no columns by name"),
+        ([wide, "--start", "news"], "starts from a wide one"),
     ):
         done = run(server, "create-model", "refused", "--set", *wrong)
         assert done.exit_code == 2

@@ -125,6 +125,11 @@ def test_every_kind_and_cross_reads_tables_as_it_reads_records(
     arrays = {name: np.array([*values, None], object)[:-1] for name, values in columns.items()}
     assert_same(by_arrays.design(arrays), expected)
     assert by_records.to_dict() == by_table.to_dict() == by_arrays.to_dict()
+    for source in (records, columns):
+        sparse = (schema := every_kind()).sparse_design(source)
+        np.testing.assert_array_equal(sparse.dense(), expected)
+        assert np.count_nonzero(sparse.values) == sparse.values.size
+        assert schema.to_dict() == by_records.to_dict()
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -25,9 +25,10 @@ from fabcost import (
     kernels,
 )
 from fabcost.inference import file as learner_file
-from fabcost.inference import history, passes
+from fabcost.inference import passes
 from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
+from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.memory import Pages
 from tests.inference.bits import data
 
@@ -104,7 +105,7 @@ class Twin:
 @pytest.fixture
 def lagging(monkeypatch: pytest.MonkeyPatch) -> int:
     """Small roots lag behind as large ones do; calls in which a belief is copied."""
-    monkeypatch.setattr(passes, "LAGGING", 2)
+    monkeypatch.setattr(passes, "LARGE", 2)
     return kernels.LAG
 
 
@@ -234,7 +235,7 @@ def test_roots_that_lag_behind_have_the_same_bits(
     prior = Gaussian.isotropic(weights, variance=4.0)
     schedule = Refresh.at(40, 10**6, max_sweeps=2)
     learners = [FabCost(prior, refresh=schedule, most_work=9_000, **VARIANTS[variant])]
-    monkeypatch.setattr(passes, "LAGGING", 10**9)
+    monkeypatch.setattr(passes, "LARGE", 10**9)
     learners.append(FabCost(prior, refresh=schedule, most_work=None, **VARIANTS[variant]))
     for each in learners:
         for k, (x, y, item) in enumerate(zip(rows, labels, items, strict=True)):
@@ -420,7 +421,7 @@ def test_rows_move_to_larger_memory_unchanged(
 ) -> None:
     """Some with each that comes; a row that is dropped meanwhile lets the others close up."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "MUCH", 0)
+        patch.setattr(memory, "MUCH", 0)
         past, numbers, expected = History(2, 150 if bounded else None, owned=True), 0.0, []
         for size in batches:
             for _ in range(size):

@@ -15,6 +15,7 @@ from fabcost.inference import adf, ep, laplace, passes
 from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Pass, Sites
 from fabcost.inference.passes import Sweeping
+from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
 from fabcost.inference.sparse.memory import SparseStore
 from fabcost.inference.sparse.parallel import sweep_sparse
@@ -327,7 +328,7 @@ def test_refreshes_are_spread(
     least: int, most_work: int, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When those of dense rows are; each as if it were made at once when it begins."""
-    monkeypatch.setattr(passes, "LAGGING", least)
+    monkeypatch.setattr(passes, "LARGE", least)
     X, y = one_hot(250)
     learner = FabCost(Gaussian.isotropic(25), most_work=most_work, **how)
     dense = FabCost(Gaussian.isotropic(25), most_work=most_work, **how)
@@ -459,7 +460,62 @@ def test_memory_is_that_of_non_zeros() -> None:
     for start in range(0, 1000, 8):
         history.room()
         history.append(as_sparse(X[start : start + 8], X.shape[1]), y[start : start + 8], 8)
-    assert history.sparse is not None
-    assert history.X.nbytes == 0
-    assert 21 * 16 * 1000 < history.sparse.nbytes < 3 * 21 * 16 * 1000
+    assert history.rows.sparse is not None
+    assert history.rows.X.nbytes == 0
+    assert 21 * 16 * 1000 < history.rows.sparse.nbytes < 3 * 21 * 16 * 1000
     np.testing.assert_array_equal(np.asarray(history.kept()[0]), X)
+
+
+def lived(least: int, how: dict[str, Any], *, sparse: bool = False) -> FabCost:
+    """A learner with a past of all kinds, whose rows leave their zeros from some width on."""
+    rng = np.random.default_rng(2)
+    X = np.eye(30)[rng.integers(0, 30, 400)] + np.eye(30)[rng.integers(0, 30, 400)]
+    y, items = rng.random(400) < 0.4, rng.integers(0, 9, 400).tolist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "LARGE", least)
+        learner = FabCost(Gaussian.isotropic(24, variance=4.0), **how)
+        X[:150, 24:] = 0.0
+        learner.observe_many(X[:70, :24], y[:70], items[:70])
+        for row, click, item in zip(X[70:90, :24], y[70:90], items[70:90], strict=True):
+            learner.observe(as_sparse(row, 24) if sparse else row, click, item)
+        learner.observe_many(X[90:150, :24], y[90:150], items[90:150], weight=rng.random(60))
+        learner.grow(2.0, 6)
+        learner.forget([3])
+        learner.observe_many(X[150:300], y[150:300], items[150:300])
+        learner.replace_prior(Gaussian.isotropic(30, variance=9.0))
+        learner = FabCost.restored(*learner.state())
+        learner.observe_many(as_sparse(X[300:], 30) if sparse else X[300:], y[300:], items[300:])
+        learner.refresh(max_sweeps=2)
+    return learner
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"own_variance": 1.0},
+        {"own_variance": 1.0, "most_kept": 100},
+        {"half_life": 2000.0, "own_variance": 0.5},
+        {"most_work": 20_000},
+    ],
+    ids=str,
+)
+def test_rows_that_leave_their_zeros_are_learnt_with_the_same_bits(how: dict[str, Any]) -> None:
+    thin, full = lived(8, how), lived(10**9, how)
+    assert thin._history.rows.X.nbytes == 0 < full._history.rows.X.nbytes
+    assert same_bits(thin._belief, full._belief)
+    assert same_bits(thin.sites, full.sites)
+    if thin.own is not None and full.own is not None:
+        assert same_bits([thin.own.rows], [full.own.rows])
+        given_sparse = lived(10**9, how, sparse=True)
+        assert given_sparse._history.rows.X.nbytes == 0
+        assert same_bits((*given_sparse._belief, *given_sparse.sites), (*full._belief, *full.sites))
+
+
+def test_effects_of_items_are_fitted_on_sparse_rows() -> None:
+    X, y = one_hot(700, blocks=2, levels=9)
+    items, given = [f"ad-{i % 7}" for i in range(700)], Gaussian.isotropic(X.shape[1])
+    dense = ep.fit(given, X, y, items=items, own_variance=1.0)
+    sparse = ep.fit(given, csr_array(X), y, items=items, own_variance=1.0)
+    assert same_bits(*((each.posterior.mean, each.posterior.root) for each in (dense, sparse)))
+    assert sparse.log_evidence == pytest.approx(dense.log_evidence, abs=1e-9)

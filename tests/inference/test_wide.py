@@ -11,7 +11,17 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_array
 
-from fabcost import Bandit, FabCost, Gaussian, HashedFeatures, Refresh, Wide, WideFabCost
+from fabcost import (
+    Bandit,
+    FabCost,
+    Gaussian,
+    HalfLife,
+    HashedFeatures,
+    Refresh,
+    Tally,
+    Wide,
+    WideFabCost,
+)
 from fabcost.bandit.rules import BayesianUCB, EpsilonGreedy, Greedy, Thompson, Uniform
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.sparse import SparseRows, as_sparse
@@ -128,6 +138,85 @@ def learnt(core: int = 9) -> tuple[WideFabCost, Floats]:
     learner = WideFabCost(WEIGHTS, variance=1.0, core=core)
     learner.observe_many(X, y)
     return learner, X
+
+
+def test_weights_and_counts_are_learnt_as_by_the_full_belief() -> None:
+    X, y = stream(np.random.default_rng(4))
+    share = np.random.default_rng(5).random(ROWS)
+    for outcome, weight in ((y, 3.0 * share), (Tally(share, 1.0), None), (Tally(3, 40), share)):
+        wide = WideFabCost(WEIGHTS, variance=1.0, core=WEIGHTS, after=1)
+        full = FabCost(Gaussian.isotropic(WEIGHTS), refresh=Refresh.never())
+        for each in (wide, full):
+            each.observe_many(X, outcome, weight=weight)
+        np.testing.assert_allclose(wide.posterior.mean, full.posterior.mean, atol=1e-12)
+        np.testing.assert_allclose(wide.posterior.sd, full.posterior.sd, rtol=1e-12)
+    before = wide.posterior.digest(), wide.seen
+    wide.observe(X[0], Tally(0, 0))
+    for bad in (np.nan, -1.0, 1e10, np.inf):
+        with pytest.raises(ValueError, match="weight"):
+            wide.observe(X[0], 1, weight=bad)
+    assert (wide.posterior.digest(), wide.seen) == before
+
+
+def test_what_is_not_renewed_grows_as_wide_as_the_prior() -> None:
+    X, y = stream(np.random.default_rng(4))
+    learner = WideFabCost(WEIGHTS, variance=2.0, core=9, half_life=HalfLife(100.0, "seconds"))
+    learner.observe_many(X, y, at=0.0)
+    before, at = learner.posterior.copy(), np.arange(WEIGHTS)
+    learner.observe(([], []), 1, at=100.0)
+    after = learner.posterior
+    np.testing.assert_array_equal(after.mean, before.mean)
+    precision = np.linalg.inv(before.covariance(at)) + np.eye(WEIGHTS) / 2.0
+    np.testing.assert_allclose(np.linalg.inv(after.covariance(at)), precision / 2.0, atol=1e-9)
+    learner.observe(([], []), 1, at=1e9)
+    np.testing.assert_allclose(learner.posterior.sd, np.sqrt(2.0), rtol=1e-12)
+    digest = learner.posterior.digest()
+    for wrong in (None, np.nan, [1.0, 2.0]):
+        with pytest.raises(ValueError, match="at is|broadcast"):
+            learner.observe_many(X[:3], y[:3], at=wrong)
+    assert (learner.posterior.digest(), learner.seen) == (digest, ROWS + 2)
+
+
+@pytest.mark.parametrize("discount", [None, 0.1, 1.0])
+@pytest.mark.parametrize("half_life", [None, 30.0])
+def test_a_start_is_the_same_in_one_batch_one_by_one_and_after_loading(
+    discount: float | None, half_life: float | None
+) -> None:
+    source, X = learnt()
+    y = np.arange(ROWS) % 3 == 0
+    made = (WideFabCost(WEIGHTS, variance=1.0, core=6, half_life=half_life) for _ in range(2))
+    batch, single = made
+    for each in (batch, single):
+        each.start_from(source, discount)
+    batch.observe_many(X, y, weight=np.full(ROWS, 0.5))
+    for row, click in zip(X, y, strict=True):
+        if single.seen in (0, 1, 50):
+            single = WideFabCost.restored(*single.state())
+        single.observe(row, click, weight=0.5)
+    assert batch.posterior.digest() == single.posterior.digest()
+    assert (batch.inheritance is None) == (discount is not None)
+
+
+def test_outcomes_decide_how_much_of_a_start_is_believed() -> None:
+    source, X = learnt()
+    y = source.posterior.predict(X) > 0.5
+    same = WideFabCost(WEIGHTS, variance=1.0, core=9)
+    same.start_from(source, 1.0)
+    np.testing.assert_allclose(same.posterior.mean, source.posterior.mean, atol=1e-12)
+    np.testing.assert_allclose(same.posterior.sd, source.posterior.sd, rtol=1e-12)
+    for clicks, discount in ((y, 1.0), (~y, 0.0)):
+        learner = WideFabCost(WEIGHTS, variance=1.0, core=9)
+        learner.start_from(source)
+        learner.observe_many(X, clicks)
+        assert learner.inheritance is not None
+        assert learner.inheritance.discount == discount
+        plain = WideFabCost(WEIGHTS, variance=1.0, core=9)
+        plain.observe_many(X, clicks)
+        assert (learner.posterior.digest() == plain.posterior.digest()) == (discount == 0.0)
+        learner.observe_many(X, clicks)
+        assert learner.inheritance is None  # asked for the last time after 400
+    with pytest.raises(ValueError, match="as many"):
+        learner.start_from(source)
 
 
 def test_a_saved_learner_goes_on_with_the_same_bits(tmp_path: Path) -> None:

@@ -157,13 +157,32 @@ def test_files_without_one_are_of_the_version_that_they_had(tmp_path: Path) -> N
         ({"learner": FabCost(Gaussian.isotropic(1))}, "brings its learner"),
         ({"prior": Prior()}, "one variance of its own"),
         ({"prior_variance": 1.0}, "one variance of its own"),
-        ({"half_life": HalfLife(9.0)}, "forgets nothing"),
-        ({"start": Recommender(Schema.open())}, "no columns by name"),
+        ({"start": Recommender(Schema.open())}, "starts from a wide one"),
     ],
 )
 def test_what_a_wide_belief_has_not_is_refused_in_words(given: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Recommender(Schema.open(), belief=Wide(bits=8), **given)
+
+
+def test_it_forgets_learns_fractions_and_starts_from_another(tmp_path: Path) -> None:
+    source = Recommender(Schema.open(), belief=Wide(bits=10), seed=3)
+    visits(source, 200)
+    how: dict[str, Any] = {"start": source, "half_life": HalfLife(50.0, "seconds")}
+    rec = Recommender(Schema.open(), belief=Wide(bits=10), **how)
+    assert not rec.schema.features.keys() - source.schema.features.keys()
+    assert rec.learner.posterior.known.size == source.learner.posterior.known.size
+    for now in range(30):
+        decision = rec.recommend({"device": "tv"}, {1: {"make": "kia"}, 2: {}}, now=float(now))
+        rec.feedback(decision.id, clicked=0.3, now=float(now))
+    assert rec.learner.remade > 5  # type: ignore[attr-defined]
+    rec.save(tmp_path / "wide")
+    again = Recommender.load(tmp_path / "wide")
+    assert again.learner.half_life == HalfLife(50.0, "seconds")  # type: ignore[attr-defined]
+    for each in (rec, again):
+        each.recommend({"device": "tv"}, {1: {"make": "kia"}}, now=40.0)
+        each.feedback(30, clicked=True, now=40.0)
+    assert again.learner.posterior.digest() == rec.learner.posterior.digest()
 
 
 def test_nothing_starts_from_a_wide_belief() -> None:

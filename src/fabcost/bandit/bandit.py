@@ -19,6 +19,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, is_ready
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.sparse import SparseRows
 
 
@@ -178,10 +179,12 @@ class Bandit:
     ) -> None:
         """Learn what became of the row that was shown, and of its item; ``at`` is when it was.
 
-        What it counts, the ``weight``, is for a `fabcost.FabCost`.
+        What it counts, the ``weight``, is for our own learners.
         """
         if isinstance(self.learner, FabCost):
             self.learner.observe(x, clicked, item, weight=weight, at=at)
+        elif isinstance(self.learner, WideFabCost):
+            self.learner.observe(x, clicked, weight=weight, at=at)
         elif weight != 1.0:
             raise ValueError(f"weight is {weight} but {type(self.learner).__name__} has none")
         else:

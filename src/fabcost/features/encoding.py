@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +11,12 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.features import dates
-from fabcost.features.items import Placed
+from fabcost.features.items import Placed, place
 from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
 from fabcost.features.tables.columns import Column, Values
-from fabcost.features.tables.table import Table
+from fabcost.features.tables.table import Table, is_table
 from fabcost.impressions import FloatArray
 
 
@@ -80,6 +81,33 @@ def read_table(reader: Reader, table: Table) -> dict[str, Terms]:
     if faults:
         raise min(faults, key=lambda fault: fault[:2])[2]
     return found
+
+
+def read_source(
+    reader: Reader, source: Any, drop: frozenset[str]
+) -> tuple[Callable[[Layout], dict[str, Placed]], int]:
+    """A table or an iterable of records, read: how to place it in a layout, and how long it is.
+
+    Examples
+    --------
+    >>> read, many = read_source(Reader({"x": Numeric("x")}, None), [{"x": 3}], frozenset())
+    >>> layout = Layout()
+    >>> block = layout.add(Numeric("x"))
+    >>> read(layout)["x"].numbers, many
+    (array([3.]), 1)
+    """
+    if is_table(source):
+        table = Table.of(source).without(drop)
+        found = read_table(reader, table)
+        return partial(place_terms, found=found), table.length
+    records = list(source)
+    pairs = [reader.read_flat(record, drop, records) for record in records]
+
+    def placed(layout: Layout) -> dict[str, Placed]:
+        contexts = place(layout, reader.names("context"), [context for context, _ in pairs])
+        return contexts | place(layout, reader.names("item"), [item for _, item in pairs])
+
+    return placed, len(pairs)
 
 
 def place_terms(layout: Layout, found: Mapping[str, Terms]) -> dict[str, Placed]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +154,7 @@ class HashedSchema(Schema):
             self._crossed = known, np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return self._crossed[1]
 
-    def _assembled(self, placed: Any, count: int) -> FloatArray:  # noqa: ARG002
+    def _placed(self, source: Any, drop: Any) -> NoReturn:  # noqa: ARG002
         raise ValueError(f"rows of 2^{self.bits} columns are sparse: use folded in place of design")
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fabcost.features.kinds import NOTHING, Term
 from fabcost.features.layout import Layout, Places
 from fabcost.impressions import FloatArray
+from fabcost.sparse import SparseRows
 
 #: Rows written at a time: few enough to stay in a processor's cache.
 _STRIP = 2048
@@ -52,6 +53,40 @@ def assemble(layout: Layout, placed: Mapping[str, Placed], count: int) -> FloatA
     rows = np.zeros((count, len(layout.columns)))
     write(rows, layout, placed, np.arange(len(layout.columns)), ones=layout.bias)
     return rows
+
+
+def assemble_sparse(layout: Layout, placed: Mapping[str, Placed], count: int) -> SparseRows:
+    """`assemble` without the zeros: time and memory are those of the features, not of the columns.
+
+    Examples
+    --------
+    >>> from fabcost.features.kinds import Text
+    >>> layout = Layout(bias=True)
+    >>> makes = [layout.slot(layout.add(Text("make")), f"make={name}") for name in ("kia",)]
+    >>> placed = {"make": Placed(np.array([0, -1]), np.array([1.0, 0.0]))}
+    >>> assemble_sparse(layout, placed, 2).dense()
+    array([[1., 1.],
+           [1., 0.]])
+    """
+    found = [(np.zeros(count, dtype=np.intp), np.ones(count))] if layout.bias else []
+    for name, (slots, numbers) in placed.items():
+        found.append((_columns_at(layout.blocks[name].where, slots), numbers))
+    for cross in layout.crosses:
+        a, b = placed.get(cross.first.feature.name), placed.get(cross.second.feature.name)
+        if a and b:
+            found.append((_columns_at(cross.where, a.slots, b.slots), a.numbers * b.numbers))
+    columns = np.array([where for where, _ in found], dtype=np.int64).reshape(-1, count).T
+    values = np.array([numbers for _, numbers in found]).reshape(-1, count).T
+    order = np.argsort(columns, axis=1)
+    columns, values = (np.take_along_axis(each, order, axis=1) for each in (columns, values))
+    there = values != 0.0
+    starts = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return SparseRows(starts, columns[there], values[there], len(layout.columns))
+
+
+def _columns_at(where: Places, *slots: Places) -> Places:
+    """The columns of some slots; any for what has none, whose number is zero."""
+    return where[slots] if where.size else np.zeros(slots[0].size, dtype=np.intp)
 
 
 def write(

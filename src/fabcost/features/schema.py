@@ -8,18 +8,19 @@ from typing import Any
 
 from fabcost.features import document, inference
 from fabcost.features.contrasts import Contrasts
-from fabcost.features.encoding import place_terms, read_table
+from fabcost.features.encoding import read_source
 from fabcost.features.folding import FoldedRows, Folding
 from fabcost.features.growth import ColumnGrowth
-from fabcost.features.items import EncodedItems, Placed, assemble, place
+from fabcost.features.items import EncodedItems, Placed, assemble, assemble_sparse, place
 from fabcost.features.kinds import Feature, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.prior import prior_of
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.tables.table import Table, is_table
+from fabcost.features.tables.table import Table
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior
+from fabcost.sparse import SparseRows
 
 Pairs = Iterable[Sequence[str]]
 
@@ -203,8 +204,7 @@ class Schema:
         --------
         >>> schema = Schema.open()
         >>> items = schema.encode_items({1: {"make": "kia"}})
-        >>> other = Schema.open()
-        >>> other.regrow(schema.steps_since(0))
+        >>> (other := Schema.open()).regrow(schema.steps_since(0))
         >>> other.columns == schema.columns, schema.steps_since(schema.steps)
         (True, [])
         """
@@ -316,25 +316,21 @@ class Schema:
 
         Examples
         --------
-        >>> Schema.open(scaled=False).design([{"age": 3}, {"age": 5, "make": "kia"}])
-        array([[1., 3., 0.],
-               [1., 5., 1.]])
         >>> Schema.open().design({"age": [3, 5], "make": [None, "kia"]}, drop=["age"])
         array([[1., 0.],
                [1., 1.]])
         """
-        reader, drop = self.reader(), frozenset(drop)
-        if is_table(source):
-            table = Table.of(source).without(drop)
-            found = read_table(reader, table)
-            self.grow_to(reader)
-            return self._assembled(place_terms(self._layout, found), table.length)
-        records = list(source)
-        pairs = [reader.read_flat(record, drop, records) for record in records]
-        self.grow_to(reader)
-        placed = place(self._layout, reader.names("context"), [context for context, _ in pairs])
-        placed |= place(self._layout, reader.names("item"), [item for _, item in pairs])
-        return self._assembled(placed, len(pairs))
+        return assemble(self._layout, *self._placed(source, drop))
+
+    def sparse_design(self, source: Any, *, drop: Iterable[str] = ()) -> SparseRows:
+        """`design` without the zeros, which pays with many one-hot columns: all learners take it.
+
+        Examples
+        --------
+        >>> Schema.open().sparse_design([{"make": "kia"}, {"make": "ford"}]).columns
+        array([0, 1, 0, 2])
+        """
+        return assemble_sparse(self._layout, *self._placed(source, drop))
 
     def __repr__(self) -> str:
         shown = ", ".join(self.columns[:5]) + (", …" if self.width > 5 else "")
@@ -345,6 +341,10 @@ class Schema:
             self._folding = Folding(self._layout)
         return self._folding
 
-    def _assembled(self, placed: dict[str, Placed], count: int) -> FloatArray:
+    def _placed(self, source: Any, drop: Iterable[str]) -> tuple[dict[str, Placed], int]:
+        reader = self.reader()
+        place_in, count = read_source(reader, source, frozenset(drop))
+        self.grow_to(reader)
+        placed = place_in(self._layout)
         self._growth.see(placed)
-        return assemble(self._layout, placed, count)
+        return placed, count

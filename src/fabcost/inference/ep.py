@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, read_only
+from fabcost.impressions import GivenRows, Rows, Tally, as_batch, as_keys, grouped, readable
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
@@ -109,7 +109,7 @@ def fit(
     (True, -1.888)
     """
     own = effects_of(prior.dimension, own_variance)
-    rows, outcomes = as_batch(X, y, weight, prior.dimension, dense=own is not None)
+    rows, outcomes = as_batch(X, y, weight, prior.dimension)
     slots = None if own is None else own.enter(as_keys(items, len(rows)))
     if group:
         rows, outcomes, slots = grouped(rows, outcomes, slots)
@@ -156,7 +156,7 @@ def sweep(
     >>> sweep(belief, X, y, sites, exact=True, tolerance=1e-6, max_sweeps=9).sweeps
     2
     """
-    if isinstance(X, SparseRows):
+    if isinstance(X, SparseRows) and not owned:
         given = (belief, X, y, sites, exact, counts)
         return sweep_sparse(*given, tolerance=tolerance, max_sweeps=max_sweeps)
     rows = y.size
@@ -169,7 +169,7 @@ def sweep(
         items=slots,
         capacity=0 if table is None else len(table),
     )
-    over = Pass(read_only(X), y, sites, 0, rows, slots, counts)
+    over = Pass(readable(X), y, sites, 0, rows, slots, counts)
     while sweeps.swept is None:
         sweeps.visit(belief, over, exact=exact, table=table)
     return sweeps.outcome

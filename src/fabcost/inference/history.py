@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.sparse.memory import MUCH, Pages, SparseStore
+from fabcost.inference.sparse.memory import AT_ONCE, KeptRows, SparseStore
 from fabcost.inference.sparse.steps import absorb_rows
-from fabcost.sparse import SparseRows, as_sparse
+from fabcost.sparse import SparseRows
 
 #: Clicks and misses of each row, or None where all are single impressions.
 Paired = FloatArray | None
@@ -23,7 +23,6 @@ Paired = FloatArray | None
 #: Names of a saved history's arrays if its rows are sparse: starts, columns and values.
 SPARSE = ("row_starts", "row_columns", "row_values")
 _FIRST_CAPACITY = 64
-_SPARE_COLUMNS = 1.25
 
 
 class Sites(NamedTuple):
@@ -73,8 +72,8 @@ class History:
     """Rows, labels and sites of the last ``window`` impressions, or of all if it is None.
 
     A ring of slots that grows up to the window.  What is overwritten is frozen: its site stays
-    in the belief, only it is no longer refined.  Memory O(window · D); from the first sparse row
-    on O(window + non-zeros), with all rows in `sparse`.  Where items have effects
+    in the belief, only it is no longer refined.  Memory O(window · D); where rows are sparse, or
+    ``compact`` and mostly zeros, O(window + non-zeros).  Where items have effects
     of their own, `items` has the slot of each impression's item among these.  From the first row
     on that stands for other than one impression, or has faded, `counts` has clicks and misses of
     each.
@@ -84,20 +83,18 @@ class History:
     >>> past = History(1, window=2)
     >>> for x in (1.0, 2.0, 3.0):
     ...     _ = past.room(), past.append(np.array([x]), 1.0, 1)
-    >>> past.X.ravel()
+    >>> past.kept()[0].ravel()
     array([3., 2.])
     """
 
-    def __init__(self, weights: int, window: int | None, *, owned: bool = False) -> None:
+    def __init__(
+        self, weights: int, window: int | None, *, owned: bool = False, compact: bool = False
+    ) -> None:
         self.window = window
-        self.weights = weights
         self.count = 0
         self.slot = 0
         capacity = _FIRST_CAPACITY if window is None else min(window, _FIRST_CAPACITY)
-        self.X: FloatArray
-        self.readable: FloatArray
-        self._hold(np.zeros((capacity, weights)))
-        self.sparse: SparseStore | None = None
+        self.rows = KeptRows(np.zeros((capacity, weights)), compact=compact)
         self.y = np.empty(capacity)
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
@@ -125,10 +122,11 @@ class History:
         stop = start + many
         # A number at its place takes a quarter of the time that it takes as a slice.
         where = start if type(y) is float else slice(start, stop)
-        if self.sparse is None and type(X) is not SparseRows:
-            self.X[where, : self.weights] = X
-        else:
-            self._write(start, X)
+        rows = self.rows
+        if rows.sparse is None and type(X) is not SparseRows:
+            rows.X[where, : rows.weights] = X
+        else:  # effects of items make every row a dense one
+            rows.write(start, X, self.count, written_out=self.items is not None)
         self.y[where] = y
         if self.items is not None:
             self.items[where] = items
@@ -141,32 +139,33 @@ class History:
             self.count = stop
         return start, stop
 
-    def _write(self, start: int, X: Rows) -> None:
-        if self.sparse is None:  # from the first sparse row on all are
-            self.sparse = SparseStore(self.y.size)
-            self.sparse.write(0, as_sparse(self.X[: self.count, : self.weights], self.weights))
-            self._hold(np.zeros((0, self.weights)))
-        self.sparse.write(start, as_sparse(X, self.weights))
-
     def kept(self) -> tuple[Rows, FloatArray, Sites]:
         """Rows, labels and sites in their slots: views, but for the rows after `widen`."""
         return self.between(0, self.count)
 
-    def over(self, start: int, stop: int) -> Pass:
-        """A pass over some slots, without copying unless there are spare columns."""
-        if self.sparse is None and self.weights == self.X.shape[1]:
-            return Pass(self.readable, self.y, self.sites, start, stop, self.items, self.counts)
-        X, y, sites = self.between(start, stop)
+    def over(self, start: int, stop: int, given: Rows | None = None) -> Pass:
+        """A pass over some slots, whose rows may be at hand as they were ``given``."""
+        rows = self.rows
+        if rows.sparse is None and rows.weights == rows.X.shape[1]:
+            return Pass(rows.readable, self.y, self.sites, start, stop, self.items, self.counts)
+        X, y, sites = self.between(start, stop, given)
         rest = self.items_between(start, stop), self.counts_between(start, stop)
         return Pass(readable(X), y, sites, 0, stop - start, *rest)
 
-    def between(self, start: int, stop: int) -> tuple[Rows, FloatArray, Sites]:
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Of all slots; several where rows are written out."""
+        many = AT_ONCE if self.rows.written_out else max(self.count, 1)
+        for start in range(0, self.count, many):
+            yield start, min(start + many, self.count)
+
+    def between(
+        self, start: int, stop: int, given: Rows | None = None
+    ) -> tuple[Rows, FloatArray, Sites]:
         """Rows (contiguous, without spare columns), labels and sites of some slots."""
-        rows: Rows
-        if self.sparse is None:
-            rows = np.ascontiguousarray(self.X[start:stop, : self.weights])
+        if given is None:
+            rows = self.rows.between(start, stop)
         else:
-            rows = self.sparse.between(start, stop, self.weights)
+            rows = given if isinstance(given, SparseRows) else given.reshape(stop - start, -1)
         return rows, self.y[start:stop], Sites(*(each[start:stop] for each in self.sites))
 
     def items_between(self, start: int, stop: int) -> Slots | None:
@@ -192,12 +191,15 @@ class History:
         belief, rows = Carried.of(prior), None if own is None else own.rows.copy()
         if own is not None:
             begin(own)
-        X, _, sites = self.kept()
-        owned = self.written(own)
-        if owned and not isinstance(X, SparseRows):
-            left_out = kernels.own_absorb(*belief, read_only(X), *sites, 0, self.count, *owned)
-        else:
-            left_out = absorb_rows(belief, X, sites)
+        owned, left_out = self.written(own), 0
+        for start, stop in self.spans():
+            X, _, sites = self.between(start, stop)
+            if owned and not isinstance(X, SparseRows):
+                given = (read_only(X), *sites, 0, stop - start)
+                some = (owned.slots[start:stop], owned.table)
+                left_out += kernels.own_absorb(*belief, *given, *some)
+            else:
+                left_out += absorb_rows(belief, X, sites)
         if not left_out:
             return belief
         # MacKay's sites may have negative precisions, which not every prior can bear.
@@ -230,52 +232,19 @@ class History:
         wrapped = self.slot if self.count == self.window else 0
         order = np.roll(np.arange(self.count), -wrapped)
         order = order[stays[order]]
-        if self.sparse is not None:
-            self.sparse.reorder(order, self.weights)
-        held = None if self.sparse is not None else self.X
-        for array in (held, self.y, *self.sites, self.items, self.counts):
+        self.rows.reorder(order)
+        for array in (self.y, *self.sites, self.items, self.counts):
             if array is not None:
                 array[: order.size] = array[order]
         self.count = self.slot = order.size
 
     def widen(self, count: int) -> None:
         """Give every row ``count`` more features, all zero; amortised over spare columns."""
-        self.weights += count
-        if self.sparse is not None or self.weights <= self.X.shape[1]:
-            return
-        wider = np.zeros((self.y.size, max(self.weights, int(_SPARE_COLUMNS * self.X.shape[1]))))
-        wider[:, : self.X.shape[1]] = self.X
-        self._hold(wider)
-
-    def _hold(self, X: FloatArray, pages: Pages | None = None) -> None:
-        self.X, self.readable, self._pages = X, read_only(X), pages
-
-    def _hold_more(self, capacity: int) -> None:
-        if self.X.nbytes < MUCH:
-            self._hold(_grown(self.X, capacity))
-            return
-        pages, X = self._pages, self.X
-        if pages is None:
-            pages = Pages(X, capacity)
-        else:
-            self._hold(X[:0].copy())
-            del X
-            pages.grow(capacity)
-        self._hold(pages.rows, pages)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pages": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._hold(self.X)  # a copy of the view is a view of nothing that is written
+        self.rows.widen(count, self.count)
 
     def _grow(self) -> None:
         capacity = self._larger_capacity()
-        if self.sparse is None:
-            self._hold_more(capacity)
-        else:
-            self.sparse.grow(capacity)
+        self.rows.grow(capacity, self.count)
         self.y = _grown(self.y, capacity)
         self.sites = Sites(*(_grown(each, capacity) for each in self.sites))
         if self.items is not None:
@@ -288,12 +257,12 @@ class History:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that `restored` needs to go on with the same bits."""
-        X, y, sites = self.kept()
+        X = self.rows.kept(self.count)
         state: dict[str, npt.NDArray[Any]] = {
             **(dict(zip(SPARSE, X.arrays, strict=True)) if isinstance(X, SparseRows) else {"X": X}),
-            "y": y,
-            "site_precision": sites.precision,
-            "site_shift": sites.shift,
+            "y": self.y[: self.count],
+            "site_precision": self.sites.precision[: self.count],
+            "site_shift": self.sites.shift[: self.count],
         }
         if self.items is not None:
             state["items"] = self.items[: self.count]
@@ -303,18 +272,28 @@ class History:
 
     @classmethod
     def restored(
-        cls, weights: int, window: int | None, slot: int, state: Mapping[str, npt.NDArray[Any]]
+        cls,
+        weights: int,
+        window: int | None,
+        slot: int,
+        state: Mapping[str, npt.NDArray[Any]],
+        *,
+        written_out: bool = False,
     ) -> History:
         """The history whose `state` this is, with the next impression going to ``slot``."""
-        history = cls(weights, window)
+        history = cls(weights, window, compact=True)
         history.items = np.array(state["items"]) if "items" in state else None
         history.counts = np.array(state["counts"], order="C") if "counts" in state else None
         history.y = np.array(state["y"])
         if "X" in state:
-            history._hold(np.array(state["X"], order="C"))
+            history.rows = KeptRows(np.array(state["X"], order="C"), compact=True)
+            history.rows.thin_out(history.y.size)
         else:
+            history.rows = KeptRows(np.zeros((0, weights)), compact=True)
+            history.rows.sparse = SparseStore(history.y.size)
             starts, columns, values = (state[name] for name in SPARSE)
-            history._write(0, SparseRows(starts, columns, values, weights))
+            rows = SparseRows(starts, columns, values, weights)
+            history.rows.write(0, rows, 0, written_out=written_out or history.items is not None)
         history.sites = Sites(np.array(state["site_precision"]), np.array(state["site_shift"]))
         history.count = history.y.size
         history.slot = slot

@@ -205,8 +205,7 @@ class FabCost:
         Rows may have a weight each, or `fabcost.Tally`; those of weight zero are passed over.
         ``at`` has their times, or one for all, if the half-life is in seconds.  Rows may be sparse.
         """
-        given, dense = (X, y, weight, self.prior.dimension), self.own is not None
-        rows, (labels, counts) = as_batch(*given, dense=dense)
+        rows, (labels, counts) = as_batch(X, y, weight, self.prior.dimension)
         if counts is not None:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
@@ -308,7 +307,7 @@ class FabCost:
         """Filter impressions that have room in the history, then refresh if it is time."""
         past = self._history
         past.room()
-        self._filter(past.over(*past.append(X, y, many, items, counts)))
+        self._filter(past.over(*past.append(X, y, many, items, counts), X))
         if self.seen == self._next:
             ask_schedule(self)
 
@@ -319,7 +318,8 @@ class FabCost:
             self._history = self._no_history()
 
     def _no_history(self) -> History:
-        return History(self.prior.dimension, self.most_kept, owned=self.own is not None)
+        weights, owned = self.prior.dimension, self.own is not None
+        return History(weights, self.most_kept, owned=owned, compact=True)
 
     def _filter(self, over: Pass) -> None:
         given = (self._carried, over, self.own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +15,13 @@ from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.sparse.covariance import CovarianceSweep
-from fabcost.inference.sparse.memory import untouched
+from fabcost.inference.sparse.memory import AT_ONCE, LARGE, untouched
 from fabcost.sparse import SparseRows
 
 _NOTHING_ASIDE = (
     *(np.empty(0), np.empty((0, 0))),
     *(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)),
 )
-#: With so many weights or more, a root is beyond the first caches.
-LAGGING = 256
-#: Sparse rows that are written out at once where the root is kept.
-_DENSE_AT_ONCE = 256
 #: With more sparse rows than these it pays to let all of the root follow.
 _FEW = 8
 
@@ -117,7 +114,7 @@ class Sweeping:
         """
         X, y, sites, start, stop, items, counts = over
         if isinstance(X, SparseRows):
-            self._visit_sparse(belief, over, lag, exact=exact)
+            self._visit_sparse(belief, over, lag, table, exact=exact)
             return
         lag = None if lag is None else lag.where_it_pays(belief, over)
         slots, numbers = (None, None) if table is None else (items, self._numbers)
@@ -133,16 +130,17 @@ class Sweeping:
             log_factors, change = kernels.ep_summary(self._sums, self._moves, self._own_moves)
             self._end_sweep(self._left_out, float(log_factors), float(change))
 
-    def _visit_sparse(self, belief: Carried, over: Pass, lag: Lag | None, *, exact: bool) -> None:
+    def _visit_sparse(
+        self, belief: Carried, over: Pass, lag: Lag | None, table: FloatArray | None, *, exact: bool
+    ) -> None:
         """With the covariance where that pays, and no digits are lost; else as if it were dense."""
         if self.at == 0 and self._shows_at != self.visits:
-            pays = CovarianceSweep.pays(self._rows, belief.mean.size)
+            pays = table is None and CovarianceSweep.pays(self._rows, belief.mean.size)
             self._by_covariance = CovarianceSweep(belief, over.sites) if pays else None
         sweep = self._by_covariance
         if sweep is None:
-            for start in range(over.start, over.stop, _DENSE_AT_ONCE):
-                some = _written_out(over, start, min(start + _DENSE_AT_ONCE, over.stop))
-                self.visit(belief, some, exact=exact, lag=lag)
+            for some in _written_out(over):
+                self.visit(belief, some, exact=exact, table=table, lag=lag)
             return
         sound = sweep.go_on(belief, over, lag, exact=exact)
         self.visits += over.stop - self.at if sound else self._rows - self.at
@@ -189,7 +187,7 @@ class Lag(NamedTuple):
 
     Examples
     --------
-    >>> Lag.of(Carried(np.zeros(LAGGING), np.eye(LAGGING))).taken.size
+    >>> Lag.of(Carried(np.zeros(LARGE), np.eye(LARGE))).taken.size
     256
     """
 
@@ -207,7 +205,7 @@ class Lag(NamedTuple):
     def of(cls, belief: Carried) -> Lag | None:
         """None yet, for a belief so large that it pays."""
         weights, width = belief.root.shape
-        if weights < LAGGING:
+        if weights < LARGE:
             return None
         alongs, taken = at_a_line(kernels.LAG, width), np.zeros(weights, dtype=np.int64)
         numbers, turn = np.zeros((2, kernels.LAG)), np.zeros(3, dtype=np.int64)
@@ -243,12 +241,14 @@ class Lag(NamedTuple):
         return aside, lag, source
 
 
-def _written_out(over: Pass, start: int, stop: int) -> Pass:
-    """Some of the sparse rows of a pass, as an array."""
-    some = slice(start, stop)
-    rows, sites = np.asarray(over.X[some]), Sites(*(each[some] for each in over.sites))
-    counts = None if over.counts is None else over.counts[some]
-    return Pass(read_only(rows), over.y[some], sites, 0, stop - start, None, counts)
+def _written_out(over: Pass) -> Iterator[Pass]:
+    """The sparse rows of a pass as arrays, some at a time."""
+    for start in range(over.start, over.stop, AT_ONCE):
+        some = slice(start, min(start + AT_ONCE, over.stop))
+        rows, sites = np.asarray(over.X[some]), Sites(*(each[some] for each in over.sites))
+        items = None if over.items is None else over.items[some]
+        counts = None if over.counts is None else over.counts[some]
+        yield Pass(read_only(rows), over.y[some], sites, 0, len(rows), items, counts)
 
 
 def filter_rows(
@@ -266,8 +266,10 @@ def filter_rows(
     """
     if over.start == over.stop:
         return 0
-    if lag is not None and isinstance(over.X, SparseRows) and over.stop - over.start <= _FEW:
-        over = _written_out(over, over.start, over.stop)
+    few = lag is not None and over.stop - over.start <= _FEW
+    if isinstance(over.X, SparseRows) and (few or own is not None):
+        parts = _written_out(over)
+        return sum([filter_rows(belief, some, own, exact=exact, lag=lag) for some in parts])
     X, y, sites, start, stop, items, counts = over
     lag = None if lag is None else lag.where_it_pays(belief, over)
     if type(X) is SparseRows:

@@ -15,6 +15,7 @@ from fabcost.inference.history import Carried, Pass
 from fabcost.inference.passes import Lag, Sweeping, Swept
 from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
+from fabcost.inference.sparse.memory import AT_ONCE
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
@@ -231,7 +232,7 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     2
     """
     history = learner._history
-    if history.sparse is not None:
+    if history.rows.apart:
         swept = sweep(
             learner._belief,
             *history.kept(),
@@ -268,11 +269,12 @@ def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
-        some = sweeps.at, min(sweeps.at + left, history.count)
-        if history.sparse is None:
-            over = history.over(*some)
-        else:
+        most_at_once = AT_ONCE if history.rows.written_out else left
+        some = sweeps.at, min(sweeps.at + min(left, most_at_once), history.count)
+        if history.rows.apart:
             over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
+        else:
+            over = history.over(*some)
         table = None
         if learner.own is not None and over.items is not None:
             table = learner.own.written(over.items[over.start : over.stop]).table

@@ -22,10 +22,10 @@ import math
 import numpy as np
 
 from fabcost.compilation import helper, kernel
-from fabcost.kernels.beliefs import LARGEST_VARIANCE
+from fabcost.kernels.beliefs import LARGEST_VARIANCE, match
 from fabcost.kernels.choosing import LANES, challenge_in_patterns, count_leaders
+from fabcost.kernels.functions import log
 from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store
-from fabcost.kernels.moments import site
 from fabcost.kernels.normals import fresh_normals
 from fabcost.kernels.products import dot
 
@@ -34,13 +34,17 @@ MOST_USES = 2**31 - 2
 
 @kernel()
 def wide_pass(
-    mean, variance, slots, root, members, filled, starts, columns, values, y, after, exact
+    mean, variance, slots, root, members, filled, starts, columns, values, y, after, exact, counts
 ):
-    """One ADF step for each row; returns the size of the core then, and how many were skipped."""
+    """One ADF step for each row, or for the clicks and misses that it stands for.
+
+    Returns the size of the core then, how many were skipped, and Σ log Z of the others: how
+    probable the outcomes were, each before it was learnt.
+    """
     width = root.shape[1]
     scratch = np.zeros(width)
-    along, roots = pointer(scratch), pointer(root)
-    skipped = 0
+    along, roots, labels = pointer(scratch), pointer(root), pointer(y)
+    skipped, evidence = 0, 0.0
     for i in range(y.size):
         row = columns[starts[i] : starts[i + 1]]
         x = values[starts[i] : starts[i + 1]]
@@ -50,11 +54,11 @@ def wide_pass(
         total = dot(along, along, used) + spare
         if not total > 0.0:
             continue  # a row of zeros says nothing
-        _, _, slope, curvature, kept = site(y[i] * centre, total, exact)
-        slope *= y[i]
+        log_scale, z, slope, curvature, kept = match(labels, counts, i, centre, total, exact)
         if not (kept > 0.0 and total * kept < LARGEST_VARIANCE):
             skipped += 1
             continue
+        evidence += log_scale + log(z)
         shrink = curvature / (1.0 + math.sqrt(kept + curvature * spare))
         if total > spare:
             _move_core(mean, roots, width, used, members, filled, along, slope, shrink)
@@ -65,7 +69,8 @@ def wide_pass(
                 variance[row[p]] -= curvature * reach * reach
     hold(scratch)
     hold(root)
-    return filled, skipped
+    hold(y)
+    return filled, skipped, evidence
 
 
 @helper()

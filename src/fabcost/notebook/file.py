@@ -19,7 +19,8 @@ from fabcost.inference import file as learners
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import check_keys
 from fabcost.inference.saved.checks import entry, gaussian_of, numbers
-from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
+from fabcost.inference.wide import file as wide_file
+from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend import document
 from fabcost.recommend.recommender import Recommender
 
@@ -45,6 +46,8 @@ def save(what: Any, path: str | os.PathLike[str]) -> None:
         content = learners.to_bytes(what)
     elif isinstance(what, Recommender):
         content = what.to_bytes()
+    elif isinstance(what, WideFabCost):
+        content = wide_file.to_bytes(what)
     else:
         kind = _kind_of(what)
         content = archive.pack(kind.format, *kind.state(what))
@@ -146,7 +149,7 @@ _KINDS = {
     Schema: Kind(archive.Format("fabcost-schema", 1, "schema"), _schema_state, _schema_of),
     Bandit: Kind(archive.Format("fabcost-bandit", 1, "bandit"), _bandit_state, _bandit_of),
     BetaBernoulli: Kind(archive.Format("fabcost-beta", 1, "bandit"), _beta_state, _beta_of),
-    WideFabCost: Kind(WIDE_LEARNER, WideFabCost.state, WideFabCost.restored),
+    WideFabCost: Kind(wide_file.WIDE_LEARNER, WideFabCost.state, WideFabCost.restored),
 }
 #: Where the others are told of, by their words: what these need is imported for them only.
 _ELSEWHERE = {

@@ -18,6 +18,7 @@ from fabcost.prior import Prior
 FORMAT = archive.Format("fabcost-recommender", 6, "recommender")
 _WIDE = "wide"
 _PREFIX = "learner_"
+_FORGETS_OR_STARTS = frozenset({"half_life", "inheritance"})
 _LATER_RULES = frozenset({"TSUCB", "InformationRelaxation", "InformationDirected"})
 _POLICIES = {rule.__name__: rule for rule in RULES.values()}
 
@@ -32,7 +33,8 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     """
     learner, rule = settings.get("learner", {}), settings.get("policy", {})
     later = {"served", "rests_until"} & learner.keys() or rule.get("kind") in _LATER_RULES
-    if "rare" in rule:
+    later_learner = "belief" in settings and _FORGETS_OR_STARTS & learner.keys()
+    if "rare" in rule or "written_out" in learner or later_learner:
         version = 6
     elif "own" in learner.get("inheritance", {}) or "scatter" in rule:
         version = 5

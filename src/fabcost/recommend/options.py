@@ -28,23 +28,19 @@ def one_prior(prior: Prior | None, variance: float | None) -> Prior:
     return Prior.same(float(variance))
 
 
-def check_wide(
-    learner: object, prior: object, variance: object, half_life: object, start: object
-) -> None:
+def check_wide(learner: object, prior: object, variance: object) -> None:
     """A ValueError for what a wide belief cannot have.
 
     Examples
     --------
-    >>> check_wide(None, None, None, 100.0, None)
+    >>> check_wide(None, None, 1.0)
     Traceback (most recent call last):
-    ValueError: the belief is wide and forgets nothing: half_life must be None
+    ValueError: the belief is wide and has one variance of its own: prior_variance must be None
     """
     refused = {
         "brings its learner: learner": learner,
         "has one variance of its own: prior": prior,
         "has one variance of its own: prior_variance": variance,
-        "forgets nothing: half_life": half_life,
-        "knows no columns by name: start": start,
     }
     for words, given in refused.items():
         if given is not None:

@@ -40,7 +40,13 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.weights import Start, Weights, check_learner, limits_of_state
+from fabcost.recommend.weights import (
+    Start,
+    Weights,
+    check_learner,
+    limits_of_state,
+    wide_learner,
+)
 from fabcost.sparse import SparseRows
 
 
@@ -78,7 +84,7 @@ class Recommender:
         never; a learner that is given has its own.
     start
         Another recommender, or the file of one, whose posterior is the prior of columns of the
-        same name; an open schema begins with its columns.
+        same name; an open schema begins with its columns.  A wide one starts from a wide one.
     discount
         How much of an impression there one here is, above 0 and at most 1; None for what the
         outcomes speak for, see `fabcost.inference.inheritance.inheritance.Inheritance`.
@@ -110,18 +116,18 @@ class Recommender:
         discount: float | None = None,
         belief: Wide | None = None,
     ) -> None:
-        if belief is not None:
-            options.check_wide(learner, prior, prior_variance, half_life, start)
-            learner, prior_variance = belief.learner(), belief.variance
+        if learner is not None and (half_life is not None or start is not None):
+            raise ValueError("half_life and start must be None beside a learner, which has its own")
         self.schema = schema.copy() if belief is None else hashed(schema, belief.bits)
         origin = None if start is None else self._origin(start, discount)
         if origin is not None:
             origin.grow(self.schema)
+        if belief is not None:
+            options.check_wide(learner, prior, prior_variance)
+            learner, prior_variance = wide_learner(belief, half_life, origin), belief.variance
         given = 0 if learner is None else self.schema.width
         variances = options.one_prior(prior, prior_variance)
         self.weights = Weights(self.schema, variances, most_weights, given)
-        if learner is not None and (half_life is not None or start is not None):
-            raise ValueError("half_life and start must be None beside a learner, which has its own")
         first = self.weights.first_learner(half_life, origin) if learner is None else learner
         self.bandit = Bandit(first, policy=policy, seed=seed)
         self._ledger = Ledger(wait)

@@ -10,6 +10,7 @@ import numpy as np
 
 from fabcost.bandit.bandit import Learner
 from fabcost.features.document import as_step, is_revision
+from fabcost.features.hashed import HashedSchema
 from fabcost.features.kinds import Text
 from fabcost.features.layout import Step
 from fabcost.features.prior import translation
@@ -23,7 +24,9 @@ from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import whole
 from fabcost.inference.summary import Summary, summarise
+from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior
+from fabcost.tilted import Moments
 
 
 class Start(NamedTuple):
@@ -52,7 +55,10 @@ class Start(NamedTuple):
 
         Numbers then have the anchors and constants of here.
         """
-        schema.regrow(self._steps(schema), most_columns=None)
+        steps = self._steps(schema)
+        if isinstance(schema, HashedSchema):  # whose values have no columns of their own
+            steps = (step for step in steps if isinstance(step, dict) and "name" in step)
+        schema.regrow(steps, most_columns=None)
 
     def _steps(self, schema: Schema) -> Iterator[Step]:
         known, columns = schema.features, frozenset(schema.columns)
@@ -80,7 +86,9 @@ class Start(NamedTuple):
         learner = self.learner
         if not isinstance(learner, FabCost):
             kind = type(learner).__name__
-            raise ValueError(f"the learner to start from is a {kind} but must be FabCost")
+            raise ValueError(
+                f"the learner to start from is a {kind} but must be FabCost, for a full belief"
+            )
         theirs, names = frozenset(schema.columns), self.schema.columns
         both = [place for place, name in enumerate(names) if name in theirs]
         told, effects = _learnt(learner, both), None
@@ -101,6 +109,31 @@ class Start(NamedTuple):
         placed = np.zeros((len(rows), schema.width))
         placed[:, [ours[names[place]] for place in both]] = translated[:, both]
         return placed
+
+
+def wide_learner(
+    belief: Wide,
+    half_life: HalfLife | float | None,
+    start: Start | None,
+    moments: Moments = "exact",
+) -> WideFabCost:
+    """A learner of a wide belief that has seen nothing, but may know what another found out.
+
+    Examples
+    --------
+    >>> wide_learner(Wide(bits=4), None, Start(Schema.open(), FabCost(Gaussian.isotropic(1))))
+    Traceback (most recent call last):
+    ValueError: the belief is wide and has no names: it starts from a wide one, not from FabCost
+    """
+    if start is None:
+        return belief.learner(moments, half_life=half_life)
+    other = start.learner
+    if not isinstance(other, WideFabCost):
+        kind = type(other).__name__
+        raise ValueError(
+            f"the belief is wide and has no names: it starts from a wide one, not from {kind}"
+        )
+    return belief.learner(moments, half_life=half_life, start=other, discount=start.discount)
 
 
 def _learnt(learner: FabCost, places: list[int]) -> Information:

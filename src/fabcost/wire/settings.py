@@ -286,9 +286,7 @@ class ModelSettings(Changeable, frozen=True, kw_only=True, forbid_unknown_fields
             "has no EP to refresh it: leave out refresh": self.refresh != RefreshSettings(),
             "keeps no impressions: leave out window": self.window is not None,
             "keeps no impressions: leave out most_kept": self.most_kept is not UNSET,
-            "forgets nothing: leave out half_life": self.half_life is not UNSET,
             "has 2^bits weights: leave out most_weights": self.most_weights != MOST_WEIGHTS,
-            "learns whole clicks: leave out values": self.values != "click",
         }
         for words, given in refused.items():
             if given:

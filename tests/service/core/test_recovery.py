@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost import FabCost, Schema
+from fabcost import FabCost, Schema, kernels
+from fabcost.inference.sparse import memory
 from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
 from fabcost.service.models.load import load_all
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution, encoded
@@ -73,6 +74,29 @@ def test_every_snapshot_leads_to_the_same_bits(store: Store, kind: str) -> None:
         assert recovered.kept == expected.kept
     if "half-life" in kind:
         assert expected.kept < COUNT / 2  # the others have faded
+
+
+@pytest.mark.parametrize("kind", ["geometric", "most kept"])
+def test_rows_without_their_zeros_come_back_from_the_log(
+    store: Store, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SETTINGS[kind]
+    if kind == "most kept":
+        settings = msgspec.structs.replace(settings, most_kept=66)
+    recovery = Recovery(store, "cars", settings, Schema.open(scaled=False))
+    expected = from_beginning(recovery, COUNT).learner
+    monkeypatch.setattr(memory, "LARGE", 1)
+    monkeypatch.setattr(kernels, "DENSE", 1)
+    before = from_beginning(recovery, 0)
+    before.learn(impressions(recovery, 0, COUNT - 1))
+    assert before.learner._history.rows.written_out
+    with store.transaction():
+        store.put_snapshot("cars", COUNT - 1, 0.0, recovery.snapshot(before))
+    recovered = from_snapshot(recovery, COUNT).learner
+    assert recovered._history.rows.X.nbytes == 0
+    assert same_bits(recovered.posterior, expected.posterior)
+    assert recovered.refresh() == expected.refresh()
+    assert same_bits(recovered.posterior, expected.posterior)
 
 
 def test_a_snapshot_leaves_out_the_rows(store: Store) -> None:

@@ -54,13 +54,18 @@ async def visits(service: Service, count: int, after: int = 0, model: str = "car
     return shown
 
 
-def test_a_restart_and_a_replay_have_the_same_bits(store_address: str) -> None:
+@pytest.mark.parametrize(
+    "more", [{}, {"half_life": {"length": 30}, "values": "fraction", "largest_value": 3.0}], ids=str
+)
+def test_a_restart_and_a_replay_have_the_same_bits(
+    store_address: str, more: dict[str, Any]
+) -> None:
     async def main() -> list[str]:
         found = []
         for k in range(3):
             async with serving(store_address) as service:
                 if k == 0:
-                    await service.create_model("cars", settings())
+                    await service.create_model("cars", settings(**more))
                     await service.put_items("cars", ITEMS)
                 found.append(service.posterior("cars").digest)
                 await visits(service, 60, after=60 * k)
@@ -172,14 +177,12 @@ def some(rng: np.random.Generator, many: int) -> list[Learnt]:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"half_life": {"length": 100}}, "forgets nothing"),
         ({"refresh": {"kind": "geometric", "growth": 2.0}}, "no EP to refresh it"),
         ({"most_kept": 100}, "keeps no impressions"),
         ({"window": 100}, "keeps no impressions"),
         ({"prior": {"items": 1.0}}, "one variance of its own"),
         ({"prior_variance": 1.0}, "one variance of its own"),
         ({"most_weights": 500}, "2^bits weights"),
-        ({"values": "fraction"}, "whole clicks"),
     ],
 )
 def test_what_a_wide_belief_has_not_is_refused_in_words(given: Any, words: str) -> None:
@@ -187,19 +190,36 @@ def test_what_a_wide_belief_has_not_is_refused_in_words(given: Any, words: str) 
         settings(**given)
 
 
-def test_a_wide_model_starts_from_no_other(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with serving(str(tmp_path / "log.db")) as service:
+def test_a_wide_model_starts_from_a_wide_one_only(tmp_path: Path) -> None:
+    place = str(tmp_path / "log.db")
+
+    async def main() -> tuple[list[str], str]:
+        async with serving(place) as service:
             await service.create_model("plain", ModelSettings())
             content = await service.export_model("plain")
-            with pytest.raises(InvalidRequestError, match="no columns by name"):
-                await service.start_model("cars", content, settings(), None)
+            with pytest.raises(InvalidRequestError, match="starts from a wide one"):
+                await service.start_model("other", content, settings(), None)
             await service.create_model("cars", settings())
+            await service.put_items("cars", ITEMS)
+            await visits(service, 120)
             content = await service.export_model("cars")
             with pytest.raises(InvalidRequestError, match="must be FabCost"):
                 await service.start_model("other", content, ModelSettings(), None)
+            known = service.posterior("cars").digest
+            await service.start_model("like", content, settings(), 1.0)
+            await service.start_model("asked", content, settings(half_life={"length": 50}), None)
+            for name in ("like", "asked"):
+                await service.put_items(name, ITEMS)
+                await visits(service, 90, model=name)
+            digests = [service.posterior(name).digest for name in ("like", "asked")]
+        assert known not in digests
+        async with serving(place) as service:
+            assert digests == [service.posterior(name).digest for name in ("like", "asked")]
+        return digests, known
 
-    asyncio.run(main())
+    digests, _ = asyncio.run(main())
+    for name, digest in zip(("like", "asked"), digests, strict=True):
+        assert rebuilt_digest(place, name)[1] == digest
 
 
 def test_the_name_is_needed_and_the_defaults_are_written_down() -> None:

@@ -32,7 +32,7 @@ def settings_for(database: Path) -> Settings:
 
 
 # Not for the session: while it lasts, the thread of the tests has a running event loop.
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     path = shutil.which("chromium")
     if path is None and os.environ.get("FABCOST_REQUIRE_CHROMIUM") != "1":

@@ -129,8 +129,7 @@ class Inheritance:
             return self
         found = [replace(self, discount=each)._evidence(history, own) for each in DISCOUNTS]
         found[0] += DOUBT
-        after = math.ceil(_GROWTH * seen) if seen < LOOKED else None
-        return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=after)
+        return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=next_look(seen))
 
     def _evidence(self, history: History, known: OwnEffects | None) -> float:
         """log p(outcomes), by a few sweeps of EP."""
@@ -159,6 +158,17 @@ class Inheritance:
         )
         posterior = belief.gaussian(keep=True)
         return swept.log_factors + log_mass(prior, posterior, X, sites, own, owned, first)
+
+
+def next_look(seen: int) -> int | None:
+    """When the evidence is asked after a look at so many impressions; None for never again.
+
+    Examples
+    --------
+    >>> next_look(100), next_look(LOOKED)
+    (125, None)
+    """
+    return math.ceil(_GROWTH * seen) if seen < LOOKED else None
 
 
 def put_below(

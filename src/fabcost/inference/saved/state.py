@@ -61,6 +61,8 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
         "root": learner._belief.root,
         **learner._history.state(),
     }
+    if learner._history.rows.written_out:
+        settings["written_out"] = True
     if learner.visits_all and learner.most_kept is not None:
         settings["most_kept"] = learner.most_kept
     if learner._ageing is not None:
@@ -158,7 +160,8 @@ def restore(
     learner.own = checks.own_of(settings, arrays, weights)
     fades = learner._ageing is not None or settings.get("without_rows") is True
     rows = kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
-    learner._history = History.restored(weights, limit, counts.slot, rows)
+    given, written_out = (weights, limit, counts.slot, rows), bool(settings.get("written_out"))
+    learner._history = History.restored(*given, written_out=written_out)
     learner.most_work = _work_of({"most_work": MOST_WORK, **settings})
     learner._posterior = None
     if "served" in settings:

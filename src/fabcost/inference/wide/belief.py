@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,27 @@ class WideGaussian:
         twin.root = at_a_line(*self.root.shape)
         twin.root[:] = self.root
         return twin
+
+    def age(self, kept: float, variance: float) -> None:
+        """Keep a share of the precision beyond that of the prior variance; the mean stays.
+
+        Examples
+        --------
+        >>> belief = WideGaussian(10)
+        >>> belief.variance[7], belief.slots[7] = 0.25, -3
+        >>> belief.age(0.5, 1.0)
+        >>> belief.variance[7]
+        np.float64(0.4)
+        """
+        known, filled = self.known, self.filled
+        outside = known[self.slots[known] < 0]
+        now = self.variance[outside]
+        self.variance[outside] = now * variance / (kept * variance + (1.0 - kept) * now)
+        low = math.sqrt(variance) * np.eye(filled)
+        if kept == 0.0:
+            self.root[:filled, :filled] = low
+        elif filled:
+            kernels.age(self.root[:filled], low, kept)
 
     def changes(self, columns: Columns) -> WideChanges:
         """Copies of what `follow` needs in another thread, if only these columns have changed."""

@@ -145,8 +145,8 @@ _ESTIMATES = {
 }
 
 
-def page_of(found: Evaluation, origin: Mapping[str, Any]) -> str:
-    """The page as text."""
+def page_of(found: Evaluation, origin: Mapping[str, Any], picture: Picture) -> str:
+    """The page as text, with a picture of every estimate."""
     sections = [
         *([("income", "In income", _verdicts(found, found.incomes))] if found.incomes else []),
         (
@@ -155,7 +155,7 @@ def page_of(found: Evaluation, origin: Mapping[str, Any]) -> str:
             _verdicts(found, found.findings),
         ),
         ("doubts", "What to know before", page.listed(_doubts(found), "the log")),
-        ("every", "Every estimate", _every(found)),
+        ("every", "Every estimate", _every(found, picture)),
         ("reading", "How to read it", _reading(found)),
         ("made", "How it was made", page.definitions(_settings(found, origin))),
     ]
@@ -214,12 +214,12 @@ def _doubts(found: Evaluation) -> list[str]:
     ]
 
 
-def _every(found: Evaluation) -> str:
+def _every(found: Evaluation, drawn: Picture) -> str:
     parts = []
     for findings in (found.findings, found.incomes):
         if findings:
             is_income = findings is found.incomes
-            parts.append(page.figure(estimates_picture(found, income=is_income)))
+            parts.append(page.figure(estimates_picture(found, income=True) if is_income else drawn))
             rows = [_row(found, each, is_income=is_income) for each in findings]
             caption = f"Every estimate of {'income' if is_income else 'rewards'}"
             numbers = page.table(caption, _ESTIMATES, rows)

@@ -47,10 +47,10 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     text = json_text(summary(found, origin or {}))
     (out / "evaluation.json").write_text(text, encoding="utf-8")
-    (out / "evaluation.png").write_bytes(estimates_picture(found).png)
+    (out / "evaluation.png").write_bytes((picture := estimates_picture(found)).png)
     page = report or out / "report.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(page_of(found, origin or {}), encoding="utf-8")
+    page.write_text(page_of(found, origin or {}, picture), encoding="utf-8")
     for path in (out / "evaluation.json", out / "evaluation.png", page):
         console.print(f"Written: {path}", soft_wrap=True, markup=False)
     return found

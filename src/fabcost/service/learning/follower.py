@@ -1,7 +1,4 @@
-"""A learner that has, at each impression of its log, the weights that its schema had.
-
-And how it hands over what it has learnt to the thread that decides.
-"""
+"""A learner with the weights that its schema had at each impression, and how they are handed on."""
 
 from __future__ import annotations
 
@@ -187,10 +184,7 @@ class Follower:
         if impressions:
             rows = dense([each.impression for each in impressions], self.learner.prior.dimension)
             items, times = zip(*((each.item, each.made) for each in impressions), strict=True)
-            outcomes: list[int] | Tally = [each.label for each in impressions]
-            if impressions[0].fraction is not None:  # as it is for all of a model, also for 0 and 1
-                outcomes = Tally([each.reward for each in impressions], 1.0)
-            self.learner.observe_many(rows, outcomes, items, at=times)
+            self.learner.observe_many(rows, outcomes_of(impressions), items, at=times)
 
     @property
     def work(self) -> int:
@@ -308,6 +302,13 @@ def widened(belief: Gaussian, prior: Gaussian) -> Gaussian:
     mean[:known] = belief.mean
     root[:known, :known] = belief.root
     return Gaussian.from_kernel(mean, root)
+
+
+def outcomes_of(impressions: Sequence[Learnt]) -> list[int] | Tally:
+    """Labels or, if those of a model are, fractions of a click, also for 0 and 1."""
+    fractions = impressions[0].fraction is not None
+    rewards = [each.reward for each in impressions]
+    return Tally(rewards, 1.0) if fractions else [each.label for each in impressions]
 
 
 def dense(impressions: Sequence[Impression], width: int) -> FloatArray:

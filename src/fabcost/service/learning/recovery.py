@@ -17,9 +17,12 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.inference import file as learner_file
 from fabcost.inference.ep import Refresh
+from fabcost.inference.history import SPARSE
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.wide.learner import WIDE_LEARNER, WideFabCost
+from fabcost.inference.wide import file as wide_file
+from fabcost.inference.wide.learner import WideFabCost
+from fabcost.recommend.weights import Start, wide_learner
 from fabcost.service.learning.follower import (
     BySchema,
     Follower,
@@ -27,18 +30,20 @@ from fabcost.service.learning.follower import (
     Learnt,
     OneVariance,
     dense,
+    sparse,
 )
 from fabcost.service.learning.learner import Learning, Saving
 from fabcost.service.learning.wide import AnyFollower, WideFollower
 from fabcost.service.store.rows import AppliedRow, impression
 from fabcost.service.store.store import Store
-from fabcost.wire.settings import ModelSettings
+from fabcost.sparse import SparseRows
+from fabcost.wire.settings import ModelSettings, WideSettings
 
 FORMAT = archive.Format("fabcost-snapshot", 1, "snapshot")
 _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
-_ROWS = ("X", "y")
+_ROWS = ("X", "y", *SPARSE)
 #: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
 _STEPS, _GIVEN = "schema_steps", "given_weights"
 
@@ -190,7 +195,7 @@ class Recovery:
     def _from_prior(self, refresh: Refresh) -> AnyFollower:
         belief = self.settings.belief
         if not isinstance(belief, UnsetType):
-            return WideFollower(belief.wide().learner(self.settings.moments))
+            return WideFollower(new_wide_learner(self.settings, belief))
         prior = schema_of(self.settings).prior(self.settings.variances())
         return Follower(new_learner(self.settings, prior, refresh), self._growth())
 
@@ -212,26 +217,32 @@ class Recovery:
         if isinstance(growth, BySchema):
             # The learner has what came with them already.
             growth.go_to(settings[_STEPS])
-        if self._base is None and "X" not in arrays:
+        if self._base is None and "y" not in arrays:
             self._add_rows(settings, arrays)
         return Follower(FabCost.restored(settings, arrays), growth)
 
     def _add_rows(self, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         """The impressions that a learner keeps, from the log."""
-        kept, seen = arrays["site_precision"].size, settings["seen"]
-        arrays["X"] = np.zeros((kept, arrays["mean"].size))
-        arrays["y"] = np.zeros(kept)
-        done = 0
+        kept, seen, width = arrays["site_precision"].size, settings["seen"], arrays["mean"].size
+        thin = bool(settings.get("written_out"))
+        X, y, pieces, done = np.zeros((0 if thin else kept, width)), np.zeros(kept), [], 0
         for chunk in self.chunks(seen - kept, seen):
-            slots = np.arange(done, done + len(chunk))
             # The oldest is where the next one goes, or the first.
-            slots = (settings["slot"] + slots) % kept
-            arrays["X"][slots] = dense([each.impression for each in chunk], arrays["mean"].size)
+            slots = (settings["slot"] + np.arange(done, done + len(chunk))) % kept
+            impressions = [each.impression for each in chunk]
+            if thin:
+                pieces.append(sparse(impressions, width))
+            else:
+                X[slots] = dense(impressions, width)
             clicks = np.array([each.reward for each in chunk])
-            arrays["y"][slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
+            y[slots] = np.where(clicks > 1.0 - clicks, 1.0, -1.0)
             done += len(chunk)
         if done != kept:
             raise ValueError(f"it has seen {seen} impressions but the log has {seen - kept + done}")
+        arrays |= {"y": y} if thin else {"X": X, "y": y}
+        if thin:
+            rows = SparseRows.joined(pieces)[(np.arange(kept) - settings["slot"]) % kept]
+            arrays |= dict(zip(SPARSE, rows.arrays, strict=True))
 
 
 def learnt_of(row: AppliedRow, settings: ModelSettings) -> Learnt:
@@ -257,18 +268,27 @@ def new_learner(
     return learner
 
 
+def new_wide_learner(
+    settings: ModelSettings, belief: WideSettings, start: Start | None = None
+) -> WideFabCost:
+    """The same for a wide belief, which may start from another."""
+    half_life = settings.half_life
+    how = half_life.half_life() if half_life else None
+    return wide_learner(belief.wide(), how, start, settings.moments)
+
+
 def from_base(base: bytes, source: str = "the base") -> FabCost | WideFabCost:
     """The learner of `to_base`."""
-    if base.startswith(WIDE_LEARNER.word.encode()):
-        return WideFabCost.restored(*archive.unpack(WIDE_LEARNER, base, source))
+    if base.startswith(wide_file.WIDE_LEARNER.word.encode()):
+        return WideFabCost.restored(*archive.unpack(wide_file.WIDE_LEARNER, base, source))
     return learner_file.from_bytes(base, source=source)
 
 
 def to_base(learner: FabCost | WideFabCost, given: int) -> bytes:
     """An imported learner, whose first ``given`` weights keep their prior."""
-    settings, arrays = learner.state()
     if isinstance(learner, WideFabCost):
-        return archive.pack(WIDE_LEARNER, settings, arrays)
+        return wide_file.to_bytes(learner)
+    settings, arrays = learner.state()
     if given:
         settings[_GIVEN] = given
     return archive.pack(learner_file.format_of(learner), settings, arrays)

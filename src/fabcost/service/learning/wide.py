@@ -20,6 +20,7 @@ from fabcost.service.learning.follower import (
     Follower,
     Learnt,
     Published,
+    outcomes_of,
     predicted,
     sparse,
 )
@@ -40,8 +41,13 @@ class WideFollower:
         if impressions:
             weights = self.learner.posterior.dimension
             rows = sparse([each.impression for each in impressions], weights)
-            self.learner.observe_many(rows, [each.label for each in impressions])
+            remade, inherited = self.learner.remade, self.learner.inheritance
+            times = [each.made for each in impressions]
+            self.learner.observe_many(rows, outcomes_of(impressions), at=times)
             self.touched.append(rows.columns)
+            if self.learner.remade != remade:
+                told = () if inherited is None else (inherited.told.columns, inherited.told.places)
+                self.touched += [self.learner.posterior.known, *told]
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """From which a snapshot goes on: 24 bytes for each weight that an outcome had."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import msgspec
-from msgspec import UNSET
 
 from fabcost import archive
 from fabcost.bandit.rules import RULES
@@ -28,6 +27,7 @@ from fabcost.service.learning.recovery import (
     Recovery,
     from_base,
     new_learner,
+    new_wide_learner,
     schema_of,
     to_base,
 )
@@ -236,6 +236,7 @@ def from_file(content: bytes, settings: ModelSettings | None) -> MadeOf:
     fixed = {"schema": recommender.schema.to_dict(), "moments": learner.moments}
     if isinstance(learner, WideFabCost):
         fixed["belief"] = {"kind": "wide", **asdict(learner.name)}
+        fixed |= _limits(learner)
     else:
         fixed |= _prior(recommender, learner) | _limits(learner)
         fixed["refresh"] = msgspec.to_builtins(_refresh(learner.refresh_schedule))
@@ -250,24 +251,26 @@ def from_start(content: bytes, settings: ModelSettings, discount: float | None) 
 
     An open schema begins with the file's columns.
     """
-    if settings.belief is not UNSET:
-        raise ValueError("the belief is wide and knows no columns by name: leave out start")
     archive.unpack(FORMAT, content, "the file", most_settings=MOST_SETTINGS)
     source = Recommender.from_bytes(content, source="the file")
     start, schema = Start(source.schema, source.learner, discount), schema_of(settings)
     start.grow(schema)
-    variances = settings.variances()
-    prior = start.on(schema.prior(variances), schema, variances.items)
-    learner = new_learner(settings, prior, settings.refresh.schedule())
-    most = max(settings.most_weights, schema.width)
-    given = msgspec.to_builtins(settings) | {"schema": schema.to_dict(), "most_weights": most}
+    given = msgspec.to_builtins(settings) | {"schema": schema.to_dict()}
+    learner: FabCost | WideFabCost
+    if isinstance(settings.belief, WideSettings):
+        learner = new_wide_learner(settings, settings.belief, start)
+    else:
+        variances = settings.variances()
+        prior = start.on(schema.prior(variances), schema, variances.items)
+        learner = new_learner(settings, prior, settings.refresh.schedule())
+        given["most_weights"] = max(settings.most_weights, schema.width)
     return MadeOf(_checked(given), to_base(learner, 0))
 
 
-def _limits(learner: FabCost) -> dict[str, Any]:
+def _limits(learner: FabCost | WideFabCost) -> dict[str, Any]:
     """How many impressions are kept, and how soon they are forgotten."""
     limits: dict[str, Any] = {}
-    if learner.most_kept is not None:
+    if isinstance(learner, FabCost) and learner.most_kept is not None:
         limits["most_kept" if learner.visits_all else "window"] = learner.most_kept
     if learner.half_life is not None:
         limits["half_life"] = asdict(learner.half_life)
