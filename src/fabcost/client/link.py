@@ -125,6 +125,8 @@ class Link(Generic[Transport, Http]):
 def lost(error: httpx.TransportError) -> Lost:
     """What a failure says of the request."""
     kind, why = type(error).__name__, str(error)
+    if isinstance(error, httpx.ConnectError) and error._request is not None:
+        kind = f"nobody answers at {error.request.url.copy_with(raw_path=b'/')}"
     return Lost(not isinstance(error, _UNSENT), f"{kind}: {why}" if why else kind)
 
 

@@ -173,7 +173,8 @@ def _server(settings: Settings) -> Symptom:
         said = error.read().decode(errors="replace")
         return Symptom("wrong", "server", f"{address} is not ready: {said}")
     except (URLError, OSError) as error:
-        return Symptom("look", "server", f"nobody answers at {address}: {error}", "is it started?")
+        why = getattr(error, "reason", error)
+        return Symptom("look", "server", f"nobody answers at {address}: {why}", "is it started?")
     if degraded:
         advice = f"ask {address}/readyz which, and why"
         return Symptom("wrong", "server", f"{address} does not serve all its models", advice)

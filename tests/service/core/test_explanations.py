@@ -81,6 +81,22 @@ def test_the_best_of_the_others_is_compared_where_nothing_is_known_of_chances(
     assert why.runner_up.chosen_is_better >= 0.5
 
 
+def test_items_are_called_by_their_names(tmp_path: Path) -> None:
+    async def main() -> ExplanationAnswer:
+        async with serving(str(tmp_path / "bandit.db")) as service:
+            await service.create_model("cars", ModelSettings())
+            await service.put_items("cars", {"a": {"_name": "Fox", "x": 1}, "b": {"x": 2}})
+            await service.decide("cars", DecisionRequest(decision_id="d", top_k=2))
+            return await service.explain("cars", "d")
+
+    why = asyncio.run(main())
+    assert why.names == {"a": "Fox"}
+    beside = why.runner_up
+    assert beside is not None
+    named = {each.name for each in beside.differences}
+    assert {"item Fox", "item b"} <= named
+
+
 def test_a_holdback_is_chance_and_an_only_candidate_has_no_runner_up(tmp_path: Path) -> None:
     async def main() -> None:
         async with serving(str(tmp_path / "bandit.db")) as service:

@@ -18,6 +18,7 @@ from tests.service.http.serving import Running, running
 from tests.service.http.waiting import wait_for_the_database
 
 SHOP, EVIL = "https://shop.example", "https://evil.example"
+PICTURES = "https://images.shop.example"
 ASKING = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
 DECIDE = "/v1/models/news/decisions"
 BODY = {"candidates": {"a": {"x": 1}}}
@@ -26,7 +27,9 @@ BODY = {"candidates": {"a": {"x": 1}}}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     database = str(tmp_path_factory.mktemp("cors") / "bandit.db")
-    with running(Settings(database=database, cors_origins=(SHOP,))) as server:
+    with running(
+        Settings(database=database, cors_origins=(SHOP,), image_origins=(PICTURES,))
+    ) as server:
         wait_for_the_database(server)
         with server.client() as http:
             http.post("/v1/models", json={"name": "news"}).raise_for_status()
@@ -123,6 +126,16 @@ def test_any_page_may_be_let_in_but_not_to_everything() -> None:
     assert asks_for_keys(any_page, 1)
     with pytest.raises(CannotStartError, match="name the origins, or make a key"):
         asks_for_keys(any_page, None)
+
+
+def test_pictures_may_come_from_elsewhere_and_nothing_else(page: httpx.Client) -> None:
+    told = page.get("/")
+    policy = f"default-src 'self'; img-src 'self' data: {PICTURES}"
+    assert told.headers.get_list("content-security-policy") == [policy]
+    assert f'<html lang="en" data-images="{PICTURES}">' in told.text
+    assert PICTURES not in page.get("/v1/models").headers["content-security-policy"]
+    with pytest.raises(ValueError, match="image_origins has .* but must have"):
+        load({"image_origins": "https://a; script-src *"}, {})
 
 
 def test_origins_are_set(tmp_path: Path) -> None:
