@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import fabcost
+from fabcost import kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 BARE = """
@@ -44,8 +45,13 @@ with Client(sys.argv[1]) as client:
 """
 
 
+#: Kernels are found beside their sources, wherever those of the tests are.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+
+
 def run(*command: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, **more)  # type: ignore[call-overload,no-any-return]
+    told = {"capture_output": True, "text": True, "env": ENVIRONMENT, **more}
+    return subprocess.run(command, check=False, **told)  # type: ignore[call-overload,no-any-return]
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +121,15 @@ def lend_kernels(programs: Path) -> None:
     for source in ours.glob("*.py"):
         assert (theirs / source.name).read_bytes() == source.read_bytes()
         os.utime(theirs / source.name, ns=(source.stat().st_mtime_ns,) * 2)
-    shutil.copytree(ours / "__pycache__", theirs / "__pycache__", dirs_exist_ok=True)
+    compiled = kernels.first_largest.stats.cache_path
+    shutil.copytree(compiled, theirs / "__pycache__", dirs_exist_ok=True)
 
 
 @contextmanager
 def served(programs: Path, **environment: str) -> Iterator[tuple[str, IO[str]]]:
     """The address of a server while it loads, and what it says."""
     command = [str(programs / "fabcost"), "serve", "--port", "0", "--log-level", "info"]
-    given = {"env": {**os.environ, **environment}, "cwd": programs.parent, "text": True}
+    given = {"env": {**ENVIRONMENT, **environment}, "cwd": programs.parent, "text": True}
     with subprocess.Popen(command, stderr=subprocess.PIPE, **given) as server:  # type: ignore[call-overload]
         try:
             line = next(line for line in server.stderr if '"loading"' in line)
