@@ -46,7 +46,7 @@ def test_drawn_leader(many: int, weights: int) -> None:
     for wrong in (np.nan, -np.inf, 2e75):
         rows[rng.integers(many), rng.integers(weights)] = wrong
         assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] == 0
-        target = read_only(rows), *law, rng.random(2 * weights), belief.root
+        target = read_only(rows), *law, rng.random(2 * weights)
         assert kernels.drawn_target_leader(True, 0.1, 0.02, *target)[2] == 0
         rows[~(np.abs(rows) < 1e75)] = -1e75
     assert kernels.drawn_leader(rows, *law, uniforms.copy(), 0.5)[2] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -140,6 +140,26 @@ class Bandit:
             costs=costs,
         )
 
+    def pick(self, candidates: Candidates) -> int:
+        """`choose`, but only which: the same choice, without the scores of who is behind.
+
+        Examples
+        --------
+        >>> from fabcost import FabCost, Gaussian
+        >>> Bandit(FabCost(Gaussian([1.0], [[0.01]]))).pick(np.array([[2.0], [3.0]]))
+        1
+        """
+        learner, policy, rng = self.learner, self.policy, self.rng
+        if type(learner) is FabCost and isinstance(policy, (Thompson, TSUCB)):
+            mean, root = learner.law
+            if policy.picks and _is_plain(candidates, mean.size, rng):
+                uniforms = rng.random(policy.vectors * mean.size)
+                first, ties = policy.picked(mean, root, candidates, uniforms)
+                if ties == 1:
+                    return int(first)
+                _rewind(rng, uniforms.size)
+        return self.choose(candidates).index
+
     def propensities(
         self,
         candidates: Candidates,
@@ -246,24 +266,36 @@ def _at_once(
     belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
 ) -> Choice | None:
     """The choice among sound rows of an ordinary matrix, by rules whose kernels check them."""
-    if type(candidates) is not np.ndarray or not isinstance(policy, (Thompson, TSUCB)):
-        return None
-    generator = rng.bit_generator
-    if type(belief) is not Gaussian or type(generator) is not np.random.PCG64:
+    if type(belief) is not Gaussian or not isinstance(policy, (Thompson, TSUCB)):
         return None
     weights = belief.mean.size
-    if candidates.shape[1:] != (weights,) or not is_ready(candidates) or not len(candidates):
+    if not _is_plain(candidates, weights, rng):
         return None
     scores, best, ties = policy.led(belief, candidates, rng.random(policy.vectors * weights))
-    if ties == 0:  # who is told so goes on as if nothing had been asked
-        after = generator.state
-        generator.advance(-policy.vectors * weights)
-        generator.state = {**after, "state": generator.state["state"]}
+    if ties == 0:
+        _rewind(rng, policy.vectors * weights)
         return None
     if ties == 1:
         return Choice(best, np.array([best]), scores)
     ranking = _first(scores, best, ties, rng)
     return Choice(int(ranking[0]), ranking, scores)
+
+
+def _is_plain(
+    candidates: Candidates, weights: int, rng: np.random.Generator
+) -> TypeGuard[npt.NDArray[np.float64]]:
+    """Whether candidates are an ordinary matrix of numbers, and what is drawn can be put back."""
+    if type(candidates) is not np.ndarray or type(rng.bit_generator) is not np.random.PCG64:
+        return False
+    return candidates.shape[1:] == (weights,) and is_ready(candidates) and len(candidates) > 0
+
+
+def _rewind(rng: np.random.Generator, many: int) -> None:
+    """Let the generator go on as if nothing had been asked of it."""
+    generator: Any = rng.bit_generator
+    after = generator.state
+    generator.advance(-many)
+    generator.state = {**after, "state": generator.state["state"]}
 
 
 def _scores(

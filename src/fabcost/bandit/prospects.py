@@ -20,7 +20,6 @@ from fabcost.sparse import SparseRows, as_sparse
 
 Belief = Gaussian | WideGaussian
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
-MANY = 512  # rows
 
 
 class Drawn(NamedTuple):
@@ -213,16 +212,14 @@ def drawn_and_marginal(
 def drawn_law(
     belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """What `kernels.drawn_marginals` is asked with: a triangle only where it saves time.
+    """What `kernels.drawn_marginals` is asked with.
 
     Examples
     --------
     >>> len(drawn_law(Gaussian([1.0], [[9.0]]), np.array([[2.0]]), np.array([0.5])))
-    5
+    4
     """
-    triangle = belief.triangle if len(rows) >= MANY else belief.root
-    given = read_only(np.ascontiguousarray(rows))
-    return given, belief.mean, belief.root, uniforms, triangle
+    return read_only(np.ascontiguousarray(rows)), belief.mean, belief.root, uniforms
 
 
 def marginal(belief: Belief, rows: Rows) -> Marginal:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeGuard
 
 import numpy as np
@@ -153,7 +154,7 @@ class TSUCB(ComparingPolicy):
         away = self.scatter * (own - centre) * kernels.inverse_roots(variance)
         return np.asarray(kernels.scattered_scores(target, mean, radius, away))
 
-    @property
+    @cached_property
     def vectors(self) -> int:
         """How many draws of the weights `led` needs uniform numbers for."""
         return self.draws + (self.scatter > 0.0)
@@ -165,6 +166,23 @@ class TSUCB(ComparingPolicy):
         given = drawn_law(belief, rows, uniforms)
         scores, first, ties = kernels.drawn_target_leader(*self._numbers, *given)
         return scores, first, ties
+
+    @cached_property
+    def picks(self) -> bool:
+        """Whether `picked` knows the choice."""
+        return bool(self.log_odds and self.scatter > 0.0 and self.draws == 1)
+
+    def picked(
+        self,
+        mean: FloatArray,
+        root: FloatArray,
+        rows: npt.NDArray[Any],
+        uniforms: FloatArray,
+    ) -> tuple[int, int]:
+        """As `rules.Thompson.picked`."""
+        given = (rows, mean, root, uniforms)
+        first, ties = kernels.drawn_target_winner(self.scatter, self.rare, *given)
+        return first, ties
 
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -143,6 +143,14 @@ class FabCost:
         return self._posterior
 
     @property
+    def law(self) -> Carried:
+        """Mean and root of the belief as they are now, whose numbers the next impression changes.
+
+        Rows of the root go on with zeros.
+        """
+        return self._belief
+
+    @property
     def next_refresh(self) -> int | None:
         """The number of impressions at which the schedule is asked next; None if never again."""
         return self._next if self._refreshing is None else self._refreshing.due

@@ -97,6 +97,7 @@ from fabcost.kernels.targets import (
     click_moments,
     drawn_marginals,
     drawn_target_leader,
+    drawn_target_winner,
     inverse_roots,
     least_ratio,
     moving_means,

@@ -698,11 +698,17 @@ def folded_law(parts, source, factors, mean, root):
 
 @kernel(nogil=False)
 def drawn_weights(mean, root, uniforms, scale):
-    """μ + scale·R z for z the quantiles of ``uniforms``, which they replace."""
+    """μ + scale·R z for z the quantiles of ``uniforms``, which they replace.
+
+    Rows of the root may go on with zeros.
+    """
     make_normal(uniforms)
-    theta = times(root, uniforms)
+    theta, width = np.empty(mean.size), root.shape[1]
+    a, z = pointer(root), pointer(uniforms)
     for j in range(theta.size):
-        theta[j] = mean[j] + scale * theta[j]
+        theta[j] = mean[j] + scale * dot(skip(a, j * width), z, theta.size)
+    hold(root)
+    hold(uniforms)
     return theta
 
 

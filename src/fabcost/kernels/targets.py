@@ -14,6 +14,7 @@ from fabcost.kernels.beliefs import marginals
 from fabcost.kernels.choosing import (
     ABREAST,
     LARGEST_FEATURE,
+    all_within,
     drawn_leaders,
     drawn_weights,
     fill_block,
@@ -26,22 +27,27 @@ from fabcost.kernels.choosing import (
 from fabcost.kernels.functions import MILLS, exp, make_normal
 from fabcost.kernels.lanes import (
     choose_at,
+    further,
     hold,
     load,
     load_some,
+    overtaken,
+    pick,
     pointer,
     skip,
     spread,
     square_root,
+    store,
     store_some,
     within,
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
 from fabcost.kernels.normals import SEEDS, fresh_normals
-from fabcost.kernels.products import are_within, furthest, squares, times
+from fabcost.kernels.products import are_within, dot, furthest, squares, times
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
+MARGIN = 1e-9  # of a bound, beyond its rounding
 
 CLOSE = 0.75  # sd up to which the rule of seven nodes is used
 NARROW = 1e-3  # sd below which σ is a line
@@ -188,31 +194,56 @@ def _correct_tails(centres, variances, means, radii):
 
 
 @kernel(nogil=False)
-def drawn_marginals(rows, mean, root, uniforms, triangle):
+def drawn_marginals(rows, mean, root, uniforms):
     """Scores of rows under `drawn_weights`, by draws, and mean and variance of each score.
 
     The last that is found is whether all numbers of the rows are features.
+    """
+    thetas = _drawn(mean, root, uniforms)
+    found, sound = _measured(rows, _columns(thetas, mean, root), len(thetas))
+    draws = len(thetas)
+    return found[:draws], found[draws], found[draws + 1], sound
 
-    Eight rows are taken at once, and the weights in their order: equal rows have equal bits.  The
-    triangle is a root whose columns begin with zeros, which are passed over; it may be the root.
+
+@helper()
+def _drawn(mean, root, uniforms):
+    """`drawn_weights` of several draws."""
+    weights = mean.size
+    thetas = np.empty((uniforms.size // weights, weights))
+    for k in range(len(thetas)):
+        thetas[k] = drawn_weights(mean, root, uniforms[k * weights : (k + 1) * weights], 1.0)
+    return thetas
+
+
+@helper()
+def _columns(thetas, mean, root):
+    """Drawn and mean weights and the columns of the root as rows, and zeros up to fours."""
+    weights, before = mean.size, len(thetas) + 1
+    columns = np.zeros((-(-(weights + before) // 4) * 4, weights))
+    columns[: before - 1], columns[before - 1] = thetas, mean
+    for j in range(weights):
+        for d in range(weights):
+            columns[before + j, d] = root[d, j]
+    return columns
+
+
+@helper()
+def _measured(rows, columns, draws):
+    """Of each row the products with ``draws`` columns and one more, and Σ of squares of the others.
+
+    Eight rows are taken at once, and the weights in their order: equal rows have equal bits.
     """
     many, weights = rows.shape
-    draws = uniforms.size // weights
     found, block = np.empty((draws + 2, many)), np.zeros((weights + 8, 8))
-    columns, starts = _columns(mean, root, uniforms, triangle)
     xs, eight, out, worst = pointer(rows), pointer(block), pointer(found), spread(0.0)
     for first in range(0, many, 8):
         size = min(8, many - first)
         worst = furthest(skip(xs, first * weights), size * weights, worst)
-        if size == 8:
-            fill_block(skip(xs, first * weights), weights, eight)
-        else:
-            for k in range(size):
-                block[:weights, k] = rows[first + k]
+        _fill(rows, first, xs, block, eight)
         variance = spread(0.0)
         for j in range(0, len(columns), 4):
             a = b = c = d = spread(0.0)
-            for i in range(starts[j // 4], weights):
+            for i in range(weights):
                 x = load(eight, 8 * i)
                 a, b = a + columns[j, i] * x, b + columns[j + 1, i] * x
                 c, d = c + columns[j + 2, i] * x, d + columns[j + 3, i] * x
@@ -233,29 +264,18 @@ def drawn_marginals(rows, mean, root, uniforms, triangle):
     hold(rows)
     hold(block)
     hold(found)
-    sound = are_within(worst, LARGEST_FEATURE)
-    return found[:draws], found[draws], found[draws + 1], sound
+    return found, are_within(worst, LARGEST_FEATURE)
 
 
 @helper()
-def _columns(mean, root, uniforms, triangle):
-    """Drawn and mean weights and the columns of the triangle as rows, and where fours begin."""
-    weights, before = mean.size, uniforms.size // mean.size + 1
-    many = -(-(weights + before) // 4) * 4
-    columns, starts = np.zeros((many, weights)), np.zeros(many // 4, dtype=np.int64)
-    for k in range(before - 1):
-        own = uniforms[k * weights : (k + 1) * weights]
-        columns[k] = drawn_weights(mean, root, own, 1.0)
-    columns[before - 1] = mean
-    for j in range(weights):
-        for d in range(weights):
-            columns[before + j, d] = triangle[d, j]
-    for j in range(before - before % 4, many):
-        start = 0
-        while start < weights and columns[j, start] == 0.0:
-            start += 1
-        starts[j // 4] = start if j % 4 == 0 else min(start, starts[j // 4])
-    return columns, starts
+def _fill(rows, first, xs, block, eight):
+    """Eight rows from the ``first`` on into the columns of a block, the last as often as needed."""
+    left, weights = len(rows) - first, rows.shape[1]
+    if left >= 8:
+        fill_block(skip(xs, first * weights), weights, eight)
+    else:
+        for k in range(8):
+            block[:weights, k] = rows[first + min(k, left - 1)]
 
 
 @helper()
@@ -286,15 +306,163 @@ def target_scores(target, means, radii):
 
 
 @kernel(nogil=False)
-def drawn_target_leader(log_odds, scatter, rare, rows, mean, root, uniforms, triangle):
+def drawn_target_leader(log_odds, scatter, rare, rows, mean, root, uniforms):
     """`_drawn_target_scores`, the first of the largest, and how many there are.
 
     There are none if a number of the rows is no feature.
     """
-    found = drawn_marginals(rows, mean, root, uniforms, triangle)
+    found = drawn_marginals(rows, mean, root, uniforms)
     scores = _drawn_target_scores(log_odds, scatter, rare, *found[:3])
     first, ties = first_largest(scores)
     return scores, first, ties if found[3] else 0
+
+
+@kernel(nogil=False)
+def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
+    """What `drawn_target_leader` finds by log-odds with scatter, without the scores of all.
+
+    A score is −g/s, with g that can be had for three products, and s² = xᵀΣx at most λw,
+    w = Σ xᵢ² Σᵢᵢ, for λ no less than an eigenvalue of the correlations.  By that bound most rows
+    are behind; the others have the very scores.  The rows of the root go on with zeros up to
+    eights.
+    """
+    thetas, many = _drawn(mean, root, uniforms), len(rows)
+    variances, most = _wide_variances(root)
+    found, tops = _glanced(rows, thetas, mean, variances)
+    sound = tops[2] <= LARGEST_FEATURE * LARGEST_FEATURE * variances.min() or all_within(
+        rows, LARGEST_FEATURE
+    )
+    if not sound or _is_rare(tops[0], True, rare):
+        first, ties = first_largest(found[0, :many])
+        return first, ties if sound else 0
+    target, gaps = max(tops[0], tops[1]), np.empty(found.shape[1])
+    near = np.empty(many, dtype=np.int64)
+    guess = min(_nearest(found, target, scatter, gaps), many - 1)
+    close = _listed(gaps, most * _gap(found[:, guess], rows[guess], root, target, scatter), near)
+    if close == 1:
+        return near[0], 1
+    scores = _scores_of(near[:close], rows, thetas, mean, root, target, scatter)
+    first, ties = first_largest(scores)
+    return near[first], ties
+
+
+@helper()
+def _wide_variances(root):
+    """Variances of the weights, and no less than the largest eigenvalue of their correlations."""
+    weights, width = root.shape
+    a, sums, most = pointer(root), np.zeros(weights), 0.0
+    inverse, variances = np.empty(weights), np.empty(weights)
+    for i in range(weights):
+        own = skip(a, i * width)
+        variances[i] = dot(own, own, width)
+        inverse[i] = 1.0 / math.sqrt(variances[i])
+        for j in range(i):
+            shared = abs(dot(own, skip(a, j * width), width))
+            sums[i] += shared * inverse[j]
+            sums[j] += shared * inverse[i]
+    hold(root)
+    for i in range(weights):
+        most = max(most, 1.0 + sums[i] * inverse[i])
+    return variances, most
+
+
+@helper()
+def _glanced(rows, thetas, mean, variances):
+    """Of each row the products with two draws and the mean as of `_measured`, and w.
+
+    Beside these are the largest products with the first draw and with the mean, and w.
+    """
+    many, weights = rows.shape
+    width, block = -(-many // 8) * 8, np.zeros((weights + 8, 8))
+    found, heaviest = np.empty((4, width)), spread(0.0)
+    high = best = spread(-math.inf)
+    xs, eight, out = pointer(rows), pointer(block), pointer(found)
+    for first in range(0, many, 8):
+        _fill(rows, first, xs, block, eight)
+        a = b = c = d = spread(0.0)
+        for i in range(weights):
+            x = load(eight, 8 * i)
+            a, b = a + thetas[0, i] * x, b + thetas[1, i] * x
+            c, d = c + mean[i] * x, d + (variances[i] * x) * x
+        store(out, first, a)
+        store(out, width + first, b)
+        store(out, 2 * width + first, c)
+        store(out, 3 * width + first, d)
+        high, _ = overtaken(a, 0.0, high, high)
+        best, _ = overtaken(c, 0.0, best, best)
+        heaviest = further(heaviest, d)
+    hold(rows)
+    hold(block)
+    hold(found)
+    return found, (_top(high), _top(best), _top(heaviest))
+
+
+@helper()
+def _top(lanes):
+    """The largest lane, or NaN if there is one."""
+    top = pick(lanes, 0)
+    for k in range(1, 8):
+        if not pick(lanes, k) <= top:
+            top = pick(lanes, k)
+    return top
+
+
+@helper()
+def _gap(found, x, root, target, scatter):
+    """(g/s)² of a row, and no less."""
+    weights, width = root.shape
+    along, size = np.zeros(width), max(abs(target), abs(found[1]), abs(found[2]))
+    for i in range(weights):
+        for j in range(width):
+            along[j] += x[i] * root[i, j]
+    s = math.sqrt(dot(pointer(along), pointer(along), width)) - ROUNDING * math.sqrt(found[3])
+    hold(along)
+    g = target - found[2] - scatter * (found[1] - found[2]) + ROUNDING * size
+    if g <= 0.0:
+        return 0.0
+    return (g / s) ** 2 * (1.0 + MARGIN) if s > 0.0 else math.inf
+
+
+@helper()
+def _nearest(found, target, scatter, gaps):
+    """gaps ← g² / Σ xᵢ² Σᵢᵢ of each row, and where it is the least; g is nothing below zero."""
+    width = gaps.size
+    numbers, out, least, where = pointer(found), pointer(gaps), spread(-math.inf), spread(0.0)
+    for i in range(0, width, 8):
+        own, centre = load(numbers, width + i), load(numbers, 2 * width + i)
+        size = further(further(spread(abs(target)), own), centre)
+        g = within(target - centre - scatter * (own - centre) - ROUNDING * size, 0.0, math.inf)
+        gap = g * g / within(load(numbers, 3 * width + i), 1e-300, math.inf)
+        store(out, i, gap)
+        least, where = overtaken(0.0 - gap, float(i), least, where)
+    hold(found)
+    hold(gaps)
+    place, top = 0, -math.inf
+    for k in range(8):
+        if pick(least, k) > top:
+            place, top = k + int(pick(where, k)), pick(least, k)
+    return place
+
+
+@helper()
+def _listed(numbers, limit, places):
+    """places ← where numbers are at most a limit, and how many these are."""
+    many = 0
+    for k in range(places.size):
+        places[many] = k
+        many += numbers[k] <= limit
+    return many
+
+
+@helper()
+def _scores_of(places, rows, thetas, mean, root, target, scatter):
+    """`scattered_scores` of some rows."""
+    some = np.empty((places.size, rows.shape[1]))
+    for k in range(places.size):
+        some[k] = rows[places[k]]
+    found, _ = _measured(some, _columns(thetas, mean, root), 2)
+    sds = np.sqrt(found[3])
+    return _scattered(scatter, target, found[1], found[2], sds, found[2], sds)
 
 
 @helper()
@@ -320,10 +488,15 @@ def _drawn_target_scores(log_odds, scatter, rare, drawn, centres, variances):
     means, radii = (centres, sds) if log_odds else click_moments(centres, variances)
     if scatter <= 0.0:
         return target_scores(target, means, radii)
+    return _scattered(scatter, target, drawn[draws], centres, sds, means, radii)
+
+
+@helper()
+def _scattered(scatter, target, drawn, centres, sds, means, radii):
+    """`scattered_scores` by another draw, whose deviations are in sds."""
     away = np.empty(sds.size)
     for k in range(sds.size):
-        apart = drawn[draws, k] - centres[k]
-        away[k] = scatter * apart / sds[k] if sds[k] > 0.0 else 0.0
+        away[k] = scatter * (drawn[k] - centres[k]) / sds[k] if sds[k] > 0.0 else 0.0
     return scattered_scores(target, means, radii, away)
 
 
