@@ -180,8 +180,8 @@ class TSUCB(ComparingPolicy):
         uniforms: FloatArray,
     ) -> tuple[int, int]:
         """As `rules.Thompson.picked`."""
-        given = (rows, mean, root, uniforms)
-        first, ties = kernels.drawn_target_winner(self.scatter, self.rare, *given)
+        given = (*self._numbers[1:], rows, mean, root, uniforms)
+        first, ties = kernels.drawn_target_winner(*given)
         return first, ties
 
     def compared(
@@ -205,7 +205,7 @@ class TSUCB(ComparingPolicy):
         one = targets[int(targets.size * rng.random())]
         return kernels.target_scores(one, mean, radius), shares
 
-    @property
+    @cached_property
     def _numbers(self) -> tuple[bool, float, float]:
         return bool(self.log_odds), float(self.scatter), float(self.rare)
 

@@ -327,8 +327,9 @@ def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
     eights.
     """
     thetas, many = _drawn(mean, root, uniforms), len(rows)
+    law = (thetas, mean, root)
     variances, most = _wide_variances(root)
-    found, tops = _glanced(rows, thetas, mean, variances)
+    found, tops = _glanced(rows, thetas, mean, variances, scatter)
     sound = tops[2] <= LARGEST_FEATURE * LARGEST_FEATURE * variances.min() or all_within(
         rows, LARGEST_FEATURE
     )
@@ -337,11 +338,11 @@ def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
         return first, ties if sound else 0
     target, gaps = max(tops[0], tops[1]), np.empty(found.shape[1])
     near = np.empty(many, dtype=np.int64)
-    guess = min(_nearest(found, target, scatter, gaps), many - 1)
-    close = _listed(gaps, most * _gap(found[:, guess], rows[guess], root, target, scatter), near)
+    guess = min(_nearest(found, target, gaps), many - 1)
+    close = _listed(gaps, most * _gap(rows[guess], found[2, guess], *law, target, scatter), near)
     if close == 1:
         return near[0], 1
-    scores = _scores_of(near[:close], rows, thetas, mean, root, target, scatter)
+    scores = _scores_of(near[:close], rows, *law, target, scatter)
     first, ties = first_largest(scores)
     return near[first], ties
 
@@ -350,31 +351,33 @@ def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
 def _wide_variances(root):
     """Variances of the weights, and no less than the largest eigenvalue of their correlations."""
     weights, width = root.shape
-    a, sums, most = pointer(root), np.zeros(weights), 0.0
-    inverse, variances = np.empty(weights), np.empty(weights)
-    for i in range(weights):
-        own = skip(a, i * width)
-        variances[i] = dot(own, own, width)
-        inverse[i] = 1.0 / math.sqrt(variances[i])
-        for j in range(i):
-            shared = abs(dot(own, skip(a, j * width), width))
-            sums[i] += shared * inverse[j]
-            sums[j] += shared * inverse[i]
+    variances, block, most = squares(root), np.zeros((width + 8, 8)), 0.0
+    inverse, a, eight = 1.0 / np.sqrt(variances), pointer(root), pointer(block)
+    for first in range(0, weights, 8):
+        _fill(root, first, a, block, eight)
+        around = spread(0.0)
+        for i in range(weights):
+            shared = spread(0.0)
+            for d in range(width):
+                shared = shared + root[i, d] * load(eight, 8 * d)
+            around = around + inverse[i] * further(spread(0.0), shared)
+        for k in range(min(8, weights - first)):
+            most = max(most, pick(around, k) * inverse[first + k])
     hold(root)
-    for i in range(weights):
-        most = max(most, 1.0 + sums[i] * inverse[i])
+    hold(block)
     return variances, most
 
 
 @helper()
-def _glanced(rows, thetas, mean, variances):
-    """Of each row the products with two draws and the mean as of `_measured`, and w.
+def _glanced(rows, thetas, mean, variances, scatter):
+    """Of each row the product with the first draw, at most what target − g is, and w.
 
-    Beside these are the largest products with the first draw and with the mean, and w.
+    Beside these are the largest products with that draw and with the mean, and w.  Products are as
+    of `_measured`.
     """
     many, weights = rows.shape
     width, block = -(-many // 8) * 8, np.zeros((weights + 8, 8))
-    found, heaviest = np.empty((4, width)), spread(0.0)
+    found, heaviest = np.empty((3, width)), spread(0.0)
     high = best = spread(-math.inf)
     xs, eight, out = pointer(rows), pointer(block), pointer(found)
     for first in range(0, many, 8):
@@ -385,9 +388,9 @@ def _glanced(rows, thetas, mean, variances):
             a, b = a + thetas[0, i] * x, b + thetas[1, i] * x
             c, d = c + mean[i] * x, d + (variances[i] * x) * x
         store(out, first, a)
-        store(out, width + first, b)
-        store(out, 2 * width + first, c)
-        store(out, 3 * width + first, d)
+        rounding = ROUNDING * further(further(spread(0.0), b), c)
+        store(out, width + first, c + scatter * (b - c) + rounding)
+        store(out, 2 * width + first, d)
         high, _ = overtaken(a, 0.0, high, high)
         best, _ = overtaken(c, 0.0, best, best)
         heaviest = further(heaviest, d)
@@ -408,31 +411,13 @@ def _top(lanes):
 
 
 @helper()
-def _gap(found, x, root, target, scatter):
-    """(g/s)² of a row, and no less."""
-    weights, width = root.shape
-    along, size = np.zeros(width), max(abs(target), abs(found[1]), abs(found[2]))
-    for i in range(weights):
-        for j in range(width):
-            along[j] += x[i] * root[i, j]
-    s = math.sqrt(dot(pointer(along), pointer(along), width)) - ROUNDING * math.sqrt(found[3])
-    hold(along)
-    g = target - found[2] - scatter * (found[1] - found[2]) + ROUNDING * size
-    if g <= 0.0:
-        return 0.0
-    return (g / s) ** 2 * (1.0 + MARGIN) if s > 0.0 else math.inf
-
-
-@helper()
-def _nearest(found, target, scatter, gaps):
-    """gaps ← g² / Σ xᵢ² Σᵢᵢ of each row, and where it is the least; g is nothing below zero."""
-    width = gaps.size
+def _nearest(found, target, gaps):
+    """gaps ← g² / w of each row, and where it is the least; g is nothing below zero."""
+    width, reach = gaps.size, target - ROUNDING * abs(target)
     numbers, out, least, where = pointer(found), pointer(gaps), spread(-math.inf), spread(0.0)
     for i in range(0, width, 8):
-        own, centre = load(numbers, width + i), load(numbers, 2 * width + i)
-        size = further(further(spread(abs(target)), own), centre)
-        g = within(target - centre - scatter * (own - centre) - ROUNDING * size, 0.0, math.inf)
-        gap = g * g / within(load(numbers, 3 * width + i), 1e-300, math.inf)
+        g = within(reach - load(numbers, width + i), 0.0, math.inf)
+        gap = g * g / within(load(numbers, 2 * width + i), 1e-300, math.inf)
         store(out, i, gap)
         least, where = overtaken(0.0 - gap, float(i), least, where)
     hold(found)
@@ -442,6 +427,24 @@ def _nearest(found, target, scatter, gaps):
         if pick(least, k) > top:
             place, top = k + int(pick(where, k)), pick(least, k)
     return place
+
+
+@helper()
+def _gap(x, w, thetas, mean, root, target, scatter):
+    """(g/s)² of a row, and no less."""
+    weights, width = root.shape
+    along, own, centre = np.zeros(width), 0.0, 0.0
+    for i in range(weights):
+        own, centre = own + thetas[1, i] * x[i], centre + mean[i] * x[i]
+        for j in range(width):
+            along[j] += x[i] * root[i, j]
+    s = math.sqrt(dot(pointer(along), pointer(along), width)) - ROUNDING * math.sqrt(w)
+    hold(along)
+    size = max(abs(target), abs(own), abs(centre))
+    g = target - centre - scatter * (own - centre) + ROUNDING * size
+    if g <= 0.0:
+        return 0.0
+    return (g / s) ** 2 * (1.0 + MARGIN) if s > 0.0 else math.inf
 
 
 @helper()
