@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from fabcost import FabCost, Gaussian, Refresh
@@ -20,8 +22,10 @@ from fabcost.bandit.rules import (
     Policy,
     Thompson,
 )
+from fabcost.bandit.targeted import TSUCB
 from fabcost.inference import laplace
 from tests.bandit.policies import EVERY_POLICY, independent
+from tests.examples import examples
 from tests.simulated import cold_start, correlated_prior
 
 
@@ -207,3 +211,37 @@ def test_bad_questions_are_named_and_draw_nothing(
 def test_bad_settings_are_named(make: object, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         make()  # type: ignore[operator]
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(
+    st.sampled_from([Thompson(), DEFAULT, TSUCB(log_odds=True, scatter=1.0), TSUCB(), Greedy()]),
+    st.sampled_from([1, 7, 8, 9, 40, 333]),
+    st.sampled_from([1, 3, 8, 15]),
+    st.floats(-8.0, 3.0),
+    st.booleans(),
+    st.integers(0, 10_000),
+)
+def test_pick_is_what_choose_chooses(
+    policy: Policy, many: int, weights: int, bias: float, alike: bool, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    scales = 10.0 ** rng.uniform(-3.0, 3.0, weights)
+    learner = FabCost(Gaussian(np.r_[bias, np.zeros(weights - 1)], np.diag(10.0 / scales**2)))
+    for _ in range(int(rng.integers(0, 40))):
+        learner.observe(np.r_[1.0, rng.normal(size=weights - 1)] * scales, rng.random() < 0.2)
+    rows = rng.normal(size=(many, weights)) * scales
+    if alike:
+        rows[many // 2 :] = rows[many // 3]
+    one, other = (Bandit(learner, policy=policy, seed=seed) for _ in range(2))
+    for _ in range(5):
+        assert one.pick(rows) == other.choose(rows).index
+        assert one.rng.bit_generator.state == other.rng.bit_generator.state
+
+
+def test_pick_refuses_what_choose_refuses() -> None:
+    bandit = Bandit(FabCost(Gaussian.isotropic(2)))
+    for wrong in (np.nan, np.inf, 1e76):
+        with pytest.raises(ValueError, match="candidates"):
+            bandit.pick(np.array([[1.0, 2.0], [1.0, wrong]]))
+    assert bandit.pick(np.array([[1.0, -1e75], [1.0, 1e75]])) in {0, 1}
