@@ -284,7 +284,7 @@ def test_propensities_are_those_of_the_same_covariance_in_full() -> None:
 
 def test_equal_rows_share_their_wins() -> None:
     learner, X = learnt()
-    rows = X[[3, 5, 3, 3]]
+    rows = X[[5, 3, 5, 5]]
     shares = Thompson().shares(learner.posterior, rows, np.random.default_rng(7), 1000)
     assert shares[0] == shares[2] == shares[3] > 0
 
