@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
+from fabcost.bandit.choice import Choice, chosen_at_once, first_of, picked_at_once
 from fabcost.bandit.prospects import Belief, Candidates, checked
 from fabcost.bandit.rows import Rows, own_rows
 from fabcost.bandit.rules import DEFAULT, Policy, Thompson
-from fabcost.bandit.targeted import TSUCB, compares
+from fabcost.bandit.targeted import compares
 from fabcost.bandit.values import ValuedRows
-from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, is_ready
+from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.wide.learner import WideFabCost
@@ -32,38 +31,6 @@ class Learner(Protocol):
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
-
-
-@dataclass(eq=False, slots=True)
-class Choice:
-    """What was chosen, and how.
-
-    All come from the same draws: the scores are those of one of them, the ranking is theirs, and
-    the choice is their largest; but with probability ``floor`` it is any candidate, which then
-    leads the ranking in spite of its score (`by_chance`).
-
-    Attributes
-    ----------
-    index
-        The chosen candidate.
-    ranking
-        The best ``top_k`` candidates, the chosen one first.
-    scores
-        One for each candidate; minus infinity if it was excluded.
-    propensities
-        The probability that each candidate had to be chosen, if it was asked for: over all draws,
-        with the ``floor`` mixed in.
-    """
-
-    index: int
-    ranking: npt.NDArray[np.intp]
-    scores: FloatArray
-    propensities: FloatArray | None = None
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether another has a larger score."""
-        return bool(self.scores[self.index] < self.scores.max())
 
 
 class Bandit:
@@ -124,7 +91,7 @@ class Bandit:
         given = values is not None or costs is not None or draws is not None or items is not None
         belief = self.learner.posterior
         if not (given or exclude) and top_k == 1:
-            choice = _at_once(belief, self.policy, candidates, self.rng)
+            choice = chosen_at_once(belief, self.policy, candidates, self.rng)
             if choice is not None:
                 return choice
         return choose(
@@ -149,16 +116,8 @@ class Bandit:
         >>> Bandit(FabCost(Gaussian([1.0], [[0.01]]))).pick(np.array([[2.0], [3.0]]))
         1
         """
-        learner, policy, rng = self.learner, self.policy, self.rng
-        if type(learner) is FabCost and isinstance(policy, (Thompson, TSUCB)):
-            mean, root = learner.law
-            if policy.picks and _is_plain(candidates, mean.size, rng):
-                uniforms = rng.random(policy.vectors * mean.size)
-                first, ties = policy.picked(mean, root, candidates, uniforms)
-                if ties == 1:
-                    return int(first)
-                _rewind(rng, uniforms.size)
-        return self.choose(candidates).index
+        picked = picked_at_once(self.learner, self.policy, candidates, self.rng)
+        return self.choose(candidates).index if picked is None else picked
 
     def propensities(
         self,
@@ -262,42 +221,6 @@ def choose(
     return Choice(chosen, ranking, scores, shares)
 
 
-def _at_once(
-    belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
-) -> Choice | None:
-    """The choice among sound rows of an ordinary matrix, by rules whose kernels check them."""
-    if type(belief) is not Gaussian or not isinstance(policy, (Thompson, TSUCB)):
-        return None
-    weights = belief.mean.size
-    if not _is_plain(candidates, weights, rng):
-        return None
-    scores, best, ties = policy.led(belief, candidates, rng.random(policy.vectors * weights))
-    if ties == 0:
-        _rewind(rng, policy.vectors * weights)
-        return None
-    if ties == 1:
-        return Choice(best, np.array([best]), scores)
-    ranking = _first(scores, best, ties, rng)
-    return Choice(int(ranking[0]), ranking, scores)
-
-
-def _is_plain(
-    candidates: Candidates, weights: int, rng: np.random.Generator
-) -> TypeGuard[npt.NDArray[np.float64]]:
-    """Whether candidates are an ordinary matrix of numbers, and what is drawn can be put back."""
-    if type(candidates) is not np.ndarray or type(rng.bit_generator) is not np.random.PCG64:
-        return False
-    return candidates.shape[1:] == (weights,) and is_ready(candidates) and len(candidates) > 0
-
-
-def _rewind(rng: np.random.Generator, many: int) -> None:
-    """Let the generator go on as if nothing had been asked of it."""
-    generator: Any = rng.bit_generator
-    after = generator.state
-    generator.advance(-many)
-    generator.state = {**after, "state": generator.state["state"]}
-
-
 def _scores(
     belief: Belief, policy: Policy, rows: Rows, excluded: list[int], rng: np.random.Generator
 ) -> FloatArray:
@@ -370,13 +293,5 @@ def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDAr
     """The ``many`` largest, largest first, ties at random."""
     if many == 1:
         best, ties = kernels.first_largest(scores)
-        return _first(scores, best, ties, rng)
+        return first_of(scores, best, ties, rng)
     return np.lexsort((rng.random(scores.size), -scores))[:many]
-
-
-def _first(
-    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    if ties == 1:
-        return np.array([best])
-    return rng.choice(np.flatnonzero(scores == scores[best]), 1)

@@ -73,7 +73,6 @@ class Thompson:
 
     scale: float = 1.0
     vectors: ClassVar[int] = 1  # draws of the weights that `led` needs uniform numbers for
-    picks: ClassVar[bool] = True  # `picked` knows the choice
 
     def __post_init__(self) -> None:
         _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
@@ -103,17 +102,6 @@ class Thompson:
         given = (rows, belief.mean, belief.root, uniforms, self.scale)
         scores, first, ties = kernels.drawn_leader(*given)
         return scores, first, ties
-
-    def picked(
-        self,
-        mean: FloatArray,
-        root: FloatArray,
-        rows: npt.NDArray[Any],
-        uniforms: FloatArray,
-    ) -> tuple[int, int]:
-        """As `led`, of a law whose root may go on with zeros, and without the scores."""
-        _, first, ties = kernels.drawn_leader(rows, mean, root, uniforms, self.scale)
-        return first, ties
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -136,7 +136,7 @@ class TSUCB(ComparingPolicy):
                 return self.led(belief, rows, rng.random(self.vectors * belief.dimension))[0]
             if isinstance(rows, OwnRows) and rows.are_folded and self.draws == 1:
                 many = self.vectors * (belief.dimension + kernels.SEEDS)
-                return rows.target_scores(self._numbers, belief, rng.random(many))
+                return rows.target_scores(self.numbers, belief, rng.random(many))
         if self.draws == 1:
             drawn, centre, variance = drawn_and_marginal(belief, rows, rng)
             best = worth(rows, drawn).max(keepdims=True)
@@ -164,25 +164,8 @@ class TSUCB(ComparingPolicy):
     ) -> tuple[FloatArray, int, int]:
         """As `rules.Thompson.led`."""
         given = drawn_law(belief, rows, uniforms)
-        scores, first, ties = kernels.drawn_target_leader(*self._numbers, *given)
+        scores, first, ties = kernels.drawn_target_leader(*self.numbers, *given)
         return scores, first, ties
-
-    @cached_property
-    def picks(self) -> bool:
-        """Whether `picked` knows the choice."""
-        return bool(self.log_odds and self.scatter > 0.0 and self.draws == 1)
-
-    def picked(
-        self,
-        mean: FloatArray,
-        root: FloatArray,
-        rows: npt.NDArray[Any],
-        uniforms: FloatArray,
-    ) -> tuple[int, int]:
-        """As `rules.Thompson.picked`."""
-        given = (*self._numbers[1:], rows, mean, root, uniforms)
-        first, ties = kernels.drawn_target_winner(*given)
-        return first, ties
 
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
@@ -194,7 +177,7 @@ class TSUCB(ComparingPolicy):
         known = Prospects.of(belief, rows)
         many = (draws + 3) // 4
         if self.scatter > 0.0:
-            return known.scattered(rng, many, self.draws, self._numbers)
+            return known.scattered(rng, many, self.draws, self.numbers)
         best = known.best(rng, max(many, self.draws)).ravel()
         # One sign pattern after the other: m draws in a row are independent.
         targets = self._targets(rows, best)
@@ -206,7 +189,8 @@ class TSUCB(ComparingPolicy):
         return kernels.target_scores(one, mean, radius), shares
 
     @cached_property
-    def _numbers(self) -> tuple[bool, float, float]:
+    def numbers(self) -> tuple[bool, float, float]:
+        """Log-odds, scatter and rare, as kernels take them."""
         return bool(self.log_odds), float(self.scatter), float(self.rare)
 
     def _is_rare(self, rows: Rows, best: FloatArray) -> bool:

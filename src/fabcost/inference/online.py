@@ -135,20 +135,14 @@ class FabCost:
     def _belief(self, belief: Carried) -> None:
         self._carried, self._lag = belief, Lag.of(belief)
 
+    law = _belief  # mean and root as they are now; rows of the root go on with zeros
+
     @property
     def posterior(self) -> Gaussian:
         """The belief after all impressions so far."""
         if self._posterior is None:
             self._posterior = self._belief.gaussian()
         return self._posterior
-
-    @property
-    def law(self) -> Carried:
-        """Mean and root of the belief as they are now, whose numbers the next impression changes.
-
-        Rows of the root go on with zeros.
-        """
-        return self._belief
 
     @property
     def next_refresh(self) -> int | None:

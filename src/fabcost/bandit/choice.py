@@ -1,0 +1,143 @@
+"""A choice, and how it is made at once where nothing but an ordinary matrix is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from fabcost import kernels
+from fabcost.bandit.prospects import Belief, Candidates
+from fabcost.bandit.rules import Policy, Thompson
+from fabcost.bandit.targeted import TSUCB
+from fabcost.gaussian import Gaussian
+from fabcost.impressions import FloatArray, is_ready
+from fabcost.inference.online import FabCost
+
+
+@dataclass(eq=False, slots=True)
+class Choice:
+    """What was chosen, and how.
+
+    All come from the same draws: the scores are those of one of them, the ranking is theirs, and
+    the choice is their largest; but with probability ``floor`` it is any candidate, which then
+    leads the ranking in spite of its score (`by_chance`).
+
+    Attributes
+    ----------
+    index
+        The chosen candidate.
+    ranking
+        The best ``top_k`` candidates, the chosen one first.
+    scores
+        One for each candidate; minus infinity if it was excluded.
+    propensities
+        The probability that each candidate had to be chosen, if it was asked for: over all draws,
+        with the ``floor`` mixed in.
+    """
+
+    index: int
+    ranking: npt.NDArray[np.intp]
+    scores: FloatArray
+    propensities: FloatArray | None = None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether another has a larger score."""
+        return bool(self.scores[self.index] < self.scores.max())
+
+
+def chosen_at_once(
+    belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
+) -> Choice | None:
+    """The choice among sound rows of an ordinary matrix, by rules whose kernels check them.
+
+    Examples
+    --------
+    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[0.01]])
+    >>> chosen_at_once(belief, Thompson(), np.array([[2.0], [3.0]]), rng).index
+    1
+    """
+    if type(belief) is not Gaussian or not isinstance(policy, (Thompson, TSUCB)):
+        return None
+    weights = belief.mean.size
+    if not _is_plain(candidates, weights, rng):
+        return None
+    scores, best, ties = policy.led(belief, candidates, rng.random(policy.vectors * weights))
+    if ties == 0:
+        _rewind(rng, policy.vectors * weights)
+        return None
+    if ties == 1:
+        return Choice(best, np.array([best]), scores)
+    ranking = first_of(scores, best, ties, rng)
+    return Choice(int(ranking[0]), ranking, scores)
+
+
+def picked_at_once(
+    learner: object, policy: Policy, candidates: Candidates, rng: np.random.Generator
+) -> int | None:
+    """The same choice, if it is one, without scores, of the belief that a learner carries.
+
+    Examples
+    --------
+    >>> learner, rng = FabCost(Gaussian([1.0], [[0.01]])), np.random.default_rng(0)
+    >>> picked_at_once(learner, Thompson(), np.array([[2.0], [3.0]]), rng)
+    1
+    """
+    if type(learner) is not FabCost or not isinstance(policy, (Thompson, TSUCB)):
+        return None
+    mean, root = learner.law
+    if not (_is_quick(policy) and _is_plain(candidates, mean.size, rng)):
+        return None
+    uniforms = rng.random(policy.vectors * mean.size)
+    if isinstance(policy, Thompson):
+        given = (candidates, mean, root, uniforms, policy.scale)
+        _, first, ties = kernels.drawn_leader(*given)
+    else:
+        numbers = policy.numbers[1:]
+        first, ties = kernels.drawn_target_winner(*numbers, candidates, mean, root, uniforms)
+    if ties == 1:
+        return int(first)
+    _rewind(rng, uniforms.size)
+    return None
+
+
+def _is_quick(policy: Thompson | TSUCB) -> bool:
+    """Whether a kernel knows the choice without scores."""
+    if isinstance(policy, Thompson):
+        return True
+    return bool(policy.log_odds and policy.scatter > 0.0 and policy.draws == 1)
+
+
+def _is_plain(
+    candidates: Candidates, weights: int, rng: np.random.Generator
+) -> TypeGuard[npt.NDArray[np.float64]]:
+    """Whether candidates are an ordinary matrix of numbers, and what is drawn can be put back."""
+    if type(candidates) is not np.ndarray or type(rng.bit_generator) is not np.random.PCG64:
+        return False
+    return candidates.shape[1:] == (weights,) and is_ready(candidates) and len(candidates) > 0
+
+
+def _rewind(rng: np.random.Generator, many: int) -> None:
+    """Let the generator go on as if nothing had been asked of it."""
+    generator: Any = rng.bit_generator
+    after = generator.state
+    generator.advance(-many)
+    generator.state = {**after, "state": generator.state["state"]}
+
+
+def first_of(
+    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """Any of those that have the largest score, of which there are ``ties``.
+
+    Examples
+    --------
+    >>> first_of(np.array([1.0, 3.0]), 1, 1, np.random.default_rng(0))
+    array([1])
+    """
+    if ties == 1:
+        return np.array([best])
+    return rng.choice(np.flatnonzero(scores == scores[best]), 1)
