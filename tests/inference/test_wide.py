@@ -29,7 +29,7 @@ from fabcost.tilted import tilted
 
 Floats = npt.NDArray[np.float64]
 WEIGHTS, ROWS = 60, 300
-DIGEST = "f2a1345e75a2feba891082a16ffde09bf09c3f5032ccc72a89c123b8d2dbe22b"
+DIGEST = "6bb29d7a7ec61b375fcb0e015b4795b8c010001e5858cce832339299cbcbb7e5"
 
 
 def stream(rng: np.random.Generator, many: int = ROWS) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -257,6 +257,19 @@ def test_draws_have_the_law_of_the_belief() -> None:
     assert np.abs(crossed).max() * np.sqrt(4000) < 5
 
 
+def test_the_law_of_scores_is_that_of_the_belief() -> None:
+    """Also of rows that share nothing, of equal ones, and of zeros."""
+    learner, X = learnt(core=20)
+    belief, rows = learner.posterior, np.vstack([X[:12], X[:1], np.zeros((1, WEIGHTS))])
+    centre, spread, noise = belief.law(rows)
+    covariance = rows @ belief.covariance(np.arange(WEIGHTS)) @ rows.T
+    np.testing.assert_allclose(centre, rows @ belief.mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(spread @ spread.T + np.diag(noise**2), covariance, atol=1e-12)
+    assert (noise > 0).any()
+    assert (spread[0] == spread[12]).all()
+    assert noise[0] == noise[12] == noise[13] == 0.0
+
+
 def test_propensities_are_those_of_the_same_covariance_in_full() -> None:
     """Both have 40,000 draws: 12 differences beyond 6 standard errors come once in 1e7 runs."""
     learner, X = learnt(core=20)
@@ -271,7 +284,7 @@ def test_propensities_are_those_of_the_same_covariance_in_full() -> None:
 
 def test_equal_rows_share_their_wins() -> None:
     learner, X = learnt()
-    rows = X[[3, 5, 3, 3]]
+    rows = X[[5, 3, 5, 5]]
     shares = Thompson().shares(learner.posterior, rows, np.random.default_rng(7), 1000)
     assert shares[0] == shares[2] == shares[3] > 0
 

@@ -66,7 +66,7 @@ class Prospects:
         if isinstance(rows, ValuedRows):
             return replace(cls.of(belief, rows.rows), values=rows.values, costs=rows.costs)
         if isinstance(belief, WideGaussian):
-            return cls(*_wide_law(belief, rows))
+            return cls(*belief.law(rows), np.arange(len(rows)), len(rows))
         centre, spread = law(rows, belief.mean, belief.root)
         if not isinstance(rows, OwnRows):
             return cls(centre, spread)
@@ -317,18 +317,3 @@ def positions(names: Sequence[Any], exclude: Collection[Hashable]) -> list[int]:
     if len(found) == len(names):
         raise ValueError(f"all {len(names)} candidates are excluded but one must be left")
     return found
-
-
-def _wide_law(belief: WideGaussian, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """Centre and spread over the core and over each column outside it that a row has."""
-    given = as_sparse(rows, belief.dimension)
-    columns, places = given.touched
-    dense = np.zeros((len(given), columns.size))
-    dense[np.repeat(np.arange(len(given)), np.diff(given.starts)), places] = given.values
-    slots = belief.slots[columns]
-    inside = slots >= 0
-    root = np.ascontiguousarray(belief.root[slots[inside], : belief.filled])
-    core = np.ascontiguousarray(dense[:, inside])
-    _, within = kernels.law(core, belief.mean[columns[inside]], root)
-    outside = dense[:, ~inside] * np.sqrt(belief.variance[columns[~inside]])
-    return belief.marginal(given).mean, np.ascontiguousarray(np.hstack([within, outside]))

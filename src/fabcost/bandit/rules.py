@@ -117,12 +117,10 @@ class Thompson:
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int
     ) -> tuple[FloatArray, FloatArray]:
         """`shares`, after the scores under one of the draws, any with the same probability."""
-        if isinstance(rows, ValuedRows):
+        if isinstance(rows, ValuedRows) or isinstance(belief, WideGaussian):
             known = Prospects.of(belief, rows).scaled(1.0, self.scale)
             drawn = known.drawn(rng, (draws + 3) // 4)
             return worth(rows, drawn.one), known.win_shares(drawn, draws)
-        if isinstance(belief, WideGaussian):
-            return belief.scored_shares(rows, rng, draws, self.scale)
         if isinstance(rows, OwnRows) and rows.are_wide:
             return self._wide_shares(belief, rows, rng, draws)
         centre, spread = law(rows, belief.mean, belief.root)

@@ -29,7 +29,6 @@ from fabcost.kernels.beliefs import (
     own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
-    LANES,
     LARGEST_FEATURE,
     all_within,
     correct_own_law,
@@ -114,11 +113,11 @@ from fabcost.kernels.wide import (
     added_up,
     are_rising,
     are_sound,
-    count_wide_wins,
     crossed_hash,
     hashed_rows,
     sparse_times,
     wide_draw,
+    wide_law,
     wide_marginals,
     wide_pass,
 )

@@ -23,7 +23,6 @@ import numpy as np
 
 from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import LARGEST_VARIANCE, match
-from fabcost.kernels.choosing import LANES, challenge_in_patterns, count_leaders
 from fabcost.kernels.functions import log
 from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store
 from fabcost.kernels.normals import fresh_normals
@@ -139,6 +138,45 @@ def wide_marginals(mean, variance, slots, root, filled, starts, columns, values)
 
 
 @kernel()
+def wide_law(mean, variance, slots, root, filled, starts, places, values, touched):
+    """Centre of each score, its spread over the core and over other columns, and its own noise.
+
+    Row i is in the columns ``touched[places]``.  Weights outside of the core are independent: those
+    that one row alone has are together one normal of its own.
+    """
+    many, used = starts.size - 1, -(-filled // 8) * 8
+    columns, others = _shared_places(slots, used, places, touched)
+    centres, noise, spread = np.empty(many), np.zeros(many), np.zeros((many, columns))
+    of_rows, roots = pointer(spread), pointer(root)
+    for i in range(many):
+        some = places[starts[i] : starts[i + 1]]
+        x, row, along = values[starts[i] : starts[i + 1]], touched[some], skip(of_rows, i * columns)
+        law = (mean, variance, slots, roots, root.shape[1], used)
+        centres[i], _ = _project(*law, row, x, along)
+        for p in range(some.size):
+            if others[some[p]] >= 0:
+                spread[i, others[some[p]]] = x[p] * math.sqrt(variance[row[p]])
+            elif slots[row[p]] < 0:
+                noise[i] += x[p] * x[p] * variance[row[p]]
+    hold(spread)
+    hold(root)
+    return centres, spread, np.sqrt(noise)
+
+
+@helper()
+def _shared_places(slots, first, places, touched):
+    """Columns from ``first`` on for those outside of the core that several rows have; else −1."""
+    uses, others = np.zeros(touched.size, dtype=np.int64), np.full(touched.size, -1)
+    for t in places:
+        uses[t] += 1
+    for t in range(touched.size):
+        if uses[t] > 1 and slots[touched[t]] < 0:
+            others[t] = first
+            first += 1
+    return first, others
+
+
+@kernel()
 def sparse_times(starts, columns, values, weights):
     """The product of sparse rows and a vector."""
     product = np.zeros(starts.size - 1)
@@ -165,104 +203,6 @@ def wide_draw(mean, variance, slots, root, filled, touched, seeds, scale):
     hold(normals)
     hold(root)
     return theta
-
-
-@kernel()
-def count_wide_wins(
-    mean, variance, slots, root, filled, starts, places, values, touched, seeds, draws, scale
-):
-    """Scores in the first of ``draws`` draws, and how often each row has the largest.
-
-    Row i is in the columns ``touched[places]``.  As in `drawn_leaders` each z serves four draws,
-    every second of its numbers with two signs.  A row of ``seeds`` is for `LANES` of z.
-    """
-    many = starts.size - 1
-    centre = np.zeros(many)
-    for k in range(many):
-        for p in range(starts[k], starts[k + 1]):
-            centre[k] += values[p] * mean[touched[places[p]]]
-    wins, scores = np.zeros(many), centre.copy()
-    for block in range(seeds.shape[0]):
-        lanes = min(LANES, -(-draws // 4) - block * LANES)
-        even, odd = _drawn_halves(variance, slots, root, filled, touched, seeds[block], scale)
-        away, changed = np.empty(lanes), np.empty(lanes)
-        best, leader = np.full((4, lanes), -np.inf), np.zeros((4, lanes), dtype=np.int64)
-        for k in range(many):
-            _add_halves(starts[k], starts[k + 1], places, values, even, odd, away, changed)
-            if block == 0:
-                scores[k] += away[0]
-            challenge_in_patterns(k, centre[k], away, changed, best, leader)
-        count_leaders(wins, leader, draws - 4 * block * LANES)
-    return scores, _shared_wins(starts, places, values, wins)
-
-
-@helper()
-def _drawn_halves(variance, slots, root, filled, touched, seeds, scale):
-    """Deviations of the touched weights in `LANES` draws, from z of even and of odd places."""
-    normals = fresh_normals(seeds, LANES * (filled + touched.size))
-    z = normals[: LANES * (filled + touched.size)].reshape(filled + touched.size, LANES)
-    even, odd = np.zeros((touched.size, LANES)), np.zeros((touched.size, LANES))
-    for t in range(touched.size):
-        slot = slots[touched[t]]
-        if slot < 0:
-            half = odd if (filled + t) % 2 else even
-            _add_multiple(scale * math.sqrt(variance[touched[t]]), z[filled + t], half[t])
-        else:
-            for d in range(filled):
-                half = odd if d % 2 else even
-                _add_multiple(scale * root[slot, d], z[d], half[t])
-    return even, odd
-
-
-@helper()
-def _add_multiple(factor, source, target):
-    for i in range(target.size):
-        target[i] += factor * source[i]
-
-
-@helper()
-def _add_halves(start, stop, places, values, even, odd, away, changed):
-    """away ← deviations of a row's score, changed ← those with every second sign changed."""
-    away[:], changed[:] = 0.0, 0.0
-    for p in range(start, stop):
-        t, x = places[p], values[p]
-        for i in range(away.size):
-            away[i] += x * even[t, i]
-            changed[i] += x * odd[t, i]
-    for i in range(away.size):
-        away[i], changed[i] = away[i] + changed[i], away[i] - changed[i]
-
-
-@helper()
-def _shared_wins(starts, places, values, wins):
-    """Equal rows tie in every draw, which the first of them has won: they share its wins."""
-    many = starts.size - 1
-    shared = wins.copy()
-    equals = np.empty(many, dtype=np.int64)
-    for k in range(many):
-        if wins[k] <= 0.0:
-            continue
-        equals[0], alike = k, 1
-        for j in range(k + 1, many):
-            if _is_equal(starts, places, values, j, k):
-                equals[alike] = j
-                alike += 1
-        for e in equals[:alike]:
-            shared[e] = wins[k] / alike
-    return shared
-
-
-@helper()
-def _is_equal(starts, places, values, j, k):
-    size = starts[k + 1] - starts[k]
-    if starts[j + 1] - starts[j] != size:
-        return False
-    for p in range(size):
-        if places[starts[j] + p] != places[starts[k] + p]:
-            return False
-        if values[starts[j] + p] != values[starts[k] + p]:
-            return False
-    return True
 
 
 @kernel()

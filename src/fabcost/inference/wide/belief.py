@@ -224,18 +224,20 @@ class WideGaussian:
         scores: FloatArray = kernels.sparse_times(given.starts, places, given.values, theta)
         return scores
 
-    def scored_shares(
-        self, rows: Any, rng: np.random.Generator, draws: int, scale: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Scores under the first of ``draws`` draws, and the share in which each is the largest."""
+    def law(self, rows: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Centre and spread of scores, and the noise that each has of its own.
+
+        Examples
+        --------
+        >>> WideGaussian(10, variance=4.0).law([([7, 8], [1.0, 1.0]), ([7], [1.0])])
+        (array([0., 0.]), array([[2.],
+               [2.]]), array([2., 0.]))
+        """
         given = as_sparse(rows, self.dimension)
         columns, places = given.touched
-        blocks = -(-draws // (4 * kernels.LANES))
-        seeds = rng.random((blocks, kernels.SEEDS))
-        drawn = (given.starts, places, given.values, columns, seeds, draws, scale)
-        law_and_rows = (*self._law, *drawn)
-        scores, wins = kernels.count_wide_wins(*law_and_rows)
-        return scores, wins / draws
+        sparse = (given.starts, places, given.values, columns)
+        centre, spread, noise = kernels.wide_law(*self._law, *sparse)
+        return centre, spread, noise
 
     @property
     def _law(self) -> tuple[Any, ...]:
