@@ -120,13 +120,14 @@ class PostgresServer:
 
     def _empty(self, name: str) -> None:
         """Nobody is connected, nothing is set, nothing is there."""
-        others = f"pg_stat_activity WHERE datname = '{name}'"
+        others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        self._execute("postgres", f"ALTER DATABASE {name} RESET ALL")
         self._execute(
-            "postgres",
-            f"SELECT pg_terminate_backend(pid, 60000) FROM {others}",
-            f"ALTER DATABASE {name} RESET ALL",
+            name,
+            f"SELECT pg_terminate_backend(pid, 60000) FROM {others}",  # noqa: S608
+            "DROP SCHEMA public CASCADE",
+            "CREATE SCHEMA public",
         )
-        self._execute(name, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
 
     def _execute(self, database: str, *statements: str) -> None:
         with psycopg.connect(self.address(database), autocommit=True) as connection:
