@@ -217,8 +217,8 @@ def page(chosen: Gains, found: Gains, many: int, seeds: int) -> str:
             "are alike, and can lose most of the clicks where they are not.",
             f"What is asked of the outcomes was chosen on seeds 0 to {many - 1}, those above are "
             f"{FRESH[0]} to {FRESH[seeds - 1]}, which had no part in it. It grows with their "
-            "number: a mistake costs little as long as next to nothing was learnt here, and much later. "
-            f"Clicks more at {EARLY} on the seeds of the choice:",
+            "number: a mistake costs little as long as next to nothing was learnt here, and much "
+            f"later. Clicks more at {EARLY} on the seeds of the choice:",
             "\n".join([doubts, "|---|" + "---|" * len(DOUBTS), *choice]),
             "That with the largest gain in a similar market among those that cost at most 5 % "
             f"in each other is {best_doubt(chosen)}.",
