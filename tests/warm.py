@@ -7,9 +7,6 @@ import asyncio
 import numpy as np
 
 from fabcost import FabCost, Gaussian, Refresh
-from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.rules import Thompson
-from fabcost.bandit.targeted import TSUCB, InformationDirected
 from fabcost.inference import ep
 from fabcost.service import server
 from fabcost.sparse import as_sparse
@@ -29,16 +26,6 @@ def weigh() -> None:
     tilted_counts(0.0, 1.0, 1.0, 0.0)
 
 
-def compare() -> None:
-    """Candidates with values."""
-    learner = FabCost(Gaussian.isotropic(3), own_variance=1.0)
-    for policy in (Thompson(), TSUCB(), InformationDirected(8)):
-        for items in (None, ("a", "b", None, "a")):
-            bandit = Bandit(learner, policy=policy, seed=0)
-            bandit.choose(ROWS, items=items, draws=8, values=np.ones(4))
-
-
 if __name__ == "__main__":
     asyncio.run(server.warm_up())
     weigh()
-    compare()

@@ -53,6 +53,6 @@ def drawn_wins(
 ) -> FloatArray:
     """How often each is the best of joint draws; centre becomes the scores of the first."""
     law_and_draws = (centre, spread, normals)
-    leaders = (*law_and_draws, *own, None, None)
+    leaders = (*law_and_draws, *own, kernels.NOTHING, kernels.NOTHING)
     counted = (*law_and_draws, kernels.drawn_leaders(*leaders)[1], draws, *own, 0)
     return np.asarray(draws * kernels.drawn_shares(*counted))

@@ -74,7 +74,7 @@ def test_drawn_shares(many: int, width: int, draws: int, seed: int) -> None:
     scores[:, equals] = scores[:, :1]
     expected = kernels.count_wins(scores)
     first = centre.copy()
-    found = drawn_wins(first, spread, normals, draws, None, None, None)
+    found = drawn_wins(first, spread, normals, draws, *kernels.NO_EFFECTS)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     np.testing.assert_allclose(first, centre + away[0], rtol=1e-9, atol=1e-12)
 
@@ -256,7 +256,7 @@ def test_scattered_leaders(many: int, width: int, rows: int, targets: int, owned
     f, spread = 1.2 * rng.random(targets), 0.3 * rng.normal(size=(many, width))
     normals, own_normals = rng.normal(size=(rows, width)), rng.normal(size=rows + many - 1)
     noise, places = rng.random(many), np.arange(many)
-    given = (noise, places, own_normals) if owned else (None, None, None)
+    given = (noise, places, own_normals) if owned else kernels.NO_EFFECTS
     found = kernels.scattered_leaders(f, means, radii, spread, normals, *given)
     every_second = np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
     for row in range(rows):
@@ -280,7 +280,7 @@ def test_the_story_of_scatter(draws: int, rare: float, log_odds: bool) -> None:
     many, width, rows = 12, 5, 16
     centre, spread, noise = rng.normal(size=many), rng.normal(size=(many, width)), rng.random(many)
     uniforms, places = rng.random(2 * (kernels.SEEDS + 1)), np.arange(many)
-    law = (centre, spread, noise, places, many, None, None)
+    law = (centre, spread, noise, places, many, kernels.NOTHING, kernels.NOTHING)
     given = (draws, log_odds, 0.3, rare, rows, uniforms.copy())
     scores, shares = kernels.scattered_story(*given, *law)
     variance = (spread**2).sum(axis=1) + noise**2
@@ -290,7 +290,9 @@ def test_the_story_of_scatter(draws: int, rare: float, log_odds: bool) -> None:
         return fresh[: count * width].reshape(count, width), fresh[count * width :]
 
     z, own = normals(uniforms[:3], max(rows // 4, draws))
-    best, ahead = kernels.drawn_leaders(centre, spread, z, noise, places, own)
+    best, ahead = kernels.drawn_leaders(
+        centre, spread, z, noise, places, own, kernels.NOTHING, kernels.NOTHING
+    )
     targets, first = best.ravel(), ahead.ravel()
     is_rare = 1.0 / (1.0 + np.exp(-targets)) < rare
     assert rare == 0.0 or 0.0 < is_rare.mean() < 1.0

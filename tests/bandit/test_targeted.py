@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -194,7 +193,7 @@ def test_draws_of_worth(many: int, width: int, rows: int, owned: bool, seed: int
     z = rng.normal(size=(rows, width))
     changed = z * np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
     away = np.stack([z, changed, -z, -changed]) @ spread.T
-    own: tuple[Any, ...] = (None, None, None)
+    own: tuple[Any, ...] = kernels.NO_EFFECTS
     if owned:
         noise, places = rng.random(many), rng.integers(0, 3, many)
         normals = rng.normal(size=rows + 3)
@@ -418,11 +417,9 @@ def test_information_directed_sampling_knows_own_effects() -> None:
     """With very many draws its shares are those of the law, whatever the law is made of."""
     learner, policy = taught(), InformationDirected(4096)
     found = Prospects.of(learner.posterior, Bandit(learner)._with_effects(candidates(), ITEMS))  # type: ignore[arg-type]
-    assert found.noise is not None
-    assert found.places is not None
     effects = np.zeros((6, 6))
     effects[np.arange(6), found.places] = found.noise
-    dense = replace(found, spread=np.hstack([found.spread, effects]), noise=None, places=None)
+    dense = Prospects(found.centre, np.hstack([found.spread, effects]))
     for seed in range(3):
         shares = [policy._directed(each, np.random.default_rng(seed))[1] for each in (found, dense)]
         np.testing.assert_allclose(shares[0], shares[1], atol=0.15)

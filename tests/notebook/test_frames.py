@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import fabcost
@@ -72,3 +73,13 @@ ENTRANCES: dict[str, Callable[[Frames], Any]] = {
 def test_an_entrance_for_pandas_is_one_for_polars(name: str) -> None:
     found = [np.asarray(ENTRANCES[name](Frames(library))) for library in (pd, pl)]
     assert found[0].tolist() == found[1].tolist()
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_table_of_items_is_refused_with_what_makes_items_of_it(library: Any) -> None:
+    table = library({"id": ["a", "b"], "age": [3, 4]})
+    recommender = fabcost.Recommender(fabcost.Schema.open())
+    with pytest.raises(ValueError, match="items are a table of") as refused:
+        recommender.catalogue(table)
+    advice = str(refused.value).partition("of which ")[2].partition(" makes")[0]
+    assert recommender.catalogue(eval(advice)).names == ("a", "b")  # noqa: S307

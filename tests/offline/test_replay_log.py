@@ -374,6 +374,12 @@ ODD = {
     "blank": (b"\n\n", "is empty, or has no names of columns"),
     "heading": (b"make,click\n", "has no rows"),
     "twice": (b"click,click\n1,0\n", "'click' twice in its heading"),
+    "quote": (
+        b'make,click\n"kia,1\nford,0\n',
+        "row 1: the line opens a quote that is never closed",
+    ),
+    "later": (b'make,click\nkia,1\n"' + b"ford,0\n" * 400_000, "(row|line) [23].* never closed"),
+    "named": (b'"make,click\nkia,1\n', "a quote in its heading"),
     "one": (b"click\n1\n0\n", "no column left"),
     "binary": (bytes(range(256)) * 3, "no text in|no column 'click'"),
 }

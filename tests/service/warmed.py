@@ -77,7 +77,10 @@ async def decide_and_learn(service: Service, model: str) -> None:
     for k in range(6):
         inline: dict[str, Record] = {f"new-{k}": {"size": k}, "old": {"colour": "red"}}
         candidates = inline if k % 2 else None
-        asked = DecisionRequest(context={"k": k}, candidates=candidates, exclude=["ad-1"][:k])
+        values = {"old": 2.0} if k % 4 == 3 else None
+        asked = DecisionRequest(
+            context={"k": k}, candidates=candidates, exclude=["ad-1"][:k], values=values
+        )
         decision = await service.decide(model, asked)
         told = FeedbackRequest(decision_id=decision.decision_id, value=float(k % 2))
         await service.feedback(model, [told])

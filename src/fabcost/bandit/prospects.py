@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -54,11 +54,11 @@ class Prospects:
 
     centre: FloatArray
     spread: FloatArray
-    noise: FloatArray | None = None
-    places: Positions | None = None
+    noise: FloatArray = field(default_factory=lambda: kernels.NOTHING)
+    places: Positions = field(default_factory=lambda: kernels.NO_EFFECTS[1])
     items: int = 0  # normals that a draw of the items' effects needs
-    values: FloatArray | None = None
-    costs: FloatArray | None = None
+    values: FloatArray = field(default_factory=lambda: kernels.NOTHING)
+    costs: FloatArray = field(default_factory=lambda: kernels.NOTHING)
 
     @classmethod
     def of(cls, belief: Belief, rows: Rows) -> Prospects:
@@ -77,12 +77,12 @@ class Prospects:
     def variance(self) -> FloatArray:
         """Of the log-odds of each."""
         squares: FloatArray = kernels.squares(self.spread)
-        return squares if self.noise is None else squares + self.noise * self.noise
+        return squares + self.noise * self.noise if self.noise.size else squares
 
     def scaled(self, on_centre: FloatArray | float, on_deviation: FloatArray | float) -> Prospects:
         """The same with centres and deviations from them multiplied."""
         factors = np.broadcast_to(np.asarray(on_deviation, dtype=np.float64), self.centre.shape)
-        noise = None if self.noise is None else self.noise * factors
+        noise = self.noise * factors[: self.noise.size]
         spread = self.spread * factors[:, None]
         return replace(self, centre=self.centre * on_centre, spread=spread, noise=noise)
 
@@ -93,7 +93,7 @@ class Prospects:
         row = self._row(rng, rows)
         one = self.centre + kernels.times(self.spread, normals[row])
         noise, places, of_items = own
-        return Drawn(best, leader, one if noise is None else one + noise * of_items[row + places])
+        return Drawn(best, leader, one + noise * of_items[row + places] if noise.size else one)
 
     def best(self, rng: np.random.Generator, rows: int) -> FloatArray:
         """That of `drawn`, from the same random numbers."""
@@ -106,7 +106,7 @@ class Prospects:
     ) -> tuple[FloatArray, FloatArray]:
         """Scores in one of 4 × ``rows`` draws of a `TSUCB` with scatter, and shares over all."""
         uniforms = 2 * (kernels.SEEDS + 1)
-        if self.noise is None:
+        if not self.noise.size:
             uniforms = (rows + max((rows + 3) // 4, draws)) * self.spread.shape[1] + 1
         law = (self.centre, self.spread, self.noise, self.places, self.items)
         given = (draws, *rule, rows, rng.random(uniforms), *law)
@@ -119,8 +119,8 @@ class Prospects:
         """What each candidate is worth in each of 4 × ``rows`` draws, and the best in each."""
         normals, own = self._normals(rng, rows)
         law_and_draws = (self.centre, self.spread, normals, *own)
-        values = np.ones_like(self.centre) if self.values is None else self.values
-        costs = np.zeros_like(self.centre) if self.costs is None else self.costs
+        values = self.values if self.values.size else np.ones_like(self.centre)
+        costs = self.costs if self.costs.size else np.zeros_like(self.centre)
         _, leader = self._leaders(normals, own)
         return kernels.drawn_worths(*law_and_draws, values, costs), leader.ravel()
 
@@ -133,7 +133,7 @@ class Prospects:
     @property
     def _features(self) -> FloatArray:
         """What is the same of candidates that are equal in everything, beside centre and noise."""
-        if self.values is None or self.costs is None:
+        if not self.values.size:
             return np.ascontiguousarray(self.spread)
         return np.ascontiguousarray(np.column_stack([self.spread, self.values, self.costs]))
 
@@ -146,8 +146,8 @@ class Prospects:
         self, rng: np.random.Generator, rows: int
     ) -> tuple[FloatArray, tuple[Any, Any, Any]]:
         columns = self.spread.shape[1]
-        if self.noise is None:
-            return standard_normal(rng, (rows, columns)), (None, None, None)
+        if not self.noise.size:
+            return standard_normal(rng, (rows, columns)), kernels.NO_EFFECTS
         of_weights = rows * columns
         fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + self.items + rows - 1)
         own = (self.noise, self.places, fresh[of_weights:])
@@ -162,7 +162,7 @@ class Prospects:
 
     def _row(self, rng: np.random.Generator, rows: int) -> int:
         """Any: without effects of items they are exchangeable, with them neighbours are alike."""
-        return 0 if self.noise is None else int(rows * rng.random())
+        return int(rows * rng.random()) if self.noise.size else 0
 
 
 def drawn_log_odds(

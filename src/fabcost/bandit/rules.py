@@ -127,8 +127,8 @@ class Thompson:
         if self.scale != 1.0:
             spread *= self.scale
         normals, own, row = _normals(rows, self.scale, (draws + 3) // 4, spread.shape[1], rng)
-        # Nothing is said as None, not left out: kernels are compiled apart for either.
-        _, leader = kernels.drawn_leaders(centre, spread, normals, *own, None, None)
+        worths = (kernels.NOTHING, kernels.NOTHING)
+        _, leader = kernels.drawn_leaders(centre, spread, normals, *own, *worths)
         shares: FloatArray = kernels.drawn_shares(centre, spread, normals, leader, draws, *own, row)
         return centre, shares
 
@@ -311,9 +311,6 @@ def wins(scores: FloatArray) -> FloatArray:
     return shares
 
 
-_NO_EFFECTS = (None, None, None)
-
-
 def _normals(
     rows: Rows, scale: float, many: int, columns: int, rng: np.random.Generator
 ) -> tuple[FloatArray, tuple[Any, Any, Any], int]:
@@ -323,7 +320,7 @@ def _normals(
     of them; but neighbours share normals of items.
     """
     if not isinstance(rows, OwnRows):
-        return standard_normal(rng, (many, columns)), _NO_EFFECTS, 0
+        return standard_normal(rng, (many, columns)), kernels.NO_EFFECTS, 0
     law, of_weights = rows.law_of_items, many * columns
     fresh = kernels.fresh_normals(rng.random(kernels.SEEDS), of_weights + rows.normals + many - 1)
     own = scale * law.noise, law.places, fresh[of_weights:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,6 +28,12 @@ Record = Mapping[str, Any]
 BOUND = 3.0
 #: Keys of items that are kept for those who look at them, and are no features.
 FOR_PEOPLE = frozenset({"_name", "_image"})
+#: Items by id, of the tables of other libraries.
+_RECORDS = {
+    "pandas": "table.set_index('id').to_dict('index')",
+    "polars": "table.rows_by_key('id', named=True, unique=True)",
+    "pyarrow": "{row.pop('id'): row for row in table.to_pylist()}",
+}
 _QUARTILES = 1.349  # the interquartile range of a Gaussian, in sds
 
 
@@ -218,7 +225,7 @@ class ReadItems(NamedTuple):
     def by(cls, reader: Reader, items: Mapping[Any, Record]) -> ReadItems:
         """Read each item; an error names it."""
         if not isinstance(items, Mapping):
-            raise ValueError(f"items are {items!r} but must map ids to records")
+            raise ValueError(f"items are {_told(items)} but must map ids to records")
         if not items:
             raise ValueError("there are no items but there must be at least one")
         terms, records = [], items.values()
@@ -285,6 +292,14 @@ def _deviation(values: Sequence[float]) -> float:
     mean = math.fsum(values) / len(values)
     squares = [(value - mean) * (value - mean) for value in values]
     return math.sqrt(math.fsum(squares) / len(values))
+
+
+def _told(items: Any) -> str:
+    """What was given in place of items; of a table, with what makes items of it."""
+    library = type(items).__module__.partition(".")[0]
+    if library not in _RECORDS:
+        return reprlib.repr(items)
+    return f"a table of {library}, of which {_RECORDS[library]} makes items,"
 
 
 def _counts(value: Any) -> bool:

@@ -30,6 +30,8 @@ from fabcost.kernels.beliefs import (
 )
 from fabcost.kernels.choosing import (
     LARGEST_FEATURE,
+    NO_EFFECTS,
+    NOTHING,
     all_within,
     correct_own_law,
     count_own_wins,

@@ -40,6 +40,10 @@ STRIP = 16  # columns of a spread whose sums are in registers at once
 BATCH = 32  # rows that are checked and scored while they are near
 LARGEST_FEATURE = 1e75
 
+# What is not there is said by arrays of no size, not by None: kernels are compiled once for both.
+NOTHING = np.empty(0)
+NO_EFFECTS = (NOTHING, np.empty(0, dtype=np.int64), NOTHING)  # noise, places and own normals
+
 
 @kernel()
 def all_within(values, limit):
@@ -141,7 +145,7 @@ def _signatures(centre, spread):
 @helper()
 def _is_apart(j, k, noise, places):
     """Whether two candidates have normals of their own, so that they never tie."""
-    if noise is None:
+    if noise.size == 0:
         return False
     return noise[j] != noise[k] or (noise[k] > 0.0 and places[j] != places[k])
 
@@ -191,22 +195,13 @@ def drawn_shares(centre, spread, normals, leader, draws, noise, places, own_norm
     for k in range(centre.size):
         shares[k] /= draws
         centre[k] += away[k]
-        if noise is not None:
+        if noise.size > 0:
             centre[k] += noise[k] * own_normals[row + places[k]]
     return shares
 
 
 @kernel(nogil=False)
-def drawn_leaders(
-    centre,
-    spread,
-    normals,
-    noise=None,
-    places=None,
-    own_normals=None,
-    values=None,
-    costs=None,
-):
+def drawn_leaders(centre, spread, normals, noise, places, own_normals, values, costs):
     """The best of draws of centre + spread z, and whose it is, by sign pattern and row z.
 
     Each row z of ``normals`` serves four draws: as it is, with every second sign changed, and the
@@ -219,7 +214,7 @@ def drawn_leaders(
     With ``values``, best is the largest value · σ(score) − cost; where σ is 1 in float64, the
     score decides.
     """
-    if values is None:
+    if values.size == 0:
         return race(centre, spread, normals, noise, places, own_normals, None, None)
     bests = np.empty((4, len(normals)))
     leaders = np.empty((4, len(normals)), dtype=np.int64)
@@ -232,7 +227,7 @@ def drawn_leaders(
         top = np.full((4, many), -np.inf)
         for k in range(centre.size):
             deviate(spread[k], z, even, odd, away, changed)
-            if noise is not None:
+            if noise.size > 0:
                 first = start + places[k]
                 add_noise(noise[k], own_normals[first : first + many], away, changed)
             law = (k, centre[k], values[k], costs[k])
@@ -320,7 +315,7 @@ def _run(
         (even, odd), (even_beyond, odd_beyond) = _halves(own, columns, z, beyond)
         x, y = even + odd, even - odd
         x_beyond, y_beyond = even_beyond + odd_beyond, even_beyond - odd_beyond
-        if noise is not None:
+        if noise.size > 0:
             fresh = skip(pointer(own_normals), start + places[k])
             apart = noise[k] * load_some(fresh, 0, near)
             x, y = x + apart, y - apart
@@ -444,7 +439,7 @@ def drawn_worths(centre, spread, normals, noise, places, own_normals, values, co
     even, odd, away, changed = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     for k in range(centre.size):
         deviate(spread[k], z, even, odd, away, changed)
-        if noise is not None:
+        if noise.size > 0:
             add_noise(noise[k], own_normals[places[k] : places[k] + rows], away, changed)
         value, cost = values[k], costs[k]
         _fill_worths(centre[k], 1.0, away, value, cost, worths[k, 0])

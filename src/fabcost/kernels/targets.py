@@ -372,9 +372,8 @@ def own_target_scores(
 
 @helper()
 def _with_noise(variances, noise):
-    if noise is not None:
-        for k in range(noise.size):
-            variances[k] += noise[k] * noise[k]
+    for k in range(noise.size):
+        variances[k] += noise[k] * noise[k]
     return variances
 
 
@@ -496,30 +495,24 @@ def scattered_story(
     best, ahead = drawn_leaders(*law_of_targets, values, costs)
     # One sign pattern after the other: m draws in a row are independent.
     targets, means, radii = best.ravel(), centre.copy(), np.sqrt(variances)
-    if values is not None or not log_odds:
+    if values.size > 0 or not log_odds:
         means, radii = click_moments(centre, variances)
-    if values is not None:
+    if values.size > 0:
         means, radii = means * values - costs, radii * values
     elif not log_odds:
         for i in range(targets.size):
             targets[i] = logistic(targets[i])
     if draws > 1:
         targets = moving_means(targets, draws)
-    used = of_targets * columns if noise is None else SEEDS + 1
+    used = of_targets * columns if noise.size == 0 else SEEDS + 1
     z, own = _normals(uniforms[used:], rows, columns, items, noise)
     factors, features = scatter * inverse_roots(variances), _features(spread, values, costs)
-    scaled = spread * factors.reshape(-1, 1)
+    scaled, of_items = spread * factors.reshape(-1, 1), (noise * factors[: noise.size], places, own)
     law, equals = (targets, means, radii, scaled, z), (centre, features)
     follows, first = np.zeros(targets.size, dtype=np.bool_), (z_of_targets, of_their_items)
-    if values is None:
+    if values.size == 0:
         for i in range(targets.size):
             follows[i] = _is_rare(targets[i], log_odds, rare)
-    if noise is None:
-        leader = scattered_leaders(*law, None, None, None)
-        _follow(leader, follows, ahead)
-        nothing = (None, None, None)
-        return scattered_shares(uniforms[-1], leader, follows, first, *law, *nothing, *equals, None)
-    of_items = (noise * factors, places, own)
     leader = scattered_leaders(*law, *of_items)
     _follow(leader, follows, ahead)
     return scattered_shares(uniforms[-1], leader, follows, first, *law, *of_items, *equals, noise)
@@ -539,7 +532,7 @@ def _follow(leader, follows, ahead):
 @helper()
 def _normals(uniforms, rows, columns, items, noise):
     """Of so many draws, by rows, and of their items if these have noise."""
-    if noise is None:
+    if noise.size == 0:
         own = uniforms[: rows * columns]
         make_normal(own)
         return own.reshape(rows, columns), own[:0]
@@ -550,7 +543,7 @@ def _normals(uniforms, rows, columns, items, noise):
 @helper()
 def _features(spread, values, costs):
     """What is the same of candidates that are equal in everything, beside centre and noise."""
-    if values is None:
+    if values.size == 0:
         return spread
     return np.column_stack((spread, values, costs))
 
@@ -601,7 +594,7 @@ def _deviations(pattern, row, spread, normals, own_normals, noise, places):
     z = sign * normals[row]
     z[1::2] *= every_second
     away = times(spread, z)
-    if noise is not None:
+    if noise.size > 0:
         for k in range(away.size):
             away[k] += sign * every_second * noise[k] * own_normals[row + places[k]]
     return away

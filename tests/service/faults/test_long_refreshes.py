@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ async def until_settled(service: Service) -> None:
 
 def snapshots_of(database: Path) -> list[int]:
     """From a connection of its own, as another program sees them."""
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         return [lsn for (lsn,) in connection.execute("SELECT lsn FROM snapshots ORDER BY lsn")]
 
 
@@ -155,7 +156,7 @@ def test_a_long_recovery_is_not_done_twice(tmp_path: Path, gate: Gate) -> None:
             await make(service)
             await import_log(service, 0, 1250)
             await until_settled(service)
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection, connection:
             assert connection.execute("UPDATE snapshots SET content = x'00'").rowcount > 0
         complaints: list[str] = []
         async with serving(str(database), tell=complaints.append):
@@ -166,7 +167,7 @@ def test_a_long_recovery_is_not_done_twice(tmp_path: Path, gate: Gate) -> None:
             assert complaints == []
 
     async def replaced() -> bool:
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection, connection:
             spoilt = "SELECT COUNT(*) FROM snapshots WHERE content = x'00'"
             return bool(connection.execute(spoilt).fetchone() == (0,))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -38,7 +39,7 @@ async def filled(service: Service) -> None:
 
 
 def spoil(database: Path, how: str) -> None:
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection, connection:
         assert connection.execute(SPOILING[how]).rowcount > 0
 
 

@@ -113,6 +113,8 @@ def csv_sheets(
                 before = max([before, *sheet.numbers[-1:], *(each.row for each in sheet.faults)])
         except UnicodeDecodeError:
             continue
+        except pa.ArrowInvalid as error:
+            raise ValueError(_told(name, opened(), encoding, error)) from error
         if encoding == _OTHER:
             warnings.warn(f"{name} {_HINT}", stacklevel=5)
         return
@@ -137,6 +139,10 @@ def csv_heading(
     if "\ufffd" in line:
         encoding = _OTHER
         line = _first_line(opened(), encoding)
+    if line.count('"') % 2:
+        raise ValueError(
+            f"{name} opens a quote in its heading, the first line, and does not close it"
+        )
     names, delimiter = heading_of(line.rstrip("\r\n"), delimiters)
     named = [each for each in names if each]
     twice = [each for each, count in Counter(named).items() if count > 1]
@@ -150,6 +156,18 @@ def csv_heading(
 def _first_line(stream: Any, encoding: str) -> str:
     with io.TextIOWrapper(stream, encoding, "replace", newline="") as text:
         return text.readline()
+
+
+def _told(name: str, stream: Any, encoding: str, error: pa.ArrowInvalid) -> str:
+    """Why a CSV cannot be read: mostly a quote that is not closed, so that a cell has no end."""
+    opening = None
+    with io.TextIOWrapper(stream, encoding, "replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.count('"') % 2:
+                opening = number if opening is None else None
+    if opening is None:
+        return f"{name} cannot be read: {error}"
+    return f"{name} cannot be read: line {opening} opens a quote that is never closed"
 
 
 def _cells(
@@ -186,8 +204,10 @@ def csv_options(names: Sequence[str], delimiter: str, ragged: list[Fault]) -> di
     """
 
     def note(row: Any) -> str:
-        found, expected = f"has {row.actual_columns} cells", f"have {row.expected_columns}"
-        ragged.append(Fault(row.number - 1, "the line", found, expected))
+        found = f"has {row.actual_columns} cells"
+        if row.text.count('"') % 2:
+            found = "opens a quote that is never closed, after which all is one cell,"
+        ragged.append(Fault(row.number - 1, "the line", found, f"have {row.expected_columns}"))
         return "skip"
 
     return {

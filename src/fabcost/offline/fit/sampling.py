@@ -86,25 +86,28 @@ def sample(partitions: Sequence[Partition], drop: Iterable[str]) -> Sheet:
     """The first rows of files that are evenly spaced; a ValueError if there are none."""
     places = {round(at) for at in np.linspace(0, len(partitions) - 1, min(len(partitions), FILES))}
     each, dropped, tables = -(-ROWS // len(places)), frozenset(drop), []
+    troubles: list[str] = []
     for place in sorted(places):
         part, many = partitions[place], 0
         names = [name for name in part.kinds() if name not in dropped]
         try:
             for sheet in part.sheets(names, min(each, 2**14)):
                 tables.append(sheet.table)
+                troubles += [f"{part.place}: {fault}" for fault in sheet.faults[:1]]
                 many += len(sheet)
                 if many >= each:
                     break
-        except ValueError:
-            continue  # it is told of with the others that cannot be read
-    return first_rows(tables, "the log")
+        except ValueError as error:  # it is told of with the others that cannot be read
+            troubles.append(str(error))
+    return first_rows(tables, "the log", troubles)
 
 
-def first_rows(tables: Sequence[pa.Table], name: str) -> Sheet:
+def first_rows(tables: Sequence[pa.Table], name: str, troubles: Sequence[str] = ()) -> Sheet:
     """Tables as one, as far as their types allow it."""
     rows = [each for each in tables if each.num_rows]
     if not rows:
-        raise ValueError(f"{name} has no rows to learn from")
+        why = f": {troubles[0]}" if troubles else ""
+        raise ValueError(f"{name} has no rows to learn from{why}")
     try:
         return Sheet.of(pa.concat_tables(rows, promote_options="permissive"), name)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # kinds differ: it is told of when they are read

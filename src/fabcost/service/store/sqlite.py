@@ -84,7 +84,11 @@ class Sqlite:
                 check_same_thread=False,
                 cached_statements=_STATEMENTS,
             )
-            self._prepare(self._connection)
+            try:
+                self._prepare(self._connection)
+            except BaseException:
+                self.disconnect()
+                raise
             self._file = os.stat(self.path).st_ino
 
     def hurry(self) -> None:
