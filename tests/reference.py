@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
+import itertools
+import math
+from collections.abc import Callable
 
 import mpmath as mp
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.special import expit
 from fabcost.impressions import FloatArray
 
 DIGITS = 30
+NODES = np.polynomial.legendre.leggauss(32)
 
 
 def tilted_by_quadrature(mean: float, sd: float) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
@@ -25,21 +28,29 @@ def tilted_by_quadrature(mean: float, sd: float) -> tuple[mp.mpf, mp.mpf, mp.mpf
         peak = log_density(mode)
         panels = _panels(m, s, mode)
 
-        @cache  # the three moments have their nodes in common
-        def density(z: mp.mpf) -> mp.mpf:
-            return mp.exp(log_density(z) - peak)
-
-        def moment(power: int) -> mp.mpf:
-            def integrand(z: mp.mpf) -> mp.mpf:
-                return density(z) * (z - mode) ** power
-
-            return mp.quad(integrand, panels, method="gauss-legendre")
-
-        mass, first, second = moment(0), moment(1), moment(2)
+        mass, first, second = _moments(log_density, mode, mp.mpf(1), panels).tolist()
         shift = first / mass
         centre = m + s * (mode + shift)
         log_z = mp.log(mass) + peak - mp.log(2 * mp.pi) / 2
         return centre, s * s * (second / mass - shift * shift), log_z
+
+
+def _moments(
+    log_density: Callable[[mp.mpf], mp.mpf], mode: mp.mpf, width: mp.mpf, panels: list[mp.mpf]
+) -> FloatArray:
+    """Of a density over that of its mode, in widths from there: ∫ p, ∫ t p and ∫ t² p.
+
+    Exponents have 30 digits, sums 16, and 32 nodes in each panel leave 1e-13.
+    """
+    peak, sums = log_density(mode), np.zeros(3)
+    for low, high in itertools.pairwise(panels):
+        half, middle = (high - low) / 2, (high + low) / 2
+        for node, weight in zip(*NODES, strict=True):
+            at = middle + half * node
+            t = float((at - mode) / width)
+            mass = math.exp(log_density(at) - peak) * weight * float(half)
+            sums += (mass, mass * t, mass * t * t)
+    return sums
 
 
 def _mode(m: mp.mpf, s: mp.mpf) -> mp.mpf:
@@ -168,17 +179,7 @@ def tilted_counts_by_quadrature(
         bends = [c + k for c in (-edge, 0, edge) for k in (-60, -25, -10, -4, 0, 4, 10, 25, 60)]
         panels = sorted({mode, *ends, *(x for x in bends if min(ends) < x < max(ends))})
 
-        @cache  # the three moments have their nodes in common
-        def density(eta: mp.mpf) -> mp.mpf:
-            return mp.exp(log_density(eta) - peak)
-
-        def moment(power: int) -> mp.mpf:
-            def integrand(eta: mp.mpf) -> mp.mpf:
-                return density(eta) * ((eta - mode) / width) ** power
-
-            return mp.quad(integrand, panels, method="gauss-legendre")
-
-        mass, first, second = moment(0), moment(1), moment(2)
+        mass, first, second = _moments(log_density, mode, width, panels).tolist()
         shift = first / mass
         log_z = mp.log(mass) + peak - mp.log(2 * mp.pi * s * s) / 2
         kept = (width / s) ** 2 * (second / mass - shift * shift)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fabcost
 from fabcost import extras
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,6 +65,11 @@ def test_a_command_says_all_that_it_lacks(only: str, words: tuple[str, ...], nam
     assert named in line
     assert "pip install 'fabcost[" in line
     assert "(in a clone: pip install '.[" in line
+
+
+def test_the_version_needs_no_extra() -> None:
+    done = command(ONLY["none"], "--version")
+    assert (done.returncode, done.stdout) == (0, f"{fabcost.__version__}\n"), done.stderr
 
 
 def test_a_client_says_what_it_lacks() -> None:

@@ -76,6 +76,7 @@ class PostgresServer:
             os.chown(folder, account.pw_uid, account.pw_gid)
         self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N")
         self.port = find_port()
+        self._spare: list[str] = []
 
     def address(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -104,17 +105,34 @@ class PostgresServer:
 
     @contextmanager
     def database(self) -> Iterator[str]:
-        """The address of a new database, which is dropped afterwards."""
-        name = f"test_{uuid.uuid4().hex}"
-        self._execute(f"CREATE DATABASE {name}")
+        """The address of an empty database: to empty one takes half the time of making another."""
+        name = self._spare.pop() if self._spare else self._made()
         try:
             yield self.address(name)
         finally:
-            self._execute(f"DROP DATABASE {name} WITH (FORCE)")
+            self._empty(name)
+            self._spare.append(name)
 
-    def _execute(self, statement: str) -> None:
-        with psycopg.connect(self.address(), autocommit=True) as connection:
-            connection.execute(statement.encode())
+    def _made(self) -> str:
+        name = f"test_{uuid.uuid4().hex}"
+        self._execute("postgres", f"CREATE DATABASE {name}")
+        return name
+
+    def _empty(self, name: str) -> None:
+        """Nobody is connected, nothing is set, nothing is there."""
+        others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        self._execute("postgres", f"ALTER DATABASE {name} RESET ALL")
+        self._execute(
+            name,
+            f"SELECT pg_terminate_backend(pid, 60000) FROM {others}",  # noqa: S608
+            "DROP SCHEMA public CASCADE",
+            "CREATE SCHEMA public",
+        )
+
+    def _execute(self, database: str, *statements: str) -> None:
+        with psycopg.connect(self.address(database), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries / program), "-D", str(self._data), *arguments]

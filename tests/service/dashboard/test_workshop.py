@@ -38,6 +38,7 @@ def test_a_model_is_made_and_tried(chromium: Browser, locked: Adverts) -> None:
         page.get_by_label("Context as JSON").fill('{"device": "tv"}')
         for button in ("It was clicked", "It was not"):
             page.get_by_role("button", name="Decide").click()
+            expect(page.locator("#tried table")).to_contain_text("Green tea")
             page.get_by_role("button", name=button).click()
             expect(page.locator("#tried [role=status]")).to_have_text("Feedback applied.")
         stats = locked.ask("GET", "models/shop/stats")

@@ -26,8 +26,8 @@ FIRST = 0.1
 #: Impressions between two looks at the evidence, as a share of those so far, and after the last.
 _GROWTH, LOOKED = 1.25, 400
 _SWEEPS, _TOLERANCE = 3, 1e-3
-#: Log odds, before there are outcomes, that nothing of elsewhere holds here.
-DOUBT = 3.0
+#: Log odds that nothing of elsewhere holds here, at one outcome and more for each e-fold of them.
+DOUBT = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Inheritance:
 
     A discount δ is a power prior (Ibrahim and Chen, 2000): δ n impressions of elsewhere count as
     much as n of here.  If it is not given, it is the one of `DISCOUNTS` under which the outcomes
-    so far were most probable, anew until there are `LOOKED` of them.
+    so far were most probable, with a `doubt`, anew until there are `LOOKED` of them.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Inheritance:
         if self.look is None or seen < self.look or history.count != seen:
             return self
         found = [replace(self, discount=each)._evidence(history, own) for each in DISCOUNTS]
-        found[0] += DOUBT
+        found[0] += doubt(seen)
         return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=next_look(seen))
 
     def _evidence(self, history: History, known: OwnEffects | None) -> float:
@@ -169,6 +169,22 @@ def next_look(seen: int) -> int | None:
     (125, None)
     """
     return math.ceil(_GROWTH * seen) if seen < LOOKED else None
+
+
+def doubt(seen: int) -> float:
+    """Log odds that nothing of elsewhere holds here, but for what so many outcomes say of it.
+
+    They grow: as long as next to nothing was learnt here, there is little to lose by a belief that
+    is wrong and most to gain by one that is right.
+
+    Examples
+    --------
+    >>> doubt(1), round(doubt(55), 3)
+    (-1.0, 3.007)
+    """
+    first, growth = DOUBT
+    # Rounded: not every machine's logarithm has the same last bit.
+    return first + growth * round(math.log(seen), 9)
 
 
 def put_below(

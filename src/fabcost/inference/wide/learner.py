@@ -17,7 +17,7 @@ from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from fabcost.impressions import FloatArray, Tally, as_label, as_outcomes
 from fabcost.inference.forgetting.ageing import ALL_OF_IT
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
-from fabcost.inference.inheritance.inheritance import DISCOUNTS, DOUBT, next_look
+from fabcost.inference.inheritance.inheritance import DISCOUNTS, doubt, next_look
 from fabcost.inference.portion import Portion
 from fabcost.inference.saved import checks as saved
 from fabcost.inference.summary import LEVEL, Summary, summarise
@@ -281,8 +281,9 @@ class WideFabCost:
             trial = self._anew()
             inheritance.told.put(trial.posterior, self.variance, discount)
             evidence = sum([trial._learn(part) for part in self._past])
-            if evidence + DOUBT * (discount == 0.0) > best or found is None:
-                best, found = evidence + DOUBT * (discount == 0.0), trial
+            evidence += doubt(self.seen) if discount == 0.0 else 0.0
+            if evidence > best or found is None:
+                best, found = evidence, trial
                 inheritance = replace(inheritance, discount=discount)
         if found is not None:
             self._belief, self._ageing, self.skipped = found._belief, found._ageing, found.skipped

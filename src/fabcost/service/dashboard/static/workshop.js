@@ -1,7 +1,8 @@
 /** Make a model, give it items, and try a decision: what a key with the role admin may do. */
 
-import { tell } from "./connection.js";
+import { ask, tell } from "./connection.js";
 import { element, part, table } from "./elements.js";
+import { itemCell, itemName } from "./item.js";
 import { decimal, percent } from "./numbers.js";
 
 const RANKING = [{ head: "Item" }, { head: "Score", number: true }, { head: "Propensity", number: true }];
@@ -24,7 +25,8 @@ export function openWorkshop(current) {
   submits("try", async () => {
     const context = parsed("context-text");
     const answer = await tell("POST", `${path(current())}/decisions`, { context, top_k: MOST_RANKED, deferred: true });
-    part("tried").replaceChildren(...shown(current(), answer));
+    const { names } = await ask(`${path(current())}/explanations/${answer.decision_id}`);
+    part("tried").replaceChildren(...shown(current(), answer, names ?? {}));
     return "";
   });
 }
@@ -57,15 +59,15 @@ async function said(place, act) {
   }
 }
 
-function shown(model, { decision_id: id, item, arm, ranking, scores, propensities }) {
-  const rows = ranking.map((name, place) => [
-    element("span", { class: "name", title: name }, name),
+function shown(model, { decision_id: id, item, arm, ranking, scores, propensities }, names) {
+  const rows = ranking.map((each, place) => [
+    itemCell({ item: each, name: names[each] }),
     decimal(scores[place]),
     propensities ? percent(propensities[place], 1) : "–",
   ]);
   const place = element("span", { role: "status" });
   return [
-    element("p", {}, "Show ", element("strong", {}, item), `, by the ${arm}. It does not count unless you say what came of it:`),
+    element("p", {}, "Show ", element("strong", {}, itemName({ item, name: names[item] })), `, by the ${arm}. It does not count unless you say what came of it:`),
     element("div", { class: "row" },
       answering("It was clicked", 1, model, id, place), answering("It was not", 0, model, id, place), place),
     table("Ranking of the tried decision", RANKING, rows),
