@@ -339,14 +339,12 @@ def _led(
     return scores
 
 
-LONGEST_HORIZON = 1e12  # beyond which Thompson sampling is the same in float64
-
-
 def _whole(name: str, given: float) -> int:
     if not (math.isfinite(given) and given == int(given) and 1 <= given <= MOST_DRAWS):
         raise ValueError(f"{name} is {given} but must be a whole number from 1 to {MOST_DRAWS}")
     return int(given)
 
 
+LONGEST_HORIZON = 1e12  # beyond which Thompson sampling is the same in float64
 MOST_DRAWS = 4096
 MOST_SCATTER = 1e3  # beyond which it is Thompson sampling of standardised scores

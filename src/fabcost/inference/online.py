@@ -117,8 +117,7 @@ class FabCost:
         self._exact = is_exact(moments)
         self._belief = Carried.of(prior)
         self._ageing = Ageing.of(self.half_life, prior.dimension, moments)
-        self.most_work = work_of(most_work)
-        self.visits_all = window is None
+        self.most_work, self.visits_all = work_of(most_work), window is None
         self._refreshing: Refreshing | None = None
         self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
