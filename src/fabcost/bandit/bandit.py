@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.choice import Choice, chosen_at_once, first_of, picked_at_once
+from fabcost.bandit.lead import led_at_once, picked_at_once
 from fabcost.bandit.prospects import Belief, Candidates, checked
 from fabcost.bandit.rows import Rows, own_rows
 from fabcost.bandit.rules import DEFAULT, Policy, Thompson
@@ -31,6 +32,38 @@ class Learner(Protocol):
 
     def observe(self, x: npt.ArrayLike, y: Any) -> None:
         """Learn from one impression."""
+
+
+@dataclass(eq=False, slots=True)
+class Choice:
+    """What was chosen, and how.
+
+    All come from the same draws: the scores are those of one of them, the ranking is theirs, and
+    the choice is their largest; but with probability ``floor`` it is any candidate, which then
+    leads the ranking in spite of its score (`by_chance`).
+
+    Attributes
+    ----------
+    index
+        The chosen candidate.
+    ranking
+        The best ``top_k`` candidates, the chosen one first.
+    scores
+        One for each candidate; minus infinity if it was excluded.
+    propensities
+        The probability that each candidate had to be chosen, if it was asked for: over all draws,
+        with the ``floor`` mixed in.
+    """
+
+    index: int
+    ranking: npt.NDArray[np.intp]
+    scores: FloatArray
+    propensities: FloatArray | None = None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether another has a larger score."""
+        return bool(self.scores[self.index] < self.scores.max())
 
 
 class Bandit:
@@ -91,9 +124,10 @@ class Bandit:
         given = values is not None or costs is not None or draws is not None or items is not None
         belief = self.learner.posterior
         if not (given or exclude) and top_k == 1:
-            choice = chosen_at_once(belief, self.policy, candidates, self.rng)
-            if choice is not None:
-                return choice
+            found = led_at_once(belief, self.policy, candidates, self.rng)
+            if found is not None:
+                ranking = _first(*found, self.rng)
+                return Choice(int(ranking[0]), ranking, found[0])
         return choose(
             belief,
             self.policy,
@@ -293,5 +327,13 @@ def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDAr
     """The ``many`` largest, largest first, ties at random."""
     if many == 1:
         best, ties = kernels.first_largest(scores)
-        return first_of(scores, best, ties, rng)
+        return _first(scores, best, ties, rng)
     return np.lexsort((rng.random(scores.size), -scores))[:many]
+
+
+def _first(
+    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    if ties == 1:
+        return np.array([best])
+    return rng.choice(np.flatnonzero(scores == scores[best]), 1)

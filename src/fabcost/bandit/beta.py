@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.bandit.bandit import check_mixing
-from fabcost.bandit.choice import Choice
+from fabcost.bandit.bandit import Choice, check_mixing
 from fabcost.bandit.rules import wins
 from fabcost.impressions import FloatArray, as_label
 

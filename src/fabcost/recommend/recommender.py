@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fabcost import archive
-from fabcost.bandit.bandit import Bandit, Learner
-from fabcost.bandit.choice import Choice
+from fabcost.bandit.bandit import Bandit, Choice, Learner
 from fabcost.bandit.prospects import positions
 from fabcost.bandit.rules import Policy
 from fabcost.features.hashed import hashed

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.bandit import choose
-from fabcost.bandit.choice import Choice
+from fabcost.bandit.bandit import Choice, choose
 from fabcost.bandit.prospects import Belief
 from fabcost.bandit.rows import Rows, own_rows
 from fabcost.features.reader import ReadItems

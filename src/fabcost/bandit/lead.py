@@ -1,8 +1,7 @@
-"""A choice, and how it is made at once where nothing but an ordinary matrix is given."""
+"""Who leads, found at once where nothing but an ordinary matrix is given."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -17,68 +16,35 @@ from fabcost.impressions import FloatArray, is_ready
 from fabcost.inference.online import FabCost
 
 
-@dataclass(eq=False, slots=True)
-class Choice:
-    """What was chosen, and how.
-
-    All come from the same draws: the scores are those of one of them, the ranking is theirs, and
-    the choice is their largest; but with probability ``floor`` it is any candidate, which then
-    leads the ranking in spite of its score (`by_chance`).
-
-    Attributes
-    ----------
-    index
-        The chosen candidate.
-    ranking
-        The best ``top_k`` candidates, the chosen one first.
-    scores
-        One for each candidate; minus infinity if it was excluded.
-    propensities
-        The probability that each candidate had to be chosen, if it was asked for: over all draws,
-        with the ``floor`` mixed in.
-    """
-
-    index: int
-    ranking: npt.NDArray[np.intp]
-    scores: FloatArray
-    propensities: FloatArray | None = None
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether another has a larger score."""
-        return bool(self.scores[self.index] < self.scores.max())
-
-
-def chosen_at_once(
+def led_at_once(
     belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
-) -> Choice | None:
-    """The choice among sound rows of an ordinary matrix, by rules whose kernels check them.
+) -> tuple[FloatArray, int, int] | None:
+    """Scores of sound rows of an ordinary matrix, the first of the largest, and how many there are.
+
+    By rules whose kernels check the rows; else, and for others, None.
 
     Examples
     --------
     >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[0.01]])
-    >>> chosen_at_once(belief, Thompson(), np.array([[2.0], [3.0]]), rng).index
-    1
+    >>> led_at_once(belief, Thompson(), np.array([[2.0], [3.0]]), rng)[1:]
+    (1, 1)
     """
     if type(belief) is not Gaussian or not isinstance(policy, (Thompson, TSUCB)):
         return None
     weights = belief.mean.size
     if not _is_plain(candidates, weights, rng):
         return None
-    scores, best, ties = policy.led(belief, candidates, rng.random(policy.vectors * weights))
-    if ties == 0:
-        _rewind(rng, policy.vectors * weights)
-        return None
-    if ties == 1:
-        return Choice(best, np.array([best]), scores)
-    ranking = first_of(scores, best, ties, rng)
-    return Choice(int(ranking[0]), ranking, scores)
+    found = policy.led(belief, candidates, rng.random(policy.vectors * weights))
+    if found[2] > 0:
+        return found
+    _rewind(rng, policy.vectors * weights)
+    return None
 
 
 def picked_at_once(
     learner: object, policy: Policy, candidates: Candidates, rng: np.random.Generator
 ) -> int | None:
-    """The same choice, if it is one, without scores, of the belief that a learner carries.
+    """Who leads alone, without scores, by the belief that a learner carries; else None.
 
     Examples
     --------
@@ -126,18 +92,3 @@ def _rewind(rng: np.random.Generator, many: int) -> None:
     after = generator.state
     generator.advance(-many)
     generator.state = {**after, "state": generator.state["state"]}
-
-
-def first_of(
-    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    """Any of those that have the largest score, of which there are ``ties``.
-
-    Examples
-    --------
-    >>> first_of(np.array([1.0, 3.0]), 1, 1, np.random.default_rng(0))
-    array([1])
-    """
-    if ties == 1:
-        return np.array([best])
-    return rng.choice(np.flatnonzero(scores == scores[best]), 1)
