@@ -12,7 +12,7 @@ from studies.peers.measure import Clocks, Shares
 from studies.peers.settings import HUGE, LARGE, OURS, RIVAL, SETTINGS, SMALL
 from studies.timing import as_text
 
-_DECIDE, _UPDATE = 10.0, 20.0
+_DECIDE, _UPDATE = 15.0, 20.0
 
 
 @dataclass

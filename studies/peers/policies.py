@@ -41,7 +41,7 @@ class Ours(_TakesRows):
 
     def decide(self, prepared: FloatArray) -> int:
         """Choose under one draw of the weights."""
-        return self.bandit.choose(prepared).index
+        return self.bandit.pick(prepared)
 
     def learn(self, prepared: FloatArray, chosen: int, clicked: bool) -> None:
         """Filter one impression, and refresh when the default schedule says."""
