@@ -312,15 +312,15 @@ def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 
-def check_mixing(draws: int, floor: float) -> None:
+def check_mixing(draws: float, floor: float) -> None:
     """A ValueError if there are no draws, or the floor is no share.
 
     Examples
     --------
     >>> check_mixing(256, 0.1)
     """
-    if draws < 1:
-        raise ValueError(f"draws is {draws} but must be at least 1")
+    if not isinstance(draws, int | np.integer) or draws < 1:
+        raise ValueError(f"draws is {draws} but must be a whole number of at least 1")
     if not 0.0 <= floor <= 1.0:
         raise ValueError(f"floor is {floor} but must lie in [0, 1]")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from fabcost.bandit.bandit import check_mixing
 from fabcost.bandit.values import checked_amounts
 from fabcost.features.items import EncodedItems
@@ -47,17 +49,17 @@ def check_wide(learner: object, prior: object, variance: object) -> None:
             raise ValueError(f"the belief is wide and {words} must be None")
 
 
-def check_options(top_k: int, draws: int | None, floor: float) -> None:
+def check_options(top_k: float, draws: int | None, floor: float) -> None:
     """A ValueError for what the bandit would refuse later.
 
     Examples
     --------
     >>> check_options(0, None, 0.0)
     Traceback (most recent call last):
-    ValueError: top_k is 0 but must be at least 1
+    ValueError: top_k is 0 but must be a whole number of at least 1
     """
-    if top_k < 1:
-        raise ValueError(f"top_k is {top_k} but must be at least 1")
+    if not isinstance(top_k, int | np.integer) or top_k < 1:
+        raise ValueError(f"top_k is {top_k} but must be a whole number of at least 1")
     check_mixing(1 if draws is None else draws, floor)
 
 
