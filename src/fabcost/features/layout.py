@@ -133,15 +133,7 @@ class Layout:
         self.squeezed: dict[str, Squeezed] = {}
 
     def owners(self) -> list[Owner]:
-        """Whose each column is, which its name need not tell: a feature may be called "bias".
-
-        Examples
-        --------
-        >>> layout = Layout(bias=True)
-        >>> block = layout.add(Text("make"))
-        >>> layout.slot(block, "make=kia"), layout.owners()
-        (0, [(), (('make', 'make=kia'),)])
-        """
+        """Whose each column is, which its name need not tell: a feature may be called "bias"."""
         found: list[Owner] = [()] * len(self.columns)
         for name, block in self.blocks.items():
             for label, slot in block.slots.items():
