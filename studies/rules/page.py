@@ -9,7 +9,9 @@ from studies.rules import kept
 from studies.rules.costs import CANDIDATES, DRAWS, WEIGHTS, costs
 from studies.rules.games import HALF_LIFE, QUARTER, RULES, SCATTERED, WIDE, Results
 from studies.rules.plan import (
+    AGAIN,
     CHOOSING,
+    DOUBTFUL,
     FROZEN,
     MENDING,
     REGRETS_CHOOSING,
@@ -23,12 +25,14 @@ from studies.rules.report import (
     Report,
     as_good,
     as_markdown,
+    beyond_thompson,
     choice,
     claimed,
     click_lines,
     geometric_means,
     late_lines,
     losses,
+    marked,
     other_lines,
     rule_lines,
     table,
@@ -87,7 +91,7 @@ def _played(results: Results, before: str) -> str:
 def _chosen(report: Report, played: str) -> list[str]:
     means, seconds = geometric_means(report), costs()
     rule, good = choice(report, means, seconds), as_good(report, means)
-    lost = losses(report, FROZEN)
+    lost, again = losses(report, FROZEN), _again(report)
     return [
         f"## To choose on: seeds {CHOOSING[0]} to {CHOOSING[-1]}",
         played,
@@ -107,19 +111,20 @@ def _chosen(report: Report, played: str) -> list[str]:
         f"(`Bandit.pick`), with the scores of all (`choose`), and with propensities of {DRAWS} "
         "draws.",
         as_markdown(rule_lines(report, means, seconds)),
-        f"By this table alone {_names(good)} are as good, and `{rule}` takes the least time of "
-        "them. Rules without the late outcomes beside them are judged by the first table only, "
-        "and three things were found one after the other, each on seeds to choose with. Plain "
-        "TS-UCB loses where outcomes come late, and seldom shows "
-        f"[a new item](forgetting.md#a-new-item): `{SCATTERED}` does not. That one, and still "
-        f"`{QUARTER}`, were each confirmed on 200 seeds but for one world of trees, where few "
+        f"By this {_names(good)} are as good, and `{rule}` takes the least time of them. The "
+        "default came of three things that were found one after the other, each on seeds to choose "
+        "with. Plain TS-UCB loses where outcomes come late, and seldom shows "
+        f"[a new item](forgetting.md#a-new-item); `{SCATTERED}` does not. That one, and then "
+        f"`{QUARTER}`, were confirmed on 200 seeds each but for one world of trees, where few "
         "items are ever clicked. [Rare clicks](rare-clicks.md) has why, what was tried on forty "
-        f"more such sets, and how `{FROZEN}` came of it; that one was written down.",
-        f"**Its losses here**: clearly worse than Thompson sampling {_places(lost)}; "
-        "information-directed sampling has a little less regret at many times the time. Where "
-        "even the best items have fewer than 20 clicks in a thousand it is Thompson sampling for "
-        "good, and `rare=0` may earn more ([rare clicks](rare-clicks.md#what-was-tried)). Other "
-        "libraries, each at the best of a small grid, are on a page of [their own](peers.md).",
+        f"more such sets, and how `{FROZEN}` came of it. That one was written down.",
+        f"**Its losses here**: clearly worse than Thompson sampling {_places(lost)}. Some 200 "
+        f"intervals are on this page, so further seeds were played of *{DOUBTFUL}*, "
+        f"{AGAIN[0]} to {AGAIN[-1]}: {again}. Information-directed sampling has a little less "
+        "regret, and takes many times as long. Where even the best items have fewer than 20 clicks "
+        "in a thousand the default is Thompson sampling for good, and `rare=0` may earn more "
+        "([rare clicks](rare-clicks.md#what-was-tried)). Other libraries, each at the best of a "
+        "small grid, are on a page of [their own](peers.md).",
     ]
 
 
@@ -140,6 +145,13 @@ def _confirmed(report: Report) -> list[str]:
         "### Outcomes that are known late, and other worlds, confirmed",
         as_markdown(other_lines(report)),
     ]
+
+
+def _again(report: Report) -> str:
+    """Clicks beside Thompson's on further seeds of a log."""
+    found = beyond_thompson(report, FROZEN, DOUBTFUL, AGAIN)
+    shown = marked(found, clicks=True)
+    return f"{shown} of Thompson's clicks on {found.seeds} seeds" if found.seeds else "none yet"
 
 
 def _names(rules: list[str]) -> str:

@@ -46,6 +46,8 @@ class Trial(NamedTuple):
 CHOOSING, CONFIRMING = range(40), range(11000, 11040)
 #: The default, as it was written down before it met a seed of those to confirm on.
 FROZEN = EIGHTH_RARE
+#: Where it seemed to lose on the seeds to choose with, and further ones.
+DOUBTFUL, AGAIN = "log: open bandit, men", range(40, 240)
 TRIAL = Trial(FROZEN, range(11000, 11200), range(11000, 11060), range(11000, 11120))
 #: Rules on sets like the one where rules without `rare` lost.
 MENDING = (
@@ -84,6 +86,7 @@ def choosing() -> Iterator[Game]:
     yield from _games(CHOOSING, (*REGRETS_CHOOSING, *LOGS_CHOOSING), RULES)
     yield from _games(CHOOSING, TREES_RARE, MENDING)
     yield from _late(SEEDS_LATE, DELAYED, DELAYS)
+    yield from _games(AGAIN, [DOUBTFUL], (THOMPSON, FROZEN))
 
 
 def confirming() -> Iterator[Game]:

@@ -97,8 +97,11 @@ class Report:
         both = np.isfinite(sums[0]) & np.isfinite(sums[1])
         told_late = ours.delay > 0 or ours.prior != prior_in(worlds[0])
         cell = Cell(worlds[0], str(ours.delay) if told_late else "", ours.rule)
-        if not both.all() and cell in self.kept:
+        chosen_on = seeds in (list(CHOOSING), list(SEEDS_LATE))
+        if chosen_on and not both.all() and cell in self.kept:
             return Ratio(*self.kept[cell], seeds=len(seeds))
+        if not both.any():
+            return Ratio(np.nan, np.nan, 0)
         band = per_cent(sums[0][both, None], sums[1][both, None])
         return Ratio(
             1.0 + float(band.mean[0]) / 100.0, float(band.half[0]) / 100.0, int(both.sum())

@@ -10,7 +10,7 @@ import pytest
 from studies.rules import games, kept
 from studies.rules.arms import MADE, labelled
 from studies.rules.games import RULES, THOMPSON, Game, play, played, read
-from studies.rules.plan import CHOOSING, CONFIRMING, TRIAL
+from studies.rules.plan import AGAIN, CHOOSING, CONFIRMING, SEEDS_LATE, TRIAL
 from studies.rules.report import REGRET, Report, Side
 from studies.rules.worlds import CANDIDATES, CLICKS, DRIFT, WORLDS, Drifting, Logged, Sampled
 
@@ -135,13 +135,14 @@ def test_a_ratio_of_games_that_are_not_at_hand_is_the_one_that_stood_on_the_page
     results = {Game("w", rule, 0): [1.0, 1.0, 1.0, 3.0] for rule in ("a", "b", THOMPSON)}
     report = Report(results, found)
     theirs = Side(THOMPSON)
-    assert report.ratio(["w"], Side("a"), theirs, REGRET, range(2))[:2] == (0.74, 0.05)
+    assert report.ratio(["w"], Side("a"), theirs, REGRET, CHOOSING)[:2] == (0.74, 0.05)
     assert report.ratio(["w"], Side("a"), theirs, REGRET, range(1)).mean == 1.0
+    assert report.ratio(["w"], Side("c"), theirs, REGRET, CHOOSING).seeds == 0
     ours, theirs = Side("a", delay=100), Side(THOMPSON, delay=100)
-    assert report.ratio(["w"], ours, theirs, REGRET, range(2)).mean == 0.91
+    assert report.ratio(["w"], ours, theirs, REGRET, SEEDS_LATE).mean == 0.91
     assert kept.confirmation(page).endswith("| w | 0.10 ± 0.10 |\n")
 
 
 def test_no_seed_is_in_both_halves() -> None:
-    assert not set(CHOOSING) & ({*CONFIRMING} | {*TRIAL.many})
+    assert not {*CHOOSING, *SEEDS_LATE, *AGAIN} & {*CONFIRMING, *TRIAL.many}
     assert set(WORLDS) >= set(CLICKS)
