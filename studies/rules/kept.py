@@ -12,6 +12,7 @@ PAGE = "rules.md"
 CONFIRMED = "## To confirm on"
 LATE = "visitors before an outcome"  # the head of a column
 _COMMIT = re.compile(r"commit `([^`]+)`")
+_KEPT = re.compile(r"as it was, commit `([^`]+)`")
 _RATIO = re.compile(r"\**([\d.]+) ± ([\d.]+)\**")
 
 
@@ -46,9 +47,9 @@ def confirmation(text: str) -> str:
     return CONFIRMED + text.partition(CONFIRMED)[2]
 
 
-def commits(text: str) -> list[str]:
-    """Those at which games of the half to choose on were played."""
-    return list(dict.fromkeys(_COMMIT.findall(text.partition(CONFIRMED)[0])))
+def commit(text: str) -> str:
+    """At which what was kept before was played; without such, the page."""
+    return (_KEPT.findall(text) or _COMMIT.findall(text) or ["unknown"])[0]
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], list[str]]]:

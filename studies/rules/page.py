@@ -80,11 +80,11 @@ def _played(results: Results, before: str) -> str:
     seeds = {game.seed for game in results if game.rule == FROZEN and game.seed in CHOOSING}
     if all(game in results for game in choosing()):
         return f"All rules have {len(CHOOSING)} seeds."
-    others = " and ".join(f"`{commit}`" for commit in kept.commits(before))
     return (
         f"The column of `{FROZEN}`, on {len(seeds)} seeds, and all times are of this sitting. The "
         f"other columns, on {len(CHOOSING)} seeds, are kept from the page as it was, commit "
-        f"{others}; the games of Thompson sampling, to which all are paired, are the same."
+        f"`{kept.commit(before)}`; the games of Thompson sampling, to which all are paired, are "
+        "the same."
     )
 
 
