@@ -49,7 +49,8 @@ def confirmation(text: str) -> str:
 
 def commit(text: str) -> str:
     """At which what was kept before was played; without such, the page."""
-    return (_KEPT.findall(text) or _COMMIT.findall(text) or ["unknown"])[0]
+    found = _KEPT.search(text) or _COMMIT.search(text)
+    return found[1] if found else "unknown"
 
 
 def _rows(text: str) -> Iterator[tuple[list[str], list[str]]]:
