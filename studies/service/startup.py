@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import psycopg
 from rich.console import Console
-from tests.service.core.running import serving
+from tests.service.core.running import serving, until
 from tests.service.faults.servers import is_ready, own_environment, serving_flags, wait_for
 from tests.service.postgres import throw_away_server
 
@@ -191,8 +191,13 @@ def check(address: str, folder: Path) -> None:
 
 
 async def digest(address: str) -> str:
-    """Of the posterior that a service has after its start."""
+    """Of the posterior after a start and the refresh that may still run then."""
     async with serving(address) as service:
+
+        async def is_settled() -> bool:
+            return not (await service.stats(MODEL)).refreshing
+
+        await until(is_settled)
         return str(service.posterior(MODEL).digest)
 
 
