@@ -171,7 +171,7 @@ class Postgres:
     def _execute(
         self, text: str, parameters: Mapping[str, Any] | None, *, prepare: bool = False
     ) -> psycopg.Cursor[tuple[Any, ...]]:
-        """A plan made while a table was small must not outlive that: few statements are prepared."""
+        # A plan made while a table was small must not outlive that: few are prepared.
         if self._connection is None:
             raise StoreAwayError("the database is not open")
         with self._errors():

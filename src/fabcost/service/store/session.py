@@ -248,15 +248,13 @@ class Session:
 
     def write_batch(self, name: str, columns: Sequence[str], rows: Rows) -> Found:
         """`run_batch` for a statement that changes something."""
-        self.must_write()
-        if rows:
-            self._change(name)
+        self._change(name, something=bool(rows))
         return self.run_batch(name, columns, rows)
 
-    def _change(self, name: str) -> None:
+    def _change(self, name: str, *, something: bool = True) -> None:
         self.must_write()
-        self._changed = True
-        self._tells |= self.shared and name not in _UNTOLD
+        self._changed |= something
+        self._tells |= something and self.shared and name not in _UNTOLD
 
     def must_write(self) -> None:
         """An error outside a transaction."""
