@@ -13,8 +13,8 @@ import pyarrow as pa
 from fabcost.impressions import FloatArray
 from fabcost.offline.fit import blocks
 from fabcost.offline.fit.blocks import RowBlock
-from fabcost.offline.fit.cluster import Alone
 from fabcost.offline.fit.driver import FittedItems, Laid
+from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
 
 Task = TypeVar("Task")

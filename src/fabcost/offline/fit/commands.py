@@ -69,7 +69,7 @@ def fit(
     The same command goes on where it was stopped.
     """
     from fabcost import Prior, Schema  # noqa: PLC0415
-    from fabcost.offline.fit.cluster import (  # noqa: PLC0415
+    from fabcost.offline.fit.engines import (  # noqa: PLC0415
         Alone,
         ClusterLostError,
         connected,

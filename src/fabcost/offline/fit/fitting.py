@@ -27,9 +27,9 @@ from fabcost.inference.result import Fit
 from fabcost.kernels import ARITHMETIC
 from fabcost.offline.fit import blocks, driver, partitions
 from fabcost.offline.fit.blocks import PartitionTask, Stage
-from fabcost.offline.fit.cluster import Alone
 from fabcost.offline.fit.driver import Engine, FittedItems, Laid
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
+from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import find, numbered, split
 from fabcost.prior import Prior

@@ -21,8 +21,8 @@ from fabcost.cli import application
 from fabcost.inference.result import Fit
 from fabcost.offline.fit import cluster as cluster_module
 from fabcost.offline.fit import driver
-from fabcost.offline.fit.cluster import Alone, Cluster, connected
 from fabcost.offline.fit.driver import Result, Task
+from fabcost.offline.fit.engines import Alone, Cluster, connected
 from tests.offline.fit.laid import laid, made, table, with_items
 from tests.offline.fit.test_rounds import check_bits
 
