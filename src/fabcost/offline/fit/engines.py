@@ -1,4 +1,4 @@
-"""Who does the tasks of a fit: this process, or a Dask cluster; and bars that show how far it is."""
+"""Who does the tasks of a fit, this process or a Dask cluster; and bars that show how far."""
 
 from __future__ import annotations
 
