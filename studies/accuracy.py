@@ -22,7 +22,7 @@ from fabcost.paper.tour import (
     screen_table,
     table_lines,
 )
-from fabcost.worlds.cold_start import simulate
+from fabcost.worlds.visitors import simulate
 from studies.documents import DOCS, origin, write_page
 
 SIZES = (30, 100, 300, 1000, 3000)

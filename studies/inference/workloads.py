@@ -8,7 +8,7 @@ import numpy as np
 
 from fabcost import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.worlds.cold_start import simulate
+from fabcost.worlds.visitors import simulate
 
 WEIGHTS = 15
 PRIOR_VARIANCE = 100.0

@@ -22,7 +22,7 @@ from fabcost.paper.parts.part import texts
 from fabcost.paper.printed import Natural, density_filtering
 from fabcost.paper.units import Result
 from fabcost.tilted import tilted
-from fabcost.worlds.cold_start import simulate
+from fabcost.worlds.visitors import simulate
 
 Shown = dict[str, float]
 

@@ -31,7 +31,7 @@ from fabcost.offline.methods import (
 )
 from fabcost.paper import snapshots
 from fabcost.paper.statistics import rms
-from fabcost.worlds.cold_start import Impressions, simulate
+from fabcost.worlds.visitors import Impressions, simulate
 
 SIZES = (30, 100, 300, 1000)
 METHODS = (LAPLACE, ADF_MACKAY, ADF, EP_MACKAY, FAB_COST, EP)

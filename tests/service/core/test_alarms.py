@@ -16,9 +16,8 @@ import pytest
 
 from fabcost.recommend.alarms import Watch
 from fabcost.service import upkeep
-from fabcost.service.models.totals import Totals
+from fabcost.service.models.totals import Totals, _bounds, count_outcomes
 from fabcost.service.models.views import Looked
-from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, at_step, encoded, impression
 from fabcost.wire.line import LoggedImpression

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.address import address_of, bind
 from fabcost.service.http.app import Application
 from fabcost.service.http.auth import new_key
 from fabcost.service.server import Server, configuration, warm_up
@@ -19,6 +18,7 @@ from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.threads import store_at
 from fabcost.service.telemetry import logger
+from fabcost.service.workers import address_of, bind
 from fabcost.wire.messages import DecisionView
 
 

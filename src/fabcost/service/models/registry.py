@@ -11,9 +11,8 @@ import msgspec
 
 from fabcost.service.models.amounts import check_amounts
 from fabcost.service.models.catalogue import Memory
-from fabcost.service.models.columns import regrow, rewritten
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.load import LoadedModel, make
+from fabcost.service.models.load import LoadedModel, make, regrow, rewritten
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store

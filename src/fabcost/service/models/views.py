@@ -16,19 +16,18 @@ from msgspec import UNSET, UnsetType
 from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
-from fabcost.service.models.contrasts import Wanted
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.explanation import (
     IMAGES,
     NAMES,
     Past,
+    Wanted,
     effects,
     explained,
     for_people,
 )
 from fabcost.service.models.model import Model
-from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
-from fabcost.service.models.watch import Tail, count_outcomes
+from fabcost.service.models.totals import Tail, Totals, Trial, count_all, count_outcomes, is_fresh
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
