@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from fabcost.service.processes import CannotStartError, is_loopback
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.rows import KeyRow
 from fabcost.service.store.session import migrations, version_of
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import connection_at, file_at, is_open_to_others
-from fabcost.service.workers import CannotStartError, is_loopback
 from fabcost.wire.errors import ServiceError
 
 State = Literal["ok", "look", "wrong"]

@@ -18,6 +18,7 @@ import uvicorn
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.app import Application
+from fabcost.service.processes import address_of, bind
 from fabcost.service.server import (
     Server,
     configuration,
@@ -27,7 +28,6 @@ from fabcost.service.server import (
 )
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
-from fabcost.service.workers import address_of, bind
 from tests.service.faults.servers import shared_nursery
 
 #: Whether a server of this process has loaded all kernels, which takes a tenth of a second again.

@@ -11,9 +11,9 @@ import pytest
 
 from fabcost.service.http.app import Startup
 from fabcost.service.http.exchange import Cors
+from fabcost.service.processes import CannotStartError
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, load
-from fabcost.service.workers import CannotStartError
 from tests.service.http.serving import Running, running
 from tests.service.http.waiting import wait_for_the_database
 

@@ -13,12 +13,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from fabcost.service.http.app import Application
 from fabcost.service.http.auth import new_key
+from fabcost.service.processes import address_of, bind
 from fabcost.service.server import Server, configuration, warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.threads import store_at
 from fabcost.service.telemetry import logger
-from fabcost.service.workers import address_of, bind
 from fabcost.wire.messages import DecisionView
 
 
