@@ -1,6 +1,7 @@
 """The two data sets of the reproduction: the authors' simulated design and a day of car adverts.
 
-Either can be written to a Parquet file, which ``fabcost replay`` reads.
+Either can be written to a Parquet file, which ``fabcost replay`` reads.  A cold start, of normal
+features, is for shorter looks.
 
 The day stands in for the log of Auto Trader, which was never published: a visitor searches, one
 advert is shown, and is clicked or not.  Its covariates (numbers standardised over the catalogue
@@ -68,6 +69,7 @@ CLICK_RATE = 0.03
 ADVERTS = 4_000
 
 _TASTES_SD = 0.1
+_INTERCEPT, _WEIGHT_SD = -4.0, 0.35  # of a cold start
 _MOBILE = 0.55
 _LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
 _SEARCH = 0.6  # correlation of the visitor's wealth with the price of the advert that is shown
@@ -136,6 +138,36 @@ def days(rows: int, *, seed: int, at_once: int) -> Iterator[Dataset]:
         uniform = shown.random((min(at_once, rows - start), 4))
         X = _covariates(adverts, shares, uniform[:, 1:])
         yield _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
+
+
+class Impressions(NamedTuple):
+    """Rows, outcomes (0 or 1) and the weights that made them."""
+
+    X: FloatArray
+    y: FloatArray
+    theta: FloatArray
+
+
+def cold_start(
+    rows: int, weights: int = 15, *, rng: np.random.Generator, weight_sd: float = _WEIGHT_SD
+) -> Impressions:
+    """Standard normal features beside a constant one, and 3 to 4 % of clicks.
+
+    With the same seed, fewer rows are the first rows of more.
+
+    Examples
+    --------
+    >>> data = cold_start(100_000, rng=np.random.default_rng(0))
+    >>> bool(0.025 < data.y.mean() < 0.045)
+    True
+    """
+    of_weights, of_rows, of_clicks = rng.spawn(3)
+    theta = of_weights.normal(scale=weight_sd, size=weights)
+    theta[0] = _INTERCEPT
+    X = of_rows.standard_normal((rows, weights))
+    X[:, 0] = 1.0
+    clicked = of_clicks.random(rows) < expit(X @ theta)
+    return Impressions(X, clicked.astype(np.float64), theta)
 
 
 def _positive(rows: int) -> int:
