@@ -22,7 +22,7 @@ from fabcost.inference.wide.belief import WideGaussian
 from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import follows_schema
-from fabcost.service.models.amounts import CandidateAmounts, amounts_of, check_amounts
+from fabcost.service.models.candidates import CandidateAmounts, amounts_of, check_amounts
 from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
 from fabcost.service.store.rows import (
     DecisionRow,

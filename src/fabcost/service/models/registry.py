@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabcost.service.models.amounts import check_amounts
+from fabcost.service.models.candidates import check_amounts
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.load import LoadedModel, make, regrow, rewritten
