@@ -16,10 +16,11 @@ import pytest
 
 from fabcost.recommend.alarms import Watch
 from fabcost.service import upkeep
+from fabcost.service.models.candidates import at_step, encoded
 from fabcost.service.models.totals import Totals, _bounds, count_outcomes
 from fabcost.service.models.views import Looked
 from fabcost.service.service import Service
-from fabcost.service.store.rows import Impression, at_step, encoded, impression
+from fabcost.service.store.rows import Impression, impression
 from fabcost.wire.line import LoggedImpression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings, RefreshSettings

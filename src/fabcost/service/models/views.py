@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Alarm
+from fabcost.service.models.candidates import encoded
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.explanation import (
     IMAGES,
@@ -33,7 +34,6 @@ from fabcost.service.store.rows import (
     CountRow,
     StoredDecision,
     TallyRow,
-    encoded,
     record,
     told,
 )
