@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.portion import Refresh
 from fabcost.offline.methods import (
     ADF,
     EP,

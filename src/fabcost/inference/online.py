@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, as_row, readable
-from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
+from fabcost.inference.ep import TOLERANCE
 from fabcost.inference.forgetting.ageing import parts_of
 from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
@@ -20,7 +20,7 @@ from fabcost.inference.inheritance.inheritance import Inheritance, put_below, pu
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
-from fabcost.inference.portion import Portion, independent, limit_of, work_of
+from fabcost.inference.portion import Portion, Refresh, as_refresh, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
 from fabcost.inference.summary import LEVEL, Summary, summarise

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from fabcost import archive
 from fabcost.estimator import BayesianLogisticRegression
-from fabcost.inference.ep import as_refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
+from fabcost.inference.portion import as_refresh
 from fabcost.inference.saved.checks import (
     entry,
     gaussian_of,

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.portion import Refresh
 from fabcost.inference.result import Fit
 from fabcost.offline import methods
 from fabcost.tilted import Moments

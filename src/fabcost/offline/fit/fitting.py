@@ -23,6 +23,7 @@ from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
+from fabcost.inference.portion import Refresh
 from fabcost.inference.result import Fit
 from fabcost.kernels import ARITHMETIC
 from fabcost.offline.fit import blocks, driver, partitions
@@ -306,7 +307,7 @@ def _converged(
 
 def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple[Fit, FabCost]:
     """One row after another, which only one process can do."""
-    refresh = ep.Refresh.never() if method == "adf" else None
+    refresh = Refresh.never() if method == "adf" else None
     kept = None if method == "adf" else _MOST_KEPT
     learner = FabCost(prior, refresh=refresh, most_kept=kept, own_variance=own)
     for block in read.laid.blocks:
