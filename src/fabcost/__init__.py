@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fabcost.impressions import Tally
     from fabcost.inference.forgetting.half_life import HalfLife
     from fabcost.inference.online import FabCost
-    from fabcost.inference.portion import Refresh
+    from fabcost.inference.schedule import Refresh
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.notebook.file import load, save
@@ -76,7 +76,7 @@ _HOMES = {
     "impressions": ("Tally",),
     "inference.forgetting.half_life": ("HalfLife",),
     "inference.online": ("FabCost",),
-    "inference.portion": ("Refresh",),
+    "inference.schedule": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
     "notebook.file": ("load", "save"),

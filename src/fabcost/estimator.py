@@ -19,8 +19,8 @@ from fabcost.gaussian import Marginal
 from fabcost.impressions import FloatArray, GivenRows
 from fabcost.inference.ep import TOLERANCE
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import MAX_SWEEPS, Refresh
 from fabcost.inference.saved.state import without_rows
+from fabcost.inference.schedule import MAX_SWEEPS, Refresh
 from fabcost.inference.summary import LEVEL, Summary, sds_of, summarise
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted

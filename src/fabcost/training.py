@@ -21,7 +21,7 @@ from fabcost.inference import laplace, result
 from fabcost.inference.ep import log_mass
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
-from fabcost.inference.portion import Portion, Refresh
+from fabcost.inference.schedule import Portion, Refresh
 from fabcost.inference.sparse.parallel import keep
 from fabcost.sparse import SparseRows, as_sparse
 from fabcost.tilted import check_moments

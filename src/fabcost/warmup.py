@@ -20,7 +20,7 @@ from fabcost.inference import adf, ep, laplace
 from fabcost.inference.history import Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.sparse.memory import LARGE
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior

@@ -15,7 +15,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.offline.methods import (
     ADF,
     EP,

@@ -12,7 +12,7 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import Tally, as_label, as_outcomes, as_row, read_only
 from fabcost.inference import laplace
 from fabcost.inference.history import Carried, History
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 
 
 class BatchLaplace:

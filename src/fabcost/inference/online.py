@@ -20,9 +20,9 @@ from fabcost.inference.inheritance.inheritance import Inheritance, put_below, pu
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
-from fabcost.inference.portion import Portion, Refresh, as_refresh, independent, limit_of, work_of
 from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
 from fabcost.inference.saved import checks, state
+from fabcost.inference.schedule import Portion, Refresh, as_refresh, independent, limit_of, work_of
 from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.sparse import FloatArray, Rows, as_sparse, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact

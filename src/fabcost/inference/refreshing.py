@@ -13,8 +13,8 @@ from fabcost.gaussian import at_a_line
 from fabcost.inference.ep import sweep
 from fabcost.inference.history import Carried, Pass
 from fabcost.inference.passes import Lag, Sweeping, Swept
-from fabcost.inference.portion import Portion
 from fabcost.inference.result import warn_that_it_moves
+from fabcost.inference.schedule import Portion
 from fabcost.inference.sparse.memory import AT_ONCE
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from fabcost import archive
 from fabcost.estimator import BayesianLogisticRegression
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
-from fabcost.inference.portion import as_refresh
 from fabcost.inference.saved.checks import (
     entry,
     gaussian_of,
@@ -23,6 +22,7 @@ from fabcost.inference.saved.checks import (
     refresh_to_dict,
     whole,
 )
+from fabcost.inference.schedule import as_refresh
 from fabcost.recommend import document
 from fabcost.training import Inference, two_classes
 

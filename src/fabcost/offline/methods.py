@@ -21,7 +21,7 @@ from fabcost.bandit.baselines import (
 )
 from fabcost.bandit.rules import RULES, Greedy, Policy, Thompson, Uniform, rule_of
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 
 MakeLearner = Callable[..., Learner]
 

@@ -14,7 +14,7 @@ from fabcost.inference.forgetting.half_life import Ageing
 from fabcost.inference.history import Carried, History
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.portion import Portion
+from fabcost.inference.schedule import Portion
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost

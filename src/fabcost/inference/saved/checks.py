@@ -14,7 +14,7 @@ from fabcost.inference.forgetting.half_life import Ageing, HalfLife
 from fabcost.inference.history import Carried
 from fabcost.inference.own.directory import OwnChanges
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53

@@ -23,8 +23,8 @@ from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import Refresh
 from fabcost.inference.result import Fit
+from fabcost.inference.schedule import Refresh
 from fabcost.kernels import ARITHMETIC
 from fabcost.offline.fit import blocks, driver, partitions
 from fabcost.offline.fit.blocks import PartitionTask, Stage

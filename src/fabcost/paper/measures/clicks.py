@@ -16,7 +16,7 @@ from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished
 from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.offline import methods
 from fabcost.offline.intervals import Band, difference, per_cent
 from fabcost.offline.replay.protocol import replay

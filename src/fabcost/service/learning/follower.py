@@ -22,7 +22,7 @@ from fabcost.impressions import FloatArray, Tally
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import OwnChanges, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise

@@ -19,7 +19,7 @@ from fabcost.inference import file as learner_file
 from fabcost.inference.history import SPARSE
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide import file as wide_file
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.weights import Start, wide_learner

@@ -15,7 +15,7 @@ from fabcost.bandit.rules import RULES
 from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
 from fabcost.inference.online import FabCost
-from fabcost.inference.portion import MAX_SWEEPS, Refresh
+from fabcost.inference.schedule import MAX_SWEEPS, Refresh
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
