@@ -100,6 +100,11 @@ class History:
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
         self.counts: Paired = None
 
+    @property
+    def apart(self) -> bool:
+        """Whether rows are handed out by their non-zeros."""
+        return self.rows.sparse is not None and not self.rows.written_out
+
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
         if self.slot == self.y.size:

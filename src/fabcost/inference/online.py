@@ -217,9 +217,9 @@ class FabCost:
 
     def learn(self, batch: Portion) -> None:
         """Learn what was checked; on the way refreshes may begin, and end."""
-        done = 0
-        while done < batch.size:
-            rest = batch.between(done, batch.size)
+        done, size = 0, batch.labels.size
+        while done < size:
+            rest = batch.between(done, size) if done else batch
             if self._refreshing is None:
                 done += self.learn_up_to_refresh(rest)
             else:

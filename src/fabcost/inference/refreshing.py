@@ -232,7 +232,7 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     2
     """
     history = learner._history
-    if history.rows.apart:
+    if history.apart:
         swept = sweep(
             learner._belief,
             *history.kept(),
@@ -271,7 +271,7 @@ def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
         most_at_once = AT_ONCE if history.rows.written_out else left
         some = sweeps.at, min(sweeps.at + min(left, most_at_once), history.count)
-        if history.rows.apart:
+        if history.apart:
             over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
         else:
             over = history.over(*some)

@@ -199,11 +199,6 @@ class KeptRows:
         self.readable: FloatArray
         self._hold(X)
 
-    @property
-    def apart(self) -> bool:
-        """Whether rows are handed out by their non-zeros."""
-        return self.sparse is not None and not self.written_out
-
     def write(self, slot: int, X: Rows, count: int, *, written_out: bool) -> None:
         """Put rows into this slot and those that follow, where some are sparse."""
         if self.sparse is None:
