@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.offline.logs.decisions import is_export
+from fabcost.offline.logs.exports import is_export
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.adverts_log import RATES, ROUNDS, Played, evaluate, rewrite
 

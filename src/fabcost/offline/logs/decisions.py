@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet
 
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
@@ -19,7 +18,8 @@ from fabcost.features.tables.sheet import Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
-from fabcost.offline.logs.exports import AMOUNTS, EXPORTED, read_export
+from fabcost.offline.logs.export_rounds import AMOUNTS
+from fabcost.offline.logs.exports import is_export, read_export
 from fabcost.offline.logs.rounds import (
     Log,
     LoggedAmounts,
@@ -85,13 +85,6 @@ def columns_of(
         )
     more = (tuple(context), slot, impressions, weight, *amounts)
     return Columns(reward, propensity, action, *more), False
-
-
-def is_export(path: Path) -> bool:
-    """Whether a file is Parquet with the columns of a service's log."""
-    return path.suffix == ".parquet" and set(EXPORTED) <= set(
-        pyarrow.parquet.read_schema(path).names
-    )
 
 
 def check_kinds(kinds: Iterable[str], columns: Columns, items: Path | None) -> None:
