@@ -27,7 +27,7 @@ from fabcost.service.learning.recovery import learnt_of
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import CountRow, Impression
 from fabcost.service.store.store import Store
-from fabcost.service.writer.additions import width
+from fabcost.service.writer.journal import width
 from fabcost.wire.statistics import Foretold, LiftView
 
 _MINUTE = 60.0

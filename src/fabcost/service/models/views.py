@@ -40,7 +40,7 @@ from fabcost.service.store.rows import (
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread
 from fabcost.service.telemetry import Metrics
-from fabcost.service.writer.additions import width
+from fabcost.service.writer.journal import width
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
 from fabcost.wire.messages import DecisionView, ExplanationAnswer, PosteriorAnswer, Weight

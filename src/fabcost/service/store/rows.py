@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, Struct
 
+from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.wire.messages import DecisionAnswer, Record
 from fabcost.wire.settings import Mode
@@ -325,3 +326,9 @@ def record(text: str) -> DecisionRecord:
     if made.shares is None:
         return made
     return msgspec.structs.replace(made, all_propensities=made.shares.all(), shares=None)
+
+
+def recorded_entropy(row: StoredDecision) -> float | None:
+    """That of the choice, as it was written down."""
+    shares = None if row.arm == "imported" else record(row.record).all_propensities
+    return None if shares is None else float(kernels.entropy(np.array(shares)))

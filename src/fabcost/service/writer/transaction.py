@@ -23,7 +23,7 @@ from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
 if TYPE_CHECKING:
-    from fabcost.service.writer.additions import Additions
+    from fabcost.service.writer.journal import Additions
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
