@@ -12,8 +12,7 @@ from fabcost import FabCost, Gaussian, HalfLife, Refresh, kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep
 from fabcost.inference import file as learner_file
-from fabcost.inference.forgetting.ageing import LEAST_KEPT, age
-from fabcost.inference.forgetting.half_life import LONGEST_STEP, STEP
+from fabcost.inference.forgetting.ageing import LEAST_KEPT, LONGEST_STEP, STEP, age
 from fabcost.inference.history import Carried, History, Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.own.effects import OwnEffects

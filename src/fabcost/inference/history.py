@@ -13,8 +13,7 @@ from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.sparse.memory import AT_ONCE, KeptRows, SparseStore
-from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.inference.sparse.memory import AT_ONCE, KeptRows, SparseStore, absorb_rows
 from fabcost.sparse import SparseRows
 
 #: Clicks and misses of each row, or None where all are single impressions.
