@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
-    from fabcost.inference.forgetting.ageing import HalfLife
+    from fabcost.inference.forgetting import HalfLife
     from fabcost.inference.online import FabCost
     from fabcost.inference.schedule import Refresh
     from fabcost.inference.wide.hashing import HashedFeatures
@@ -74,7 +74,7 @@ _HOMES = {
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
-    "inference.forgetting.ageing": ("HalfLife",),
+    "inference.forgetting": ("HalfLife",),
     "inference.online": ("FabCost",),
     "inference.schedule": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),

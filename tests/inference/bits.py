@@ -15,7 +15,7 @@ from fabcost.bandit.rules import DEFAULT, BayesianUCB, Policy, Thompson
 from fabcost.bandit.targeted import TSUCB
 from fabcost.features.folding import FoldedRows
 from fabcost.inference import adf, ep
-from fabcost.inference import file as learner_file
+from fabcost.inference.saved import file as learner_file
 from fabcost.tilted import Moments
 
 #: All rows at once.

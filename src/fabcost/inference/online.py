@@ -13,7 +13,7 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, as_row, readable
 from fabcost.inference.ep import TOLERANCE
-from fabcost.inference.forgetting.ageing import Ageing, HalfLife, as_half_life, parts_of
+from fabcost.inference.forgetting import Ageing, HalfLife, as_half_life, parts_of
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below, put_prior
 from fabcost.inference.own.directory import NOBODY, Key, Slots

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import GivenRows
-from fabcost.inference import file as learner_file
 from fabcost.inference import online, refreshing
+from fabcost.inference.saved import file as learner_file
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving

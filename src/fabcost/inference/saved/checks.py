@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import LANE, Gaussian
-from fabcost.inference.forgetting.ageing import Ageing, HalfLife
+from fabcost.inference.forgetting import Ageing, HalfLife
 from fabcost.inference.history import Carried
 from fabcost.inference.own.directory import OwnChanges
 from fabcost.inference.own.effects import OwnEffects
