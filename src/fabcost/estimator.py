@@ -17,10 +17,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from fabcost import training
 from fabcost.gaussian import Marginal
 from fabcost.impressions import FloatArray, GivenRows
-from fabcost.inference.ep import TOLERANCE
+from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.state import without_rows
-from fabcost.inference.schedule import MAX_SWEEPS, Refresh
 from fabcost.inference.summary import LEVEL, Summary, sds_of, summarise
 from fabcost.prior import Prior
 from fabcost.tilted import Moments, is_exact, tilted

@@ -17,10 +17,12 @@ from fabcost.inference.own.directory import NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects, effects_of
 from fabcost.inference.passes import Sweeping, Swept
 from fabcost.inference.result import Fit
-from fabcost.inference.schedule import MAX_SWEEPS, Refresh  # noqa: F401 - pickles know it from here
+from fabcost.inference.schedule import MAX_SWEEPS, Refresh
 from fabcost.inference.sparse.parallel import sweep_sparse
 from fabcost.sparse import FloatArray, SparseRows
 from fabcost.tilted import Moments, check_moments
+
+__all__ = ["MAX_SWEEPS", "TOLERANCE", "EPResult", "Refresh", "fit", "log_mass", "sweep"]
 
 TOLERANCE = 1e-10
 
