@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import NamedTuple
@@ -31,7 +30,6 @@ from fabcost.service.writer.journal import width
 from fabcost.wire.statistics import Foretold, LiftView
 
 _MINUTE = 60.0
-_OLDEST_SECONDS = 60.0
 _OTHERS = ("holdback", "baseline")
 
 
@@ -52,12 +50,6 @@ class Totals(NamedTuple):
     foretold: dict[str, Foretold]
     before: float
     decisions_before: int
-    at: float
-    seconds: float
-
-    def is_fresh(self, now: float) -> bool:
-        """Whether to use them again."""
-        return is_fresh(self.at, self.seconds, now)
 
     def decisions_with(self, rows: Sequence[CountRow]) -> int:
         """All decisions, the latest as in ``rows``."""
@@ -75,7 +67,6 @@ class Trial(NamedTuple):
 
 def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
     """Counts of a model."""
-    started = time.monotonic()
     feedback, pending = store.feedback_counts(name), store.pending(name)
     rows = store.counts.minutes(name, since=0.0)
     income = dict.fromkeys((row.arm for row in rows), 0.0)
@@ -93,8 +84,6 @@ def count_all(store: Store, name: str, trial: Trial, now: float) -> Totals:
         foretold=foretold(settled(rows, trial, now)),
         before=before,
         decisions_before=_decisions(row for row in rows if row.start < before),
-        at=(at := time.monotonic()),
-        seconds=at - started,
     )
 
 
@@ -114,11 +103,6 @@ def foretold(rows: Sequence[CountRow]) -> dict[str, Foretold]:
         for arm, ours in arms.items()
         if (told := [row for row in ours if row.predicted > 0.0])
     }
-
-
-def is_fresh(at: float, seconds: float, now: float) -> bool:
-    """Looking again may take a fiftieth of the time at most."""
-    return now - at < min(50.0 * seconds, _OLDEST_SECONDS)
 
 
 def gain(rows: Sequence[CountRow], trial: Trial, now: float) -> LiftView | None:
