@@ -328,3 +328,18 @@ def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
     root[:old, :old] = belief.root
     root[old:, old:] = other.root
     return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
+
+
+def independent(variance: float | Gaussian, count: int) -> Gaussian:
+    """Weights of mean zero and this variance, at least one; or those that are given.
+
+    Examples
+    --------
+    >>> independent(4.0, 2).sd
+    array([2., 2.])
+    """
+    if count < 0:
+        raise ValueError(f"count is {count} but must be at least 0")
+    if isinstance(variance, Gaussian):
+        return variance
+    return Gaussian.isotropic(max(count, 1), variance=variance)

@@ -1,25 +1,36 @@
-"""What a learner is given: a schedule of refreshes, limits, impressions in parts, new weights."""
+"""When EP refines a learner, how it does at once, and what a learner is given."""
 
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows
+from fabcost.inference.history import Pass
 from fabcost.inference.own.directory import Key
+from fabcost.inference.passes import Sweeping, Swept
+from fabcost.inference.result import warn_that_it_moves
+from fabcost.inference.sparse.memory import AT_ONCE
+
+if TYPE_CHECKING:
+    from fabcost.inference.online import FabCost
+
 
 #: Of EP that is to stand still.
 MAX_SWEEPS = 100
 Kind = Literal["geometric", "at", "never", "always", "when"]
 _SWEEPS_OF_A_GROWING_STREAM = 1
 _TIMES_BEFORE_LEAVING = 10
+
+#: Begins a refresh of so many visits in a call, after which the schedule is asked at an impression.
+Spread = Callable[["FabCost", int, int | None], object]
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,117 @@ def _checked(max_sweeps: int) -> int:
     return max_sweeps
 
 
+def ask_schedule(learner: FabCost, spread: Spread) -> None:
+    """Refresh if it is time, or begin to if that takes long; and say when to ask again.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe_many([[1.0]] * 30, [1, 0, 0] * 10)
+    >>> ask_schedule(learner, print)
+    >>> learner.next_refresh
+    33
+    """
+    bounded = learner.most_kept if learner.visits_all else None
+    if learner._ageing is not None and learner._history.count < learner.seen:
+        bounded = learner._history.count
+    due = learner.refresh_schedule.next_after(learner.seen, bounded)
+    if learner.refresh_schedule.is_due(learner.seen):
+        _refresh(learner, due, spread)
+    else:
+        learner.plan(due)
+
+
+def _refresh(learner: FabCost, due: int | None, spread: Spread) -> None:
+    if learner.inheritance is not None:
+        weighed = learner.inheritance.weighed(learner.seen, learner._history, learner.own)
+        if weighed.discount != learner.inheritance.discount:
+            learner.replace_prior(weighed)
+        else:
+            learner.inheritance = weighed
+    visits = learner._history.count * learner.refresh_schedule.max_sweeps
+    in_a_call = visits_in_a_call(learner.most_work, learner.prior.dimension, visits)
+    if in_a_call is None:
+        warn_of(learner, refined(learner, None))
+        learner.plan(due)
+    else:
+        spread(learner, in_a_call, due)
+
+
+def refined(learner: FabCost, max_sweeps: int | None) -> Swept:
+    """One visit after the other, as a refresh that is spread makes them."""
+    sweeps = sweeps_of(learner, max_sweeps)
+    visit(learner, sweeps, sys.maxsize)
+    return note(learner, sweeps.outcome)
+
+
+def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
+    """EP over all that a learner keeps, before its first visit."""
+    own, history = learner.own, learner._history
+    return Sweeping(
+        history.count,
+        learner._carried.root.shape[1],
+        tolerance=learner.tolerance,
+        max_sweeps=learner.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
+        items=None if own is None else history.items_between(0, history.count),
+        capacity=0 if own is None else len(own.table),
+    )
+
+
+def visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
+    """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
+    before, history = sweeps.visits, learner._history
+    while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
+        most_at_once = AT_ONCE if history.rows.written_out else left
+        some = sweeps.at, min(sweeps.at + min(left, most_at_once), history.count)
+        if history.apart:
+            over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
+        else:
+            over = history.over(*some)
+        table = None
+        if learner.own is not None and over.items is not None:
+            table = learner.own.written(over.items[over.start : over.stop]).table
+        given = (learner._carried, over)
+        sweeps.visit(*given, exact=learner._exact, table=table, lag=learner._lag)
+    return sweeps.visits - before
+
+
+def note(learner: FabCost, swept: Swept) -> Swept:
+    """Let a learner know how its refresh went."""
+    learner.last_refresh = swept
+    learner.skipped += swept.skipped
+    learner.refreshes += 1
+    learner.unconverged += _moves(swept)
+    learner._posterior = None
+    return swept
+
+
+def warn_of(learner: FabCost, swept: Swept) -> None:
+    """Warn of a refresh on schedule that did not come to an end of itself, but was to."""
+    if _moves(swept) and learner.refresh_schedule.kind != "geometric":
+        warn_that_it_moves(learner.seen, swept.sweeps, swept.skipped)
+
+
+def _moves(swept: Swept) -> bool:
+    return not swept.converged and swept.sweeps > 1
+
+
+def visits_in_a_call(most_work: int | None, weights: int, visits: int) -> int | None:
+    """How many visits a refresh of at most ``visits`` makes in one call; None for all.
+
+    Two at least, since one goes to the impression that came with the call.
+
+    Examples
+    --------
+    >>> visits_in_a_call(1000, 10, 11), visits_in_a_call(1000, 10, 10)
+    (10, None)
+    """
+    if most_work is None or visits * weights * weights <= most_work:
+        return None
+    return max(2, most_work // (weights * weights))
+
+
 class Portion(NamedTuple):
     """Rows, labels, keys of items, clicks and misses, and times; None where there are none.
 
@@ -204,18 +326,3 @@ def work_of(most: int | None) -> int | None:
     if most is not None and most < 1:
         raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
     return most
-
-
-def independent(variance: float | Gaussian, count: int) -> Gaussian:
-    """Weights of mean zero and this variance, at least one; or those that are given.
-
-    Examples
-    --------
-    >>> independent(4.0, 2).sd
-    array([2., 2.])
-    """
-    if count < 0:
-        raise ValueError(f"count is {count} but must be at least 0")
-    if isinstance(variance, Gaussian):
-        return variance
-    return Gaussian.isotropic(max(count, 1), variance=variance)
