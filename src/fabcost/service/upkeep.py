@@ -73,10 +73,10 @@ class Upkeep:
         self._look_again = self._looking
         if not self._looking and self._may_write:
             self._looking = True
-            task = asyncio.create_task(self._writer.count())
+            task = asyncio.create_task(self._writer.call(id))
             task.add_done_callback(self._looked)
 
-    def _looked(self, task: asyncio.Task[None]) -> None:
+    def _looked(self, task: asyncio.Task[int]) -> None:
         self._looking = False
         if _succeeded(task) and self._look_again:
             self.look()
