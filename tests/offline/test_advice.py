@@ -83,6 +83,12 @@ def test_a_learner_that_seldom_agrees_is_warned_of(tmp_path: Path) -> None:
     )
 
 
+def test_propensities_may_be_rounded(tmp_path: Path) -> None:
+    rows = [{**row, "p": 0.2501} for row in simulated(300)]
+    result = judged(tmp_path, rows, "uniform")
+    assert "do not fit" not in " ".join(result.warnings())
+
+
 def test_weights_that_do_not_fit_leave_nothing_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from fabcost.offline.logs.rounds import Places
 _WEIGHT_ALARM = 4.0
 # What is uncovered moves ips by at most its share: less than this is not worth a warning.
 _UNCOVERED = 0.001
-_ROUNDING = 1e-9
+_ROUNDING, _WRITTEN = 1e-9, 1e-3  # of computed numbers, and of propensities in a file
 #: How often the weights of a sound log are called unsound: that of four standard errors.
 FALSE_ALARMS = 6e-5
 #: Fewer effective rounds than these are too few for the central limit theorem of weights.
@@ -95,7 +95,7 @@ class Reach:
         """Whether the weights average what they should."""
         support, weight = self.support, self.weight
         leeway = _WEIGHT_ALARM * weight.standard_error if support is None else support.leeway()
-        return abs(weight.value - self.expected) <= leeway + _ROUNDING
+        return abs(weight.value - self.expected) <= leeway + _WRITTEN
 
     @property
     def expected(self) -> float:
@@ -111,7 +111,7 @@ class Reach:
     def is_same(self) -> bool:
         """Whether the policy chooses as the log did: all weights are 1."""
         weight = self.weight
-        return abs(weight.value - 1.0) <= _ROUNDING and weight.standard_error <= _ROUNDING
+        return abs(weight.value - 1.0) <= _WRITTEN and weight.standard_error <= _ROUNDING
 
     @property
     def is_partial(self) -> bool:
