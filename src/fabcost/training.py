@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows, grouped
-from fabcost.inference import laplace, result
+from fabcost.inference import adf, laplace, result
 from fabcost.inference.ep import Refresh, log_mass
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
@@ -33,8 +33,7 @@ Weights = FloatArray | None
 Design = Any
 
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
-_MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
-_MOST_NAMED = 5
+_MOST_MOVED, _LEAST_MOVED, _MOST_NAMED = 200.0, 0.01, 5
 _BEYOND_ANY_STREAM = 2**53  # a refresh point never reached: rows and sites are kept for EP
 
 
@@ -106,8 +105,8 @@ def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
 def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swept, float]:
     """Learn all rows there are, in no order, and then go on as scheduled; and log p(y | X).
 
-    EP sweeps over the rows that differ until nothing moves.  Where it matches the sites of many
-    sparse rows at once, they are only kept for it: to filter them before would take longer.
+    EP sweeps over the rows that differ until nothing moves; without EP each is filtered once.
+    Where EP matches the sites of many sparse rows at once, they are only kept for it.
 
     Examples
     --------
@@ -118,6 +117,9 @@ def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swep
     (1, 2)
     """
     batch, schedule = _distinct(lesson, learner), learner.refresh_schedule
+    if schedule.kind == "never":
+        learner.learn(batch.part(adf.scattered(batch.rows, batch.labels)))
+        return Swept(1, True, learner.skipped, math.nan), math.nan
     learner.refresh_schedule = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
     learner.plan(_BEYOND_ANY_STREAM)
     if isinstance(batch.rows, SparseRows) and batch.size >= learner.prior.dimension:

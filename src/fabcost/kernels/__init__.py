@@ -19,7 +19,6 @@ from fabcost.kernels.beliefs import (
     counts_adf_pass,
     drawn,
     ep_summary,
-    ep_sweep,
     ep_visits,
     lagging_adf_pass,
     marginals,
