@@ -126,8 +126,7 @@ def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swep
         keep(learner, batch)
     else:
         learner.learn(batch)
-    swept = refine(learner, max_sweeps, stacklevel=6)
-    learner.refresh_schedule = schedule
+    swept, learner.refresh_schedule = refine(learner, max_sweeps, stacklevel=6), schedule
     learner.plan(schedule.next_after(learner.seen))
     mass = log_mass(learner.prior, learner.posterior, batch.rows, learner.sites, None, ())
     return swept, swept.log_factors + mass
