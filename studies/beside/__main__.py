@@ -153,7 +153,7 @@ def table(found: Rounds, sides: list[Side]) -> str:
     return "\n".join(lines)
 
 
-def page(text: str, commits: list[str]) -> str:
+def page(text: str, commits: list[str], rounds: int, starts: int) -> str:
     """The page of the documentation."""
     return "\n\n".join(
         [
@@ -162,10 +162,12 @@ def page(text: str, commits: list[str]) -> str:
             f"The same work with the sources of now and of earlier commits: `{COMMITS[0]}` is the "
             f"last before the tree had rooms, `{COMMITS[1]}` the last without weights, forgetting "
             "and sparse rows. Each is a process of its own, all have the same packages, and "
-            "they take turns. Times are of the processor, in medians over rounds and starts; a "
-            "ratio is the median of those within a round. Server: user and system time of its "
-            "process for a request, 64 connections, or one for feedback. Rule and prior are what "
-            f"all commits have: Thompson sampling, one variance. At most {MOST} is wanted.",
+            f"they take turns. Times are of the processor, in medians over {rounds} rounds of each "
+            f"of {starts} starts; a ratio is the median of those within a round. Server: user and "
+            "system time of its process for a request, 64 connections, or one for feedback, in "
+            f"{rounds} rounds. Rule and prior are what all commits have: Thompson sampling, one "
+            f"variance. At most {MOST} is wanted. A recommender of now also watches its data and "
+            f"foretells every outcome, for its alarms: that came after `{COMMITS[0]}`.",
             text,
         ]
     )
@@ -189,7 +191,8 @@ def main() -> None:
     text = table(found, sides)
     Console(width=160).print(text)
     if given.docs:
-        Console().print(f"wrote {write_page('beside.md', page(text, given.commits))}")
+        written = page(text, given.commits, given.rounds, given.starts)
+        Console().print(f"wrote {write_page('beside.md', written)}")
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def test_ep_sweep(exact: bool) -> None:
     sites, twin_sites = Sites.flat(50), Sites.flat(50)
     for _ in range(3):
         before = carried.gaussian()
-        skipped, log_factors, moved = twins.kernel_sweep(*carried, X, y, *sites, exact)
+        skipped, log_factors, moved = kernels.ep_sweep(*carried, X, y, *sites, exact)
         twin, twin_log_factors = twins.ep_sweep(twin, X, y, twin_sites, exact)
         assert skipped == 0
         assert log_factors == pytest.approx(twin_log_factors, rel=1e-8)

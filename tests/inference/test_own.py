@@ -140,7 +140,7 @@ def test_kernels_and_their_twins() -> None:
     assert_joint(carried.gaussian(), own, Gaussian(*twin), 1e-7)
     twin_sites = Sites(*(each.copy() for each in sites))
     for _ in range(2):
-        skipped, factors, moved = twins.kernel_sweep(*carried, X, given.y, *sites, True, *owned)
+        skipped, factors, moved = kernels.ep_sweep(*carried, X, given.y, *sites, True, *owned)
         twin, twin_factors = twins.ep_sweep(twin, wide, given.y, twin_sites, True)
         assert skipped == 0
         assert factors == pytest.approx(twin_factors, rel=1e-7)
@@ -148,7 +148,7 @@ def test_kernels_and_their_twins() -> None:
     dense, dense_sites = Carried.of(dense_prior(prior, 4)), Sites.flat(60)
     kernels.adf_pass(*dense, wide, given.y, *dense_sites, 0, 60, True)
     for _ in range(2):
-        *_, dense_moved = twins.kernel_sweep(*dense, wide, given.y, *dense_sites, True)
+        *_, dense_moved = kernels.ep_sweep(*dense, wide, given.y, *dense_sites, True)
     assert moved == pytest.approx(dense_moved, rel=1e-6)
     kernels.own_absorb(*carried, X, -sites.precision, -sites.shift, 0, 60, *owned)
     assert_joint(carried.gaussian(), own, dense_prior(prior, 4), 1e-9)

@@ -94,7 +94,7 @@ def test_sweep_by_covariance(weights: int, exact: bool) -> None:
     sites, others = Sites.flat(100), Sites.flat(100)
     twin = twins.State(prior.mean, prior.covariance)
     for _ in range(2):
-        _, factors, move = twins.kernel_sweep(*by_root, X, y, *sites, exact)
+        _, factors, move = kernels.ep_sweep(*by_root, X, y, *sites, exact)
         sweep = CovarianceSweep(by_covariance, others)
         assert sweep.go_on(by_covariance, Pass(rows, y, others, 0, 100), None, exact=exact)
         assert sweep.found is not None
@@ -239,7 +239,7 @@ def test_where_rounding_would_show_the_root_is_kept() -> None:
         Carried.of(prior),
         *(Sites.flat(40) for _ in range(2)),
     )
-    swept = twins.kernel_sweep(*dense, read_only(X), labels, *sites, True)
+    swept = kernels.ep_sweep(*dense, read_only(X), labels, *sites, True)
     sweeps = Sweeping(40, 8, tolerance=1e-10, max_sweeps=1)
     while sweeps.swept is None:
         sweeps.visit(sparse, Pass(rows, labels, others, sweeps.at, 40), exact=True)

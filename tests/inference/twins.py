@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from fabcost import kernels
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray
 
 
 class State(NamedTuple):
     mean: FloatArray
     covariance: FloatArray
-
-
-def kernel_sweep(
-    mean: FloatArray,
-    root: FloatArray,
-    X: FloatArray,
-    y: FloatArray,
-    precision: FloatArray,
-    shift: FloatArray,
-    exact: bool,
-    slots: Any = None,
-    table: Any = None,
-) -> tuple[int, float, float]:
-    """One sweep of the kernels over all rows: skipped visits, Σ log Cᵢ, and the move."""
-    numbers, many = kernels.numbered(slots, 0 if slots is None else len(table))
-    sums, moves, own = np.array(kernels.NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
-    given = (mean, root, read_only(X), y, precision, shift, 0, y.size, exact)
-    skipped = kernels.ep_visits(*given, slots, table, None, numbers, sums, moves, own, None)
-    return (skipped, *kernels.ep_summary(sums, moves, own))
 
 
 def exact_site(margin: float, variance: float) -> tuple[float, float, float]:

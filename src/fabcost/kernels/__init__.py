@@ -19,6 +19,7 @@ from fabcost.kernels.beliefs import (
     counts_adf_pass,
     drawn,
     ep_summary,
+    ep_sweep,
     ep_visits,
     lagging_adf_pass,
     marginals,

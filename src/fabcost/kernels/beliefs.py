@@ -362,6 +362,43 @@ def multiply(log_factors, product, log_factor, factor):
 
 
 @kernel()
+def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
+    """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
+
+    Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
+
+    The move is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
+    moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
+    precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
+    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
+    is one coordinate more, along which f is 1/√dᵢ.
+    """
+    numbers, many = numbered(slots, 0 if slots is None else len(table))
+    sums, moves, own_moves = np.array(NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
+    skipped = ep_visits(
+        mean,
+        root,
+        X,
+        y,
+        precision,
+        shift,
+        0,
+        y.size,
+        exact,
+        slots,
+        table,
+        counts,
+        numbers,
+        sums,
+        moves,
+        own_moves,
+        None,
+    )
+    log_factors, move = ep_summary(sums, moves, own_moves)
+    return skipped, log_factors, move
+
+
+@kernel()
 def ep_visits(
     mean,
     root,
@@ -381,15 +418,9 @@ def ep_visits(
     own_moves,
     lag,
 ):
-    """The visits of an EP sweep to ``X[start:stop]``; returns how many were skipped.
+    """The visits of `ep_sweep` to ``X[start:stop]``; returns how many were skipped.
 
-    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``: log Cᵢ,
-    the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity, and the move.
-    That is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
-    moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
-    precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
-    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
-    is one coordinate more, along which f is 1/√dᵢ.
+    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``.
     """
     weights, width = root.shape
     scratch = np.empty(2 * width)
