@@ -203,8 +203,8 @@ def page(found: list[Claim], line: str) -> str:
             "At the fixed point of EP whole weights are copies, but for what one site of many is "
             "nearer to the posterior. One pass of ADF has no fixed point: what it finds depends on "
             "the order of rows, copies or not. `fit` of the classifier with `inference='adf'` "
-            "makes equal rows one and takes them in an order that depends on them alone, so that there, "
-            f"too, a weight is its copies wherever these stand. {line}",
+            "makes equal rows one and takes them in an order that depends on them alone, so that "
+            f"there, too, a weight is its copies wherever these stand. {line}",
         ]
     )
 
