@@ -268,7 +268,7 @@ def filter_rows(
     X, y, sites, start, stop, items, counts = over
     if start == stop:
         return 0
-    if lag is own is counts is None and type(X) is not SparseRows:
+    if lag is None and own is None and counts is None and type(X) is not SparseRows:
         return kernels.adf_pass(*belief, X, y, *sites, start, stop, exact)  # type: ignore[no-any-return]
     few = lag is not None and stop - start <= _FEW
     if isinstance(X, SparseRows) and (few or own is not None):
