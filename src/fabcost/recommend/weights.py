@@ -154,13 +154,7 @@ _LEFT_OUT = (
 
 
 class GrowthWarning(UserWarning):
-    """New values of a feature share weights, or have none.
-
-    Examples
-    --------
-    >>> issubclass(GrowthWarning, UserWarning)
-    True
-    """
+    """New values of a feature share weights, or have none."""
 
 
 @runtime_checkable
