@@ -19,7 +19,7 @@ from fabcost.bandit.rules import DEFAULT, BayesianUCB, Policy, Thompson
 from fabcost.bandit.targeted import TSUCB
 from fabcost.features.folding import FoldedRows
 from fabcost.inference import adf, ep
-from fabcost.inference import file as learner_file
+from fabcost.inference.saved import file as learner_file
 from fabcost.tilted import Moments
 
 #: It changes with the mathematics, and then `kernels.ARITHMETIC` does, and with the file format.
