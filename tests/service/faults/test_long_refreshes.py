@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from fabcost import FabCost
-from fabcost.inference import refreshing
+from fabcost.inference import schedule
 from fabcost.inference.passes import Swept
 from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
@@ -35,13 +35,13 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._permits = threading.Semaphore(0)
-        refine, gate = refreshing._refined, self
+        refine, gate = schedule.refined, self
 
         def waiting(learner: FabCost, max_sweeps: int | None) -> Swept:
             gate._permits.acquire()
             return refine(learner, max_sweeps)
 
-        monkeypatch.setattr(refreshing, "_refined", waiting)
+        monkeypatch.setattr(schedule, "refined", waiting)
         defaults = Learning.__init__.__kwdefaults__
         assert defaults is not None
         monkeypatch.setitem(defaults, "inline", 0)

@@ -165,7 +165,7 @@ class Decider:
     ) -> list[FeedbackAnswer]:
         """Learn what became of decisions; each is answered when that is durable."""
         settings, now = self.models.of(name).settings, self.clock.now()
-        for each in requests:
+        for each in requests if settings.values == "fraction" else ():
             try:
                 settings.check_value(each.value)
             except ValueError as error:
