@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 import fabcost
+from fabcost import extras
 from fabcost.client import commands as transfer
 from fabcost.offline.fit import commands as fitting
 from fabcost.paper import commands as paper
@@ -31,6 +32,7 @@ _COST_HELP = "Column of what showing costs, likewise."
 _WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
 
 
+_Drop = Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")]
 _Category = Annotated[
     list[str], typer.Option(help="Column of names, even if they look like numbers; repeatable.")
 ]
@@ -103,6 +105,7 @@ def tour(
     draws: Annotated[int, typer.Option(min=100, help="Reference draws of each chain.")] = 2000,
 ) -> None:
     """How accurate each method is on cold-start data, as a table and a picture."""
+    extras.check("tour")
     from fabcost.paper.tour import run
 
     run(out, seed=seed, draws=draws, console=Console())
@@ -136,6 +139,7 @@ def evaluate(
     ] = None,
     item_id: Annotated[str | None, typer.Option(help="Its id column, if not ACTION.")] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
+    drop: _Drop = [],  # noqa: B006
     category: _Category = [],  # noqa: B006
     number: _Number = [],  # noqa: B006
     date: _Date = [],  # noqa: B006
@@ -176,13 +180,13 @@ def evaluate(
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 
-    with explained("reports"):
+    with explained():
         named = (named_outcome(reward, clicks, impressions), propensity, action)
         worth = (value, cost)
         columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
         kinds = kinds_of(category=category, number=number, date=date)
-        check_kinds(kinds, columns, items)
-        of_items = (item_id or columns.action, worth, kinds)
+        unused = check_kinds(kinds, drop, columns, items)
+        of_items = (item_id or columns.action, worth, kinds, drop)
         known = None if items is None else read_items(items, *of_items)
         settings = EvaluationSettings(
             tuple(estimator),
@@ -202,12 +206,14 @@ def evaluate(
             skip_bad_rows=skip_bad_rows,
             crosses=crosses,
             kinds=kinds,
+            drop=unused,
         )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
                 del origin[name]
         origin |= {"kinds": kinds} if kinds else {}
+        origin |= {"drop": drop} if drop else {}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
 
 
@@ -230,7 +236,7 @@ def replay(
     against: Annotated[
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
     ] = None,
-    drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
+    drop: _Drop = [],  # noqa: B006
     category: _Category = [],  # noqa: B006
     number: _Number = [],  # noqa: B006
     date: _Date = [],  # noqa: B006
@@ -273,7 +279,7 @@ def replay(
     from fabcost.offline.replay.report import run
     from fabcost.offline.replay.runs import ReplaySettings
 
-    with explained("reports"):
+    with explained():
         outcome = named_outcome(reward, clicks, impressions)
         kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:

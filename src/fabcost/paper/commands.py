@@ -36,7 +36,7 @@ def simulate(
 
     many, clicks = partitions or 1, 0
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
-    with explained("reports"):
+    with explained():
         for name in names:
             parquet.check_new(name, force=force)
         with Progress(console=Console()) as bar:
@@ -68,9 +68,8 @@ def reproduce(
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
     from fabcost.paper import scales  # noqa: PLC0415
 
-    with explained("reports"):
-        if lacking := extras.missing(*extras.of_command("reproduce")):
-            raise extras.MissingExtraError(extras.needs("fabcost reproduce", lacking))
+    extras.check("reproduce")
+    with explained():
         size = scales.find(scale)
     try:
         from fabcost.paper import reproduction  # noqa: PLC0415
