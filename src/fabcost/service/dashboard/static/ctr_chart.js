@@ -18,15 +18,15 @@ export function drawCtr(holder, note, { buckets, now }, known) {
     .filter(({ line }) => line.length > 0);
   note.replaceChildren(...series.map(describe), "Bands are 95 % intervals.", missing(known.left));
   if (series.length > 0) drawPlot(holder, picture(span, series));
-  else holder.replaceChildren(nothing(known.left.decisions > 0 ? "Outcomes are awaited." : "No decisions in this period."));
+  else holder.replaceChildren(nothing(known.left.decisions > 0 ? "No outcomes yet." : "No decisions in this period."));
 }
 
 function missing(left) {
   if (left.decisions === 0) return "";
   const reason = open(left) > 0
-    ? `${count(open(left))} of the latest ${count(left.decisions)} decisions wait for their outcome`
-    : `nothing but clicks is known of the latest ${count(left.decisions)} decisions`;
-  return ` Hollow: at least; ${reason}.`;
+    ? `${count(open(left))} of the latest ${count(left.decisions)} decisions still wait for their outcome`
+    : `only clicks are known of the latest ${count(left.decisions)} decisions`;
+  return ` Hollow points are lower bounds: ${reason}.`;
 }
 
 const describe = ({ arm, width }) =>
@@ -48,7 +48,7 @@ function picture(span, series) {
   const ticks = ceiling(series);
   return {
     title: "Click-through rate over time, by arm",
-    height: 280,
+    height: holder.clientWidth > 600 ? 340 : 280,
     x: timeAxis(span),
     y: { domain: [0, ticks.at(-1)], ticks: () => ticks, format: percentTick, label: "Click-through rate" },
     marks: (place) => [bands, lines].flatMap((draw) => series.flatMap((each) => draw(place, each))),
