@@ -78,6 +78,20 @@ def test_choice_from_propensities_carries_them(policy: Policy) -> None:
 
 
 @EVERY_POLICY
+def test_a_floor_holds_without_draws(policy: Policy) -> None:
+    """All of the choice is uniform: chi-square of 2,000, false-alarm rate 1e-4, fixed seed."""
+    bandit, counts = some_bandit(policy), np.zeros(6)
+    for _ in range(2_000):
+        choice = bandit.choose(candidates(), floor=1.0, exclude=[4], top_k=3)
+        counts[choice.index] += 1
+        assert choice.ranking[0] == choice.index
+        assert len(set(choice.ranking.tolist())) == 3
+    assert counts[4] == 0
+    assert ((np.delete(counts, 4) - 400) ** 2 / 400).sum() < stats.chi2(4).isf(1e-4)
+    assert {bandit.choose(candidates(), floor=1.0).index for _ in range(100)} == set(range(6))
+
+
+@EVERY_POLICY
 def test_same_seed_same_choices(policy: Policy) -> None:
     first, second = (some_bandit(policy, 5) for _ in range(2))
     for _ in range(20):
@@ -185,6 +199,7 @@ def test_linear_learner_is_the_normal_equations() -> None:
         ({"candidates": np.ones((2, 5)), "exclude": [0, 1]}, "all 2 candidates are excluded"),
         ({"candidates": np.ones((2, 5)), "draws": 0}, "draws is 0"),
         ({"candidates": np.ones((2, 5)), "draws": 9, "floor": 2.0}, "floor is 2.0"),
+        ({"candidates": np.ones((2, 5)), "floor": 2.0}, "floor is 2.0"),
     ],
 )
 def test_bad_questions_are_named_and_draw_nothing(

@@ -136,6 +136,9 @@ def test_constants_are_learnt() -> None:
             {},
             "column 'a' holds dates, such as 30/01/2020: write them all as in ISO 8601",
         ),
+        (pd.DataFrame({"a": [10**30]}), {}, "the DataFrame cannot be read as a table: .*too large"),
+        (pd.DataFrame({"a": [1j]}), {}, "the DataFrame cannot be read as a table: .*column a"),
+        (pd.DataFrame({"a": [0.0]}, dtype="Sparse"), {}, "read as a table: .*column a"),
         ({"a": [1]}, {"context": ["b"]}, "there is no column 'b': the table has 'a'"),
         ({"a": [1]}, {"drop": ["b"]}, "there is no column 'b': the table has 'a'"),
     ],
@@ -143,6 +146,19 @@ def test_constants_are_learnt() -> None:
 def test_what_cannot_be_inferred_is_named(source: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schema.infer(source, **options)
+
+
+def test_an_infinite_number_is_told_as_a_number() -> None:
+    with pytest.raises(ValueError, match="item feature 'a' is inf but must be finite"):
+        Schema.open().design([{"a": np.inf}])
+
+
+def test_what_pandas_has_for_missing_is_missing() -> None:
+    rows = pd.DataFrame({"age": pd.array([3, None], dtype="Int64"), "make": ["kia", "ford"]})
+    records = [row._asdict() for row in rows.itertuples(index=False)]
+    assert records[1]["age"] is pd.NA
+    found = Schema.open(crosses=False).design(records)
+    np.testing.assert_array_equal(found, Schema.open(crosses=False).design(rows))
 
 
 def arrow_sources() -> dict[str, Any]:

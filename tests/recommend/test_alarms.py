@@ -132,6 +132,17 @@ def test_dates_that_are_taken_for_names_are_told() -> None:
     assert named([f"2026-01-{day:02d}" for day in range(1, 25)] + ["never"]) == []
 
 
+def test_columns_that_are_named_alike_are_told_apart() -> None:
+    schema = Schema([Numeric("bias"), Text("make=old")])
+    schema.design([{"bias": 0.0, "make=old": f"2026-01-{day:02}"} for day in range(1, 29)])
+    watch = Watch()
+    for number in range(100):
+        row = np.array([1.0, number, *np.zeros(28)])
+        watch.learnt(row, clicked=False, centre=-3.0, variance=0.0)
+    found = [(alarm.kind, alarm.subject) for alarm in watch.of_columns(schema)]
+    assert found == [("dates as categories", "make=old")]
+
+
 def test_a_late_column_was_zero_before() -> None:
     watch = Watch()
     for _ in range(100):

@@ -214,6 +214,12 @@ def test_unknown_decisions_are_refused(decision: Any, tmp_path: Path) -> None:
     assert bits(rec, tmp_path) == before
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    rec = Recommender(declared())
+    decision = rec.recommend(CONTEXTS[0], ADVERTS)
+    assert rec.feedback(np.int64(decision.id), np.float32(0.5)) is Feedback.APPLIED  # type: ignore[arg-type]
+
+
 BAD_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"context": {"size": 1}}, "the context record has a key 'size' but its features are 'device'"),
     ({"context": {"device": "tv"}}, "'device' is 'tv' but must be one of 'mobile', 'desktop'"),
@@ -224,8 +230,10 @@ BAD_CALLS: list[tuple[dict[str, Any], str]] = [
     ({"candidates": {1: {"make": "kia", "age": 1e40}}}, "item 1: .*1e.40 but must be finite, of"),
     ({"candidates": {1: {"make": "kia"}}}, "item 1: item feature 'age' is None but must"),
     ({"exclude": list(ADVERTS)}, "all 8 candidates are excluded but one must be left"),
-    ({"top_k": 0}, "top_k is 0 but must be at least 1"),
-    ({"draws": 0}, "draws is 0 but must be at least 1"),
+    ({"top_k": 0}, "top_k is 0 but must be a whole number of at least 1"),
+    ({"top_k": 1.5}, "top_k is 1.5 but must be a whole number of at least 1"),
+    ({"draws": 0}, "draws is 0 but must be a whole number of at least 1"),
+    ({"draws": 2.5}, "draws is 2.5 but must be a whole number of at least 1"),
     ({"draws": 5, "floor": 2.0}, r"floor is 2.0 but must lie in \[0, 1\]"),
     ({"now": float("nan")}, "now is nan but must be finite"),
 ]

@@ -49,6 +49,26 @@ def test_an_open_schema_begins_with_the_columns_and_all_that_is_known(source: Re
     np.testing.assert_allclose(rec.learner.posterior.sd, learner.posterior.sd, rtol=1e-7)
 
 
+@pytest.mark.parametrize("features", [("bias", "colour"), ("make", "make=kia")])
+def test_columns_that_are_named_alike_are_not_mistaken(features: tuple[str, str]) -> None:
+    """Such as the constant and a number called "bias", or make = "kia=red" and make=kia = "red"."""
+    first, text = features
+    values = {"bias": (0.1, 2.5, 4.0), "make": ("kia=red", "kia", "red")}[first]
+    words = ("red", "blue", "red")
+    items: dict[str, dict[str, Any]] = {
+        str(k): {first: values[k], text: words[k]} for k in range(3)
+    }
+    rec, rng = Recommender(Schema.open(), seed=1, prior=Prior(items=0.0)), np.random.default_rng(1)
+    for _ in range(100):
+        decision = rec.recommend({"day": "sun"}, items)
+        rec.feedback(decision.id, clicked=rng.random() < (0.05, 0.5, 0.3)[int(decision.item)])
+    other = Recommender(Schema.open(), start=rec, discount=1.0, prior=Prior(items=0.0))
+    assert other.schema.columns == rec.schema.columns
+    here, there = other.learner.posterior, rec.learner.posterior
+    np.testing.assert_allclose(here.mean, there.mean, atol=1e-8)
+    np.testing.assert_allclose(here.sd, there.sd, rtol=1e-7)
+
+
 def test_items_of_the_same_key_bring_their_effects(source: Recommender) -> None:
     rec = Recommender(Schema.open(), start=source, discount=1.0)
     assert rec.own is not None

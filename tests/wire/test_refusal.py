@@ -32,6 +32,11 @@ BODIES = {each.handler.__name__: each.body for each in operations(Settings())}
         ),
         (
             "create_model",
+            b'{"name":"a","settings":{"policy":{"kind":"epsilon-greedy","eps":0.5}}}',
+            "'eps' in 'policy' in 'settings' is not known",
+        ),
+        (
+            "create_model",
             b'{"name":"a","settings":{"propensities":"q"}}',
             "'propensities' in 'settings' is 'q', which is none of the values that it may have",
         ),

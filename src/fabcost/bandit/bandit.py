@@ -123,7 +123,7 @@ class Bandit:
         """
         given = values is not None or costs is not None or draws is not None or items is not None
         belief = self.learner.posterior
-        if not (given or exclude) and top_k == 1:
+        if not (given or exclude or floor) and top_k == 1:
             found = led_at_once(belief, self.policy, candidates, self.rng)
             if found is not None:
                 ranking = _first(*found, self.rng)
@@ -236,11 +236,13 @@ def choose(
     if values is not None or costs is not None:
         rows = ValuedRows(rows, values, costs)
     many = min(top_k, len(rows) - len(excluded))
+    check_mixing(1 if draws is None else draws, floor)
     if draws is None:
         scores = _scores(belief, policy, rows, excluded, rng)
         ranking = _ranked(scores, many, rng)
+        if floor > 0.0 and rng.random() < floor:
+            ranking = _led_by(int(rng.choice(_others(rows, excluded))), ranking)
         return Choice(int(ranking[0]), ranking, scores)
-    check_mixing(draws, floor)
     allowed = _others(rows, excluded) if excluded else None
     among = rows if allowed is None else rows[allowed]
     # Four draws share their normals: only all of them are as likely to be the one that is shown.
@@ -310,15 +312,15 @@ def _led_by(chosen: int, ranking: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     return np.concatenate([[chosen], ranking[ranking != chosen]])[: ranking.size]
 
 
-def check_mixing(draws: int, floor: float) -> None:
+def check_mixing(draws: float, floor: float) -> None:
     """A ValueError if there are no draws, or the floor is no share.
 
     Examples
     --------
     >>> check_mixing(256, 0.1)
     """
-    if draws < 1:
-        raise ValueError(f"draws is {draws} but must be at least 1")
+    if not isinstance(draws, int | np.integer) or draws < 1:
+        raise ValueError(f"draws is {draws} but must be a whole number of at least 1")
     if not 0.0 <= floor <= 1.0:
         raise ValueError(f"floor is {floor} but must lie in [0, 1]")
 

@@ -98,13 +98,15 @@ def is_date(value: Any) -> bool:
 
 
 def is_no_time(value: Any) -> bool:
-    """Whether it is the missing date of NumPy or pandas.
+    """Whether it is the missing date of NumPy or pandas, or anything that is missing in pandas.
 
     Examples
     --------
     >>> is_no_time(np.datetime64("NaT", "s")), is_no_time("NaT")
     (True, False)
     """
+    if type(value).__name__ == "NAType":
+        return True
     known = isinstance(value, np.datetime64) or hasattr(value, "isoformat")
     return known and bool(value != value)  # noqa: PLR0124 - as with NaN
 

@@ -12,6 +12,8 @@ from fabcost.features.kinds import Categorical, Feature, Role, Text
 
 Places = npt.NDArray[np.intp]
 
+#: Whose a column is: name and label of a feature, of two if it is a cross, of none if constant.
+Owner = tuple[tuple[str, str], ...]
 #: How the columns grew, in plain JSON: a feature's name and its new label, or a new feature.
 Step = list[str] | dict[str, Any]
 Squeezed = Literal["shared", "left out"]
@@ -129,6 +131,17 @@ class Layout:
         self.most: int | None = None
         self.fair = False
         self.squeezed: dict[str, Squeezed] = {}
+
+    def owners(self) -> list[Owner]:
+        """Whose each column is, which its name need not tell: a feature may be called "bias"."""
+        found: list[Owner] = [()] * len(self.columns)
+        for name, block in self.blocks.items():
+            for label, slot in block.slots.items():
+                found[block.where[slot]] = ((name, label),)
+        for cross in self.crosses:
+            for (i, j), place in np.ndenumerate(cross.where):
+                found[place] = found[cross.first.where[i]] + found[cross.second.where[j]]
+        return found
 
     def add(self, feature: Feature) -> Block:
         """Columns for a feature; its name must be new."""

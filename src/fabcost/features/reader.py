@@ -71,6 +71,8 @@ class Openness:
             if kind.accepts(value):
                 anchor = self.scaled and kind is number
                 return [anchored(name, role, [*among] or [value]) if anchor else kind]
+        if isinstance(value, float):  # infinite, or too large
+            number.term(value)
         text = Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
         text.term(value)
         return [text]

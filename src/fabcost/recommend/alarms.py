@@ -315,18 +315,19 @@ class Watch:
 def _numbers(schema: Schema, width: int) -> Iterator[tuple[int, str]]:
     """Columns of numbers below ``width``, crosses left out."""
     features = schema.features
-    for place, column in enumerate(schema.columns[:width]):
-        if isinstance(features.get(column), Numeric):
-            yield place, column
+    for place, owner in enumerate(schema._layout.owners()[:width]):
+        for name, label in owner if len(owner) == 1 else ():
+            if name == label and isinstance(features[name], Numeric):
+                yield place, name
 
 
 def _labels(schema: Schema) -> dict[str, dict[str, int]]:
     """The strings that have a weight of their own, and its column, by feature."""
     found: dict[str, dict[str, int]] = {}
-    for place, column in enumerate(schema.columns):
-        name, equals, value = column.partition("=")
-        if equals and " × " not in column:
-            found.setdefault(name, {})[value] = place
+    for place, owner in enumerate(schema._layout.owners()):
+        for name, label in owner if len(owner) == 1 else ():
+            if label.startswith(f"{name}="):
+                found.setdefault(name, {})[label.removeprefix(f"{name}=")] = place
     return found
 
 

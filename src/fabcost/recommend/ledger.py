@@ -144,7 +144,7 @@ class Ledger:
 
     def check_issued(self, decision: Any) -> None:
         """An error if there is no such decision."""
-        known = isinstance(decision, int) and not isinstance(decision, bool)
+        known = isinstance(decision, int | np.integer) and not isinstance(decision, bool)
         if not known or not 1 <= decision <= self.issued:
             raise UnknownDecisionError(
                 f"decision {decision!r} is unknown: {self.issued} decisions were made so far"
@@ -274,7 +274,7 @@ def as_outcome(clicked: Any) -> Outcome:
     >>> as_outcome(True), as_outcome(0.3)
     ((1.0, 1.0), (Tally(clicks=0.3, impressions=1), 0.3))
     """
-    if isinstance(clicked, float) and 0.0 < clicked < 1.0:
+    if isinstance(clicked, float | np.floating) and 0.0 < clicked < 1.0:
         return Tally(float(clicked), 1), float(clicked)
     label = as_label(clicked)
     return label, float(label > 0.0)

@@ -89,8 +89,8 @@ class Start(NamedTuple):
             raise ValueError(
                 f"the learner to start from is a {kind} but must be FabCost, for a full belief"
             )
-        theirs, names = frozenset(schema.columns), self.schema.columns
-        both = [place for place, name in enumerate(names) if name in theirs]
+        theirs, owners = frozenset(schema._layout.owners()), self.schema._layout.owners()
+        both = [place for place, owner in enumerate(owners) if owner in theirs]
         told, effects = _learnt(learner, both), None
         if learner.own is not None and items:
             effects = InheritedEffects.of(learner.own, learner.posterior, both, items)
@@ -101,13 +101,13 @@ class Start(NamedTuple):
 
     def _placed(self, rows: FloatArray, both: list[int], schema: Schema) -> FloatArray:
         """Rows over columns that both have, in the columns of a schema."""
-        ours = {name: place for place, name in enumerate(schema.columns)}
-        names = self.schema.columns
-        wide = np.zeros((len(rows), len(names)))
+        ours = {owner: place for place, owner in enumerate(schema._layout.owners())}
+        owners = self.schema._layout.owners()
+        wide = np.zeros((len(rows), len(owners)))
         wide[:, both] = rows
         translated = wide @ translation(self.schema._layout, schema.features)
         placed = np.zeros((len(rows), schema.width))
-        placed[:, [ours[names[place]] for place in both]] = translated[:, both]
+        placed[:, [ours[owners[place]] for place in both]] = translated[:, both]
         return placed
 
 

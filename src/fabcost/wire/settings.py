@@ -33,7 +33,7 @@ LONGEST_WAIT = 2_592_000.0
 DRAWS: dict[Propensities, int | None] = {"none": None, "fast": 256, "exact": 1024}
 
 
-class RuleSettings(Struct, frozen=True, tag_field="kind"):
+class RuleSettings(Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
     """A rule of `fabcost.bandit.rules`, with its parameters in their order."""
 
     def policy(self) -> Policy:

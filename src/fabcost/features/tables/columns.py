@@ -220,7 +220,7 @@ def arrow_table(source: Any) -> Any:
     pyarrow = pyarrow_for(f"a {kind}")
     try:
         table = pyarrow.table(source)
-    except (ValueError, pyarrow.ArrowTypeError) as error:
+    except (ValueError, TypeError, OverflowError, pyarrow.ArrowException) as error:
         raise ValueError(f"the {kind} cannot be read as a table: {error}") from error
     index = (table.schema.pandas_metadata or {}).get("index_columns", ())
     return table.drop_columns([name for name in index if name in table.column_names])
