@@ -63,7 +63,7 @@ class Announcer(event.Listener):
             time.monotonic() - self._began,
         )
         return (
-            "compiling its numerical kernels, once for this machine: "
+            "compiling its numerical kernels (only once): "
             f"{there} of at most {len(_KERNELS)}, {seconds:.0f} s"
         )
 
