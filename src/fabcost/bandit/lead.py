@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import PCG64
 
 from fabcost import kernels
 from fabcost.bandit.prospects import Belief, Candidates
@@ -55,15 +56,15 @@ def picked_at_once(
     if type(learner) is not FabCost or not isinstance(policy, (Thompson, TSUCB)):
         return None
     mean, root = learner.law
-    if not (_is_quick(policy) and _is_plain(candidates, mean.size, rng)):
+    if not _is_plain(candidates, mean.size, rng) or not _is_quick(policy):
         return None
     uniforms = rng.random(policy.vectors * mean.size)
+    law = (candidates, mean, root, uniforms)
     if isinstance(policy, Thompson):
-        given = (candidates, mean, root, uniforms, policy.scale)
-        _, first, ties = kernels.drawn_leader(*given)
+        _, first, ties = kernels.drawn_leader(*law, policy.scale)
     else:
-        numbers = policy.numbers[1:]
-        first, ties = kernels.drawn_target_winner(*numbers, candidates, mean, root, uniforms)
+        _, scatter, rare = policy.numbers
+        first, ties = kernels.drawn_target_winner(scatter, rare, *law)
     if ties == 1:
         return int(first)
     _rewind(rng, uniforms.size)
@@ -74,16 +75,17 @@ def _is_quick(policy: Thompson | TSUCB) -> bool:
     """Whether a kernel knows the choice without scores."""
     if isinstance(policy, Thompson):
         return True
-    return bool(policy.log_odds and policy.scatter > 0.0 and policy.draws == 1)
+    return policy.log_odds and policy.scatter > 0.0 and policy.draws == 1
 
 
 def _is_plain(
     candidates: Candidates, weights: int, rng: np.random.Generator
 ) -> TypeGuard[npt.NDArray[np.float64]]:
     """Whether candidates are an ordinary matrix of numbers, and what is drawn can be put back."""
-    if type(candidates) is not np.ndarray or type(rng.bit_generator) is not np.random.PCG64:
+    if type(candidates) is not np.ndarray or type(rng.bit_generator) is not PCG64:
         return False
-    return candidates.shape[1:] == (weights,) and is_ready(candidates) and len(candidates) > 0
+    shape = candidates.shape
+    return len(shape) == 2 and shape[1] == weights and shape[0] > 0 and is_ready(candidates)
 
 
 def _rewind(rng: np.random.Generator, many: int) -> None:

@@ -264,21 +264,27 @@ def race(centre, spread, normals, noise, places, own_normals, inverse, targets):
     return bests, wheres.astype(np.int64)
 
 
+@helper(inline="always")
+def eight_columns(x, weights, d):
+    """Of eight rows of so many weights, behind a pointer, the columns from d on, zeros beyond."""
+    left = min(8, weights - d)
+    return transposed(
+        load_some(x, d, left),
+        load_some(x, d + weights, left),
+        load_some(x, d + 2 * weights, left),
+        load_some(x, d + 3 * weights, left),
+        load_some(x, d + 4 * weights, left),
+        load_some(x, d + 5 * weights, left),
+        load_some(x, d + 6 * weights, left),
+        load_some(x, d + 7 * weights, left),
+    )
+
+
 @helper()
 def fill_block(x, weights, block):
     """Eight rows of so many weights, behind a pointer, into the columns of a block."""
     for d in range(0, weights, 8):
-        left = min(8, weights - d)
-        a, b, c, e, f, g, h, i = transposed(
-            load_some(x, d, left),
-            load_some(x, d + weights, left),
-            load_some(x, d + 2 * weights, left),
-            load_some(x, d + 3 * weights, left),
-            load_some(x, d + 4 * weights, left),
-            load_some(x, d + 5 * weights, left),
-            load_some(x, d + 6 * weights, left),
-            load_some(x, d + 7 * weights, left),
-        )
+        a, b, c, e, f, g, h, i = eight_columns(x, weights, d)
         at = 8 * d
         store(block, at, a)
         store(block, at + 8, b)

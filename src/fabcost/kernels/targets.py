@@ -17,6 +17,7 @@ from fabcost.kernels.choosing import (
     all_within,
     drawn_leaders,
     drawn_weights,
+    eight_columns,
     fill_block,
     first_largest,
     largest,
@@ -351,19 +352,22 @@ def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
 def _wide_variances(root):
     """Variances of the weights, and no less than the largest eigenvalue of their correlations."""
     weights, width = root.shape
-    variances, block, most = squares(root), np.zeros((width + 8, 8)), 0.0
-    inverse, a, eight = 1.0 / np.sqrt(variances), pointer(root), pointer(block)
+    variances, block, most = squares(root), np.empty((width, 8)), 0.0
+    whole = np.zeros((-(-weights // 8) * 8, width))
+    whole[:weights] = root
+    inverse, a, eight = 1.0 / np.sqrt(variances), pointer(whole), pointer(block)
     for first in range(0, weights, 8):
-        _fill(root, first, a, block, eight)
+        fill_block(skip(a, first * width), width, eight)
         around = spread(0.0)
         for i in range(weights):
-            shared = spread(0.0)
-            for d in range(width):
+            shared = other = spread(0.0)
+            for d in range(0, width, 2):
                 shared = shared + root[i, d] * load(eight, 8 * d)
-            around = around + inverse[i] * further(spread(0.0), shared)
+                other = other + root[i, d + 1] * load(eight, 8 * d + 8)
+            around = around + inverse[i] * further(spread(0.0), shared + other)
         for k in range(min(8, weights - first)):
             most = max(most, pick(around, k) * inverse[first + k])
-    hold(root)
+    hold(whole)
     hold(block)
     return variances, most
 
@@ -376,17 +380,26 @@ def _glanced(rows, thetas, mean, variances, scatter):
     of `_measured`.
     """
     many, weights = rows.shape
-    width, block = -(-many // 8) * 8, np.zeros((weights + 8, 8))
+    width, packed, last = -(-many // 8) * 8, np.zeros((weights + 7, 4)), np.empty((8, weights))
+    for i in range(weights):
+        packed[i, 0], packed[i, 1] = thetas[0, i], thetas[1, i]
+        packed[i, 2], packed[i, 3] = mean[i], variances[i]
+    if many < width:
+        for k in range(8):
+            last[k] = rows[min(width - 8 + k, many - 1)]
     found, heaviest = np.empty((3, width)), spread(0.0)
     high = best = spread(-math.inf)
-    xs, eight, out = pointer(rows), pointer(block), pointer(found)
+    xs, end, by, out = pointer(rows), pointer(last), pointer(packed), pointer(found)
     for first in range(0, many, 8):
-        _fill(rows, first, xs, block, eight)
-        a = b = c = d = spread(0.0)
-        for i in range(weights):
-            x = load(eight, 8 * i)
-            a, b = a + thetas[0, i] * x, b + thetas[1, i] * x
-            c, d = c + mean[i] * x, d + (variances[i] * x) * x
+        x = skip(xs, first * weights) if first + 8 <= many else end
+        sums = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+        for i in range(0, weights, 8):
+            e, f, g, h, p, q, r, s = eight_columns(x, weights, i)
+            sums = _more(f, skip(by, 4 * i + 4), *_more(e, skip(by, 4 * i), *sums))
+            sums = _more(h, skip(by, 4 * i + 12), *_more(g, skip(by, 4 * i + 8), *sums))
+            sums = _more(q, skip(by, 4 * i + 20), *_more(p, skip(by, 4 * i + 16), *sums))
+            sums = _more(s, skip(by, 4 * i + 28), *_more(r, skip(by, 4 * i + 24), *sums))
+        a, b, c, d = sums
         store(out, first, a)
         rounding = ROUNDING * further(further(spread(0.0), b), c)
         store(out, width + first, c + scatter * (b - c) + rounding)
@@ -395,9 +408,16 @@ def _glanced(rows, thetas, mean, variances, scatter):
         best, _ = overtaken(c, 0.0, best, best)
         heaviest = further(heaviest, d)
     hold(rows)
-    hold(block)
+    hold(last)
+    hold(packed)
     hold(found)
     return found, (_top(high), _top(best), _top(heaviest))
+
+
+@helper()
+def _more(x, by, a, b, c, d):
+    """Sums after one more column, by four numbers behind a pointer."""
+    return a + by[0] * x, b + by[1] * x, c + by[2] * x, d + (by[3] * x) * x
 
 
 @helper()
@@ -452,8 +472,9 @@ def _listed(numbers, limit, places):
     """places ← where numbers are at most a limit, and how many these are."""
     many = 0
     for k in range(places.size):
-        places[many] = k
-        many += numbers[k] <= limit
+        if numbers[k] <= limit:
+            places[many] = k
+            many += 1
     return many
 
 
