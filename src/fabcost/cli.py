@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -188,32 +188,18 @@ def evaluate(
         unused = check_kinds(kinds, drop, columns, items)
         of_items = (item_id or columns.action, worth, kinds, drop)
         known = None if items is None else read_items(items, *of_items)
+        prior = _prior(prior_variance, own_effects)
         settings = EvaluationSettings(
-            tuple(estimator),
-            clip,
-            level,
-            folds,
-            _prior(prior_variance, own_effects),
-            draws,
-            seed,
-            least_propensity,
+            tuple(estimator), clip, level, folds, prior, draws, seed, least_propensity
         )
-        read = open_log(
-            log,
-            columns,
-            export=export,
-            items=known,
-            skip_bad_rows=skip_bad_rows,
-            crosses=crosses,
-            kinds=kinds,
-            drop=unused,
-        )
+        told: dict[str, Any] = {"crosses": crosses, "kinds": kinds, "drop": unused}
+        told |= {"skip_bad_rows": skip_bad_rows, "items": known}
+        read = open_log(log, columns, export=export, **told)
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
                 del origin[name]
-        origin |= {"kinds": kinds} if kinds else {}
-        origin |= {"drop": drop} if drop else {}
+        origin |= {name: each for name, each in (("kinds", kinds), ("drop", drop)) if each}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
 
 
@@ -288,37 +274,14 @@ def replay(
         settings = ReplaySettings(
             tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
         )
-        read = read_log(
-            log,
-            outcome,
-            drop=drop,
-            kinds=kinds,
-            item=item,
-            impressions=impressions,
-            weight=weight,
-            value=value,
-            cost=cost,
-            skip_bad_rows=skip_bad_rows,
-        )
         more = {"weight": weight, "value": value, "cost": cost}
-        run(
-            read,
-            settings,
-            console=Console(),
-            jobs=jobs or os.cpu_count() or 1,
-            features=select,
-            out=out,
-            origin={
-                "path": str(log),
-                "reward": outcome,
-                "drop": drop,
-                **({"kinds": kinds} if kinds else {}),
-                "item": item,
-                "select": select,
-                **{k: v for k, v in more.items() if v is not None},
-            },
-            report=report,
-        )
+        told: dict[str, Any] = {"item": item, "impressions": impressions, **more}
+        read = read_log(log, outcome, drop=drop, kinds=kinds, skip_bad_rows=skip_bad_rows, **told)
+        origin = {"path": str(log), "reward": outcome, "drop": drop, "item": item, "select": select}
+        origin |= {name: each for name, each in {"kinds": kinds, **more}.items() if each}
+        files: dict[str, Any] = {"out": out, "report": report, "origin": origin}
+        workers = jobs or os.cpu_count() or 1
+        run(read, settings, console=Console(), jobs=workers, features=select, **files)
 
 
 application.command()(paper.simulate)

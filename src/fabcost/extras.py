@@ -11,17 +11,8 @@ from itertools import filterfalse
 PACKAGES = {
     "reports": ("matplotlib", "pyarrow", "rich", "typer"),
     "service": (
-        "httptools",
-        "httpx",
-        "msgspec",
-        "prometheus_client",
-        "psycopg",
-        "pyarrow",
-        "rich",
-        "structlog",
-        "swagger_ui",
-        "typer",
-        "uvicorn",
+        *("httptools", "httpx", "msgspec", "prometheus_client", "psycopg", "pyarrow", "rich"),
+        *("structlog", "swagger_ui", "typer", "uvicorn"),
     ),
     "nuts": ("arviz", "nutpie"),
     "river": ("river",),
@@ -78,12 +69,7 @@ def told_what_is_missing(what: str, *extras: str) -> Iterator[None]:
 
 
 def check(command: str) -> None:
-    """Raise a `MissingExtraError` if a command lacks something, before it has begun.
-
-    Examples
-    --------
-    >>> check("serve")
-    """
+    """Raise a `MissingExtraError` if a command lacks something, before it has begun."""
     if lacking := missing(*of_command(command)):
         raise MissingExtraError(needs(f"fabcost {command}", lacking))
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -35,6 +35,7 @@ def simulate(
     from fabcost.paper import designs, parquet  # noqa: PLC0415
 
     many, clicks = partitions or 1, 0
+    how: dict[str, Any] = {"design": design, "seed": seed, "force": force}
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
     with explained():
         for name in names:
@@ -45,12 +46,7 @@ def simulate(
             for name, impressions in zip(names, parts, strict=False):
                 clicks += int(impressions.y.sum())
                 parquet.write(
-                    impressions,
-                    name,
-                    design=design,
-                    seed=seed,
-                    force=force,
-                    advance=lambda done: bar.advance(task, done),
+                    impressions, name, advance=lambda done: bar.advance(task, done), **how
                 )
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
 

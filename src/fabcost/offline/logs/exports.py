@@ -45,9 +45,8 @@ def read_export(
 ) -> Log:
     """The log of a service: Parquet of ``fabcost export-log``, or of ``GET …/log?format=parquet``.
 
-    Of the ``context`` the named features are used, or all; ``items`` replace those of the log.
-    Features to ``drop`` are left out of both.  A bad row is an error that names it, from 1, and
-    what is wrong, or is skipped and counted.
+    Of the ``context`` the named features are used, or all but those to ``drop``; ``items`` replace
+    those of the log.  A bad row is an error that names it and what is wrong, or is skipped.
     """
     there = set(pyarrow.parquet.read_schema(path).names)
     columns = [*EXPORTED, *(name for name in AMOUNTS if name in there)]

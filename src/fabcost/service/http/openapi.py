@@ -186,13 +186,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
 
 
 def _heading(path: str) -> str:
-    """What an operation is listed under.
-
-    Examples
-    --------
-    >>> _heading("/v1/models/{model}/items/{item:path}"), _heading("/v1/keys"), _heading("/healthz")
-    ('Catalogue', 'Keys', 'Server')
-    """
+    """What an operation is listed under: by its model's part, its own name, or the server."""
     _, version, *rest = path.split("/")
     if version != "v1":
         return "Server"

@@ -211,10 +211,8 @@ def _told(
     now = f"the predicted click rates are now {rates}."
     by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
     if by_chance:
-        return {
-            "by_chance": True,
-            "summary": f"By chance, to learn: {called} was more likely to be shown; {now}",
-        }
+        why = f"By chance, to learn: {called} was more likely to be shown"
+        return {"by_chance": True, "summary": f"{why}; {now}"}
     then = "" if probability >= other.click_probability else " by its value, or at the time"
     return {"summary": f"It looked best{then}; {now}"}
 
