@@ -124,3 +124,14 @@ def test_a_file_that_is_no_backup_is_refused(tmp_path: Path, harm: str) -> None:
     with pytest.raises(DatabaseUnusableError):
         restore(file, str(tmp_path / "c.db"))
     assert not list(tmp_path.glob("c.db*"))
+
+
+def test_a_database_that_is_served_is_no_backup(tmp_path: Path) -> None:
+    """What was written last is not in the file yet, and would be lost."""
+    database = tmp_path / "a.db"
+    store = store_at(str(database))
+    store.open(take_over=True)
+    with pytest.raises(ValueError, match=r"a\.db is no backup, some of it is in .*a\.db-wal"):
+        restore(database, str(tmp_path / "b.db"))
+    store.close()
+    assert restore(database, str(tmp_path / "b.db")).models == 0

@@ -63,6 +63,9 @@ def restore(file: Path, database: str) -> Content:
     """Make a database of a file that `back_up` made; it must be empty, or not there."""
     if not file.exists():
         raise ValueError(f"there is no file {file}")
+    beside = Path(f"{file}-wal")
+    if beside.exists() and beside.stat().st_size:
+        raise ValueError(f"{file} is no backup, some of it is in {beside}: make one of it first")
     target = connection_at(database)
     if isinstance(target, Sqlite):
         with _new_file(Path(target.path), of=file) as made:
