@@ -277,8 +277,8 @@ def replay(
         more = {"weight": weight, "value": value, "cost": cost}
         told: dict[str, Any] = {"item": item, "impressions": impressions, **more}
         read = read_log(log, outcome, drop=drop, kinds=kinds, skip_bad_rows=skip_bad_rows, **told)
-        origin = {"path": str(log), "reward": outcome, "drop": drop, "item": item, "select": select}
-        origin |= {name: each for name, each in {"kinds": kinds, **more}.items() if each}
+        origin: dict[str, Any] = {"path": str(log), "reward": outcome, "drop": drop, "item": item}
+        origin |= {k: v for k, v in {"kinds": kinds, **more}.items() if v} | {"select": select}
         files: dict[str, Any] = {"out": out, "report": report, "origin": origin}
         workers = jobs or os.cpu_count() or 1
         run(read, settings, console=Console(), jobs=workers, features=select, **files)
