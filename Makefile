@@ -53,7 +53,8 @@ test: setup  ## Set everything up and run tests, lint, types and layer contracts
 check: lint types layers  ## What can be checked without running it, in less than a minute
 
 suite: setup
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	@# By files, in their order: what all tests of one share is made once.
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: setup  ## Style and formatting
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from threadpoolctl import threadpool_limits
 
+from fabcost.paper.designs import cold_start
 from fabcost.paper.tour import (
     CAPTION,
     METHODS,
@@ -22,7 +23,6 @@ from fabcost.paper.tour import (
     screen_table,
     table_lines,
 )
-from fabcost.worlds.cold_start import simulate
 from studies.documents import DOCS, origin, write_page
 
 SIZES = (30, 100, 300, 1000, 3000)
@@ -40,7 +40,7 @@ def holds(cell: Accuracy) -> bool:
 
 def measure_cell(seed: int, variance: float, rows: int, draws: int) -> Accuracy:
     """One posterior of one stream, on one thread."""
-    data = simulate(max(SIZES), rng=np.random.default_rng(seed))
+    data = cold_start(max(SIZES), rng=np.random.default_rng(seed))
     with threadpool_limits(1):
         return measure(data, rows, prior_variance=variance, draws=draws, seed=seed)
 

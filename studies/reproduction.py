@@ -21,7 +21,7 @@ from fabcost.offline.page import typeset
 from fabcost.offline.pictures import Plot
 from fabcost.paper.parts.part import PaperClaim, Verdict
 from fabcost.paper.reproduction import PARTS
-from fabcost.paper.scales import PAPER
+from fabcost.paper.units import PAPER
 
 RESULTS = Path("docs/measurements/reproduction/results.json")
 PAGE = Path("docs/measurements/reproduction.md")

@@ -11,10 +11,12 @@ GRAVE = {"serious", "critical"}
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def problems(page: Page) -> list[str]:
-    """Those that are serious or worse, each with the element that has it."""
+def problems(page: Page, *rules: str) -> list[str]:
+    """Those that are serious or worse, by these rules or by all, each with its element."""
     page.evaluate(AXE)
-    found: dict[str, Any] = page.evaluate("axe.run()")
+    found: dict[str, Any] = page.evaluate(
+        "(rules) => axe.run(rules)", {"runOnly": rules} if rules else {}
+    )
     assert found["passes"]
     return [
         f"{each['id']}: {node['html']}"

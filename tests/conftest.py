@@ -12,13 +12,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import cache_from_source
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,28 +29,26 @@ settings.register_profile("same", slow, derandomize=True, max_examples=examples(
 settings.register_profile("explore", slow, print_blob=True)
 settings.load_profile("explore" if EXPLORES else "same")
 
-T = TypeVar("T")
 ROOT = Path(__file__).parents[1]
 CORE = Path(__file__).parent / "service" / "core"
 
 
-#: Files with tests of many seconds, the longest first: begun last, one would keep all waiting.
+#: Files that take longest, the longest first: begun last, one would keep all waiting.
 LONGEST = (
-    "inference/test_bits.py",
     "service/faults/test_cold_starts.py",
-    "paper/test_command.py",
     "service/faults/test_kills.py",
-    "docs/test_pages.py",
-    "demo/test_demo.py",
+    "paper/test_command.py",
     "docs/test_site.py",
-    "inference/test_compilation.py",
+    "docs/test_pages.py",
     "service/faults/test_replaced.py",
-    "service/faults/test_unusable.py",
-    "service/faults/test_postgres_away.py",
-    "service/faults/test_long_refreshes.py",
+    "demo/test_demo.py",
+    "test_wheel.py",
+    "test_package.py",
     "offline/fit/test_cluster.py",
     "offline/test_replay_command.py",
-    "test_package.py",
+    "inference/test_compilation.py",
+    "bandit/test_bandit.py",
+    "inference/test_bits.py",
 )
 
 
@@ -105,13 +101,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long tests first, whichever worker they fall to."""
+    """Long files first; a worker takes one file after the other."""
     if hasattr(config, "workerinput"):
         items[:] = [item for item in items if EXPLORES or not is_tried_on_another_store(item)]
-        files = [(Path(__file__).parent / name) for name in LONGEST]
-        long = [[item for item in items if item.path == file] for file in files]
-        short = [item for item in items if item.path not in files]
-        items[:] = dealt(long, short, config.workerinput["workercount"])
+        places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def is_tried_on_another_store(item: pytest.Item) -> bool:
@@ -124,17 +118,6 @@ def is_tried_on_another_store(item: pytest.Item) -> bool:
     if store is None or not indices or item.path.parent != CORE:
         return False
     return bool((store + next(iter(indices.values()))) % 2)
-
-
-def dealt(long: Sequence[Sequence[T]], short: Sequence[T], workers: int) -> Iterator[T]:
-    """All in an order of which each worker is given an equal part, its share of the long first."""
-    rest, left = iter(short), sum(map(len, long)) + len(short)
-    for worker in range(workers):
-        first = [each for group in long[worker::workers] for each in group]
-        part = left // (workers - worker)
-        yield from first
-        yield from islice(rest, max(part - len(first), 0))
-        left -= max(part, len(first))
 
 
 @pytest.fixture(scope="session", autouse=True)

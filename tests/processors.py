@@ -16,11 +16,6 @@ def known() -> list[str]:
     return [name for name, needed in KINDS.items() if able.get(needed)]
 
 
-def others() -> list[str]:
-    """Of each kind but the one that is here, for which all tests are compiled."""
-    return known()[:-1] or known()
-
-
 def compiled_for(processor: str, cache: Path) -> dict[str, str]:
     """The variables of processes whose kernels are compiled for it."""
     name = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}

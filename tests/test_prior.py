@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fabcost import BayesianLogisticRegression, Prior, Recommender, Schema, cli
-from fabcost.offline.evaluate.outlook import prior_of
-from fabcost.offline.evaluate.settings import EvaluationSettings
+from fabcost.offline.evaluate.outlook import EvaluationSettings, prior_of
 from fabcost.offline.logs.rounds import Log, LoggedItems
 from fabcost.offline.replay.runs import ReplaySettings, measure
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fabcost.features.schema import Schema
     from fabcost.gaussian import Gaussian
     from fabcost.impressions import Tally
-    from fabcost.inference.ep import Refresh
-    from fabcost.inference.forgetting.half_life import HalfLife
+    from fabcost.inference.forgetting import HalfLife
     from fabcost.inference.online import FabCost
+    from fabcost.inference.schedule import Refresh
     from fabcost.inference.wide.hashing import HashedFeatures
     from fabcost.inference.wide.learner import Wide, WideFabCost
     from fabcost.notebook.file import load, save
@@ -74,9 +74,9 @@ _HOMES = {
     "features.schema": ("Schema",),
     "gaussian": ("Gaussian",),
     "impressions": ("Tally",),
-    "inference.forgetting.half_life": ("HalfLife",),
+    "inference.forgetting": ("HalfLife",),
     "inference.online": ("FabCost",),
-    "inference.ep": ("Refresh",),
+    "inference.schedule": ("Refresh",),
     "inference.wide.hashing": ("HashedFeatures",),
     "inference.wide.learner": ("Wide", "WideFabCost"),
     "notebook.file": ("load", "save"),

@@ -175,8 +175,8 @@ def evaluate(
 ) -> None:
     """Value of policies from someone else's log: replay, IPS, SNIPS, direct, doubly robust."""
     from fabcost.features.tables.cells import kinds_of
+    from fabcost.offline.evaluate.outlook import EvaluationSettings
     from fabcost.offline.evaluate.report import run
-    from fabcost.offline.evaluate.settings import EvaluationSettings
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 

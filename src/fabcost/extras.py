@@ -23,13 +23,7 @@ _OF_SERVICE = ("serve", "keys", "demo", "doctor", "backup", "restore", *_OF_LOGS
 
 
 class MissingExtraError(ImportError):
-    """Something needs packages that are not installed; the message says which, and how to.
-
-    Examples
-    --------
-    >>> issubclass(MissingExtraError, ImportError)
-    True
-    """
+    """Something needs packages that are not installed; the message says which, and how to."""
 
 
 def missing(*extras: str) -> dict[str, list[str]]:

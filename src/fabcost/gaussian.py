@@ -181,7 +181,7 @@ class Gaussian:
         >>> Gaussian.isotropic(2).marginal([[3.0, 4.0], [1.0, 0.0]]).variance
         array([25.,  1.])
         """
-        if is_sparse(x):
+        if type(x) is not np.ndarray and is_sparse(x):
             given = as_sparse(x, self.dimension)
             return Marginal(*kernels.sparse_marginals(*given.arrays, self.mean, self.root))
         rows = np.asarray(x, dtype=np.float64)

@@ -170,7 +170,8 @@ def as_batch(
     >>> as_batch([[1.0, 2.0]], [True], 0.5, 2)[1].counts
     array([[0.5, 0. ]])
     """
-    rows: Rows = as_sparse(X, weights) if is_sparse(X) else as_rows(X, weights)
+    dense = type(X) is np.ndarray or not is_sparse(X)
+    rows: Rows = as_rows(X, weights) if dense else as_sparse(X, weights)
     return rows, as_outcomes(y, weight, rows.shape[0])
 
 

@@ -18,10 +18,10 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows, grouped
 from fabcost.inference import laplace, result
-from fabcost.inference.ep import Refresh, log_mass
+from fabcost.inference.ep import log_mass
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
-from fabcost.inference.portion import Portion
+from fabcost.inference.schedule import Portion, Refresh
 from fabcost.inference.sparse.parallel import keep
 from fabcost.sparse import SparseRows, as_sparse
 from fabcost.tilted import check_moments

@@ -17,10 +17,10 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
-from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.sparse.memory import LARGE
 from fabcost.inference.wide.learner import Wide, WideFabCost
 from fabcost.prior import Prior

@@ -8,7 +8,7 @@ import numpy as np
 
 from fabcost import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.worlds.cold_start import simulate
+from fabcost.paper import designs
 
 WEIGHTS = 15
 PRIOR_VARIANCE = 100.0
@@ -36,7 +36,9 @@ class Workload:
 
 def cold_start(rows: int, weights: int = WEIGHTS) -> Workload:
     """Draw the first ``rows`` of one stream, with the prior N(0, 100 I)."""
-    X, y, _ = simulate(rows, weights, rng=np.random.default_rng(SEED), weight_sd=_WEIGHT_SD)
+    X, y, _ = designs.cold_start(
+        rows, weights, rng=np.random.default_rng(SEED), weight_sd=_WEIGHT_SD
+    )
     return Workload(X, y, Gaussian.isotropic(weights, variance=PRIOR_VARIANCE))
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from fabcost import BayesianLogisticRegression, Prior, Recommender, Schema
 from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.impressions import FloatArray
-from fabcost.offline.evaluate.settings import EvaluationSettings
+from fabcost.offline.evaluate.outlook import EvaluationSettings
 from fabcost.offline.replay.runs import ReplaySettings
 from fabcost.wire.settings import ModelSettings
 from studies.claims import Claim

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import psycopg
 from rich.console import Console
-from tests.service.core.running import serving
+from tests.service.core.running import serving, until
 from tests.service.faults.servers import is_ready, own_environment, serving_flags, wait_for
 from tests.service.postgres import throw_away_server
 
@@ -38,6 +38,7 @@ from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings
 from studies.documents import DOCS, origin, write_page
+from studies.service.workers import busy
 
 MODEL, FIRST, KEPT = "adverts", 1000, 100_000
 #: Copies of all first rows that one statement makes.
@@ -47,8 +48,9 @@ IMPRESSIONS = (10_000, 10_000_000)
 TAIL = 50_000
 REFRESHES = (1000, 100_000, 1_000_000)
 SETTINGS = ModelSettings(most_kept=KEPT, refresh=RefreshSettings(kind="at", points=list(REFRESHES)))
-#: Of models that keep all impressions, or forget.
+#: Of models that keep all impressions for a refresh that is still to come, or forget.
 UNBOUNDED = (20_000, 300_000, 1_000_000)
+TO_COME = [1000, 2 * max(UNBOUNDED)]
 FORGETTING = 10_000.0
 WITHOUT = "## Without a bound"
 ITEMS: dict[str, dict[str, Any]] = {
@@ -69,7 +71,7 @@ _QUICKLY = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_si
 
 
 class Started(NamedTuple):
-    """Seconds of a start, and the size of the database in megabytes."""
+    """Seconds of a start, and of the processor, and the size of the database in megabytes."""
 
     store: str
     impressions: int
@@ -77,6 +79,7 @@ class Started(NamedTuple):
     seconds: float
     megabytes: float
     weights: int
+    processor: float = 0.0
 
 
 async def begin(address: str, settings: ModelSettings) -> None:
@@ -162,8 +165,11 @@ def opened(address: str) -> Iterator[Store]:
         store.close()
 
 
-def seconds_to_ready(address: str, folder: Path) -> float:
-    """From the start of a process to the moment in which it serves everything; it is killed."""
+def seconds_to_ready(address: str, folder: Path) -> tuple[float, float]:
+    """From the start of a process to the moment in which it serves everything; it is killed.
+
+    And the seconds for which it had a processor, which other programs do not change much.
+    """
     log = folder / "server.log"
     with log.open("wb") as file:
         started = time.perf_counter()
@@ -173,7 +179,7 @@ def seconds_to_ready(address: str, folder: Path) -> float:
         wait_for(lambda: "listening on " in log.read_text(), 600.0, told=log.read_text)
         own = log.read_text().partition("listening on ")[2].split()[0]
         wait_for(lambda: is_ready(own), 3600.0, told=log.read_text)
-        return time.perf_counter() - started
+        return time.perf_counter() - started, busy(process.pid)
     finally:
         process.kill()
         process.wait()
@@ -191,8 +197,13 @@ def check(address: str, folder: Path) -> None:
 
 
 async def digest(address: str) -> str:
-    """Of the posterior that a service has after its start."""
+    """Of the posterior after a start and the refresh that may still run then."""
     async with serving(address) as service:
+
+        async def is_settled() -> bool:
+            return not (await service.stats(MODEL)).refreshing
+
+        await until(is_settled)
         return str(service.posterior(MODEL).digest)
 
 
@@ -222,8 +233,9 @@ def measured(
         before = size
         for tail in tails if size > TAIL else (0,):
             weights = snapshot(address, size - tail)
-            took = min(seconds_to_ready(address, folder) for _ in range(1 if tail else 2))
-            yield Started(name, size, tail, took, megabytes(address), weights)
+            starts = [seconds_to_ready(address, folder) for _ in range(1 if tail else 2)]
+            took, processor = map(min, zip(*starts, strict=True))
+            yield Started(name, size, tail, took, megabytes(address), weights, processor)
         if size == min(sizes):
             check(address, folder)
             snapshot(address, size)
@@ -274,7 +286,7 @@ def rest_of_page() -> str:
 
 def unbounded(folder: Path) -> list[Started]:
     """Starts of a model that keeps all, and of one that forgets, which drops what is old."""
-    free = ModelSettings(refresh=SETTINGS.refresh)
+    free = ModelSettings(refresh=RefreshSettings(kind="at", points=TO_COME))
     fading = msgspec.structs.replace(free, half_life=HalfLifeSettings(FORGETTING))
     found: list[Started] = []
     for name, settings in (("neither", free), ("`half_life`", fading)):
@@ -285,20 +297,27 @@ def unbounded(folder: Path) -> list[Started]:
 
 def section(found: list[Started]) -> str:
     """The end of the page."""
-    rows = [f"| {each.store} | {each.impressions:,} | {each.seconds:.1f} |" for each in found]
+    rows = [
+        f"| {each.store} | {each.impressions:,} | {each.seconds:.1f} | {each.processor:.1f} |"
+        for each in found
+    ]
+    kept = [each for each in found if each.store == found[0].store]
+    more = (kept[-1].processor - kept[0].processor) / (kept[-1].impressions - kept[0].impressions)
     return f"""{WITHOUT}
 
 {origin("python -m studies.service.startup --docs --unbounded")}
 
-Without `most_kept` and without a `half_life` a learner keeps every impression, with its site. The
-snapshot has the sites, and a start reads the rows from the log: it learns nothing again, but reads
-and holds as many rows as there are. What that takes shows only where differences between the rows
-below are larger than those between two starts alike. With a half-life, here of
-{FORGETTING:,.0f} impressions, rows that count less are dropped, and there is nothing to read.
-SQLite, after a stop; the load average was {os.getloadavg()[1]:.1f} at the end.
+Without `most_kept` and without a `half_life` a learner keeps every impression, with its site, as
+long as a refresh is still to come, here after {TO_COME[-1]:,}. The snapshot has the sites, and a
+start reads the rows from the log: it learns nothing again, but reads and holds as many rows as
+there are: {1e6 * more:.1f} µs of the processor for each, from the first row of the table to the
+last without a bound. With a half-life, here of {FORGETTING:,.0f} impressions, rows that count less
+are dropped, and there is nothing to read. SQLite, after a stop, the better of two starts; the load
+average was {os.getloadavg()[1]:.1f} at the end, by which seconds
+grow, and those of the processor much less.
 
-| bound | impressions | seconds |
-|---|---:|---:|
+| bound | impressions | seconds | of the processor |
+|---|---:|---:|---:|
 {chr(10).join(rows)}
 
 For logs of millions set one of them.

@@ -23,7 +23,7 @@ from tests.service.postgres import throw_away_server
 from fabcost.client import Client
 from fabcost.wire.settings import ModelSettings
 from fabcost.worlds.visitors import CarAdverts
-from studies.documents import origin, write_page
+from studies.documents import DOCS, origin, write_page
 from studies.service.__main__ import CONNECTIONS, ITEMS, Bench, process, world
 
 WORKERS = (1, 2)
@@ -149,6 +149,7 @@ def rows(found: dict[tuple[str, int], list[Measured]]) -> list[list[str]]:
                 [
                     *(meaning, str(workers), f"{each.rate:,.0f}", f"{each.rate / one.rate:.2f}"),
                     *(f"{most:.2f}", f"{each.p99:.1f}", *(f"{number:.2f}" for number in numbers)),
+                    f"{1e6 * together / each.rate:.0f}",
                 ]
             )
     return table
@@ -162,10 +163,13 @@ def granted() -> float:
 
 REAL_TIME = "real-time priority (of which Linux grants 95 %)"
 HEADINGS = ("decisions", "workers", "per second", "times one", "at most", "p99, ms")
-SHARES = ("servers", "PostgreSQL", "load generator", "together")
+SHARES = ("servers", "PostgreSQL", "load generator", "together", "µs a decision")
+#: Between these the design for many machines quotes what is measured here.
+DESIGN = DOCS.parent / "explanation" / "internet-scale.md"
+BEGIN, END, BUSIEST = "<!-- workers -->", "<!-- /workers -->", 40_000
 
 
-def page(found: dict[tuple[str, int], list[Measured]], cores: int) -> str:
+def page(found: dict[tuple[str, int], list[Measured]], cores: int, load: float) -> str:
     """The page of the documentation."""
     heads = [*HEADINGS, *SHARES]
     lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows(found)]
@@ -179,23 +183,40 @@ def page(found: dict[tuple[str, int], list[Measured]], cores: int) -> str:
 
 `fabcost serve --workers 1` and `--workers 2` on one PostgreSQL each (without waiting for its disk),
 beside each other and asked by turns; {CONNECTIONS} connections that each wait for their answer,
-every decision among all items of a catalogue, and committed before it is answered.  The last four
-columns are processors kept busy, of {cores}, by the servers, by PostgreSQL, and by the client that
-asks, on the same machine{", where all of these had " + REAL_TIME if first else ""}.
+every decision among all items of a catalogue, and committed before it is answered.  The last five
+columns are processors kept busy, of {cores}, by the servers, by PostgreSQL, by the client that
+asks, on the same machine, and by all{", where these had " + REAL_TIME if first else ""}; and what
+that comes to for a decision.  The load average before the first round was {load:.1f}.
 
 {chr(10).join("| " + " | ".join(each) + " |" for each in lines)}
 
 The most that two workers reach is {best:.2f} times what one does: {verdict}.  **At most** is what
 the machine allows: the {granted():.2f} processors that can be kept busy, over what one worker, its
-PostgreSQL and the client took together, as if the second worker cost nothing but its decisions.
-With one draw a worker is busy with HTTP and PostgreSQL with commits, and the load generator
-takes {generator:.0%} of a processor: two workers cannot be {LEAST} times one where the column is
-below that, whatever they are.  What is missing to it is what a decision costs more beside another
-worker: caches and memory that they share, and transactions that share fewer commits.  One worker
-keeps about one processor busy, however many there are: it is one interpreter.  So the more of a
-decision is arithmetic, the nearer two workers come to twice one; and with PostgreSQL and callers
-on other machines there is nothing else to share with.
+PostgreSQL and the client took together, as if a decision cost two workers what it costs one.  The
+load generator takes up to {generator:.0%} of a processor beside one worker.  Where two workers stay
+below that column a decision costs more with two of them, as the last column has it: transactions
+share fewer commits, and processors their caches; where they are above it costs less.  A worker
+keeps at most about one processor busy, however many there are: it is one interpreter.  So two
+workers come the nearer to twice one the less there is to do beside deciding on the same machine.
 """
+
+
+def quoted(found: dict[tuple[str, int], list[Measured]]) -> str:
+    """The design for many machines, with what one worker was seen to do."""
+    one, many = (median(found[model, 1]) for model in ("one-draw", "propensities"))
+    (server, base), (servers, bases) = (
+        (each.servers / each.rate, each.database / each.rate) for each in (one, many)
+    )
+    text = f"""{BEGIN}
+A worker answered {one.rate:,.0f} decisions a second with one draw and {many.rate:,.0f} with
+propensities of 256, among {ITEMS} items, each committed to PostgreSQL
+([Workers](../measurements/workers.md)). A million decisions took {1e6 * server:.0f} s of processors
+for servers and {1e6 * base:.0f} s for PostgreSQL with one draw; {1e6 * servers:.0f} s and
+{1e6 * bases:.0f} s with propensities. {BUSIEST:,} a second with propensities need
+{BUSIEST * servers:.1f} processors for servers and {BUSIEST * bases:.1f} for PostgreSQL.
+"""
+    page = DESIGN.read_text(encoding="utf-8")
+    return page[: page.index(BEGIN)] + text + page[page.index(END) :]
 
 
 def main() -> int:
@@ -204,12 +225,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small, to see whether it runs")
     parser.add_argument("--docs", action="store_true", help="write measurements/workers.md")
     given = parser.parse_args()
+    load = os.getloadavg()[0]
     found = measure(*((1.0, 1) if given.quick else (4.0, 3)))
     console = Console(width=None if sys.stdout.isatty() else 160)
     for row in [[*HEADINGS, *SHARES], *rows(found)]:
         console.print("  ".join(f"{cell:>14}" for cell in row), highlight=False)
     if given.docs:
-        console.print(f"wrote {write_page('workers.md', page(found, os.cpu_count() or 1))}")
+        console.print(f"wrote {write_page('workers.md', page(found, os.cpu_count() or 1, load))}")
+        DESIGN.write_text(quoted(found), encoding="utf-8")
     return 0
 
 

@@ -6,12 +6,9 @@ import os
 import re
 import subprocess
 import sys
-from itertools import chain
 from pathlib import Path
 
-import pytest
-
-from tests.conftest import LONGEST, dealt
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = """
@@ -45,23 +42,6 @@ def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> No
     _, _, told = done.stdout.partition(" not tested here ")
     listed = [line.strip() for line in told.splitlines()[1:] if line.strip()]
     assert listed[:2] == ["3 there is no browser", "1 there is no database"]
-
-
-@pytest.mark.parametrize("short", [0, 5, 91])
-@pytest.mark.parametrize("workers", [1, 2, 3, 7])
-def test_every_worker_begins_with_long_tests(workers: int, short: int) -> None:
-    """A worker's part is that of xdist: of what is left, an equal one for each that has none."""
-    long = [["a1", "a2"], ["b1"], ["c1", "c2", "c3"]]
-    order = list(dealt(long, [str(k) for k in range(short)], workers))
-    assert sorted(order) == sorted([*chain(*long), *map(str, range(short))])
-    if short < 91:
-        return
-    for worker in range(workers):
-        size = len(order) // (workers - worker)
-        part, order = order[:size], order[size:]
-        first = list(chain(*long[worker::workers]))
-        assert part[: len(first)] == first
-        assert all(each.isdigit() for each in part[len(first) :])
 
 
 def test_long_tests_exist() -> None:

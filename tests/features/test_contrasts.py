@@ -10,7 +10,7 @@ import pytest
 from fabcost import Boolean, Categorical, Numeric, Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.service.models.contrasts import Wanted
+from fabcost.service.models.explanation import Wanted
 
 DEVICES, SEASONS = ("tv", "phone", "watch"), ("warm", "cold")
 MAKES, FUELS = ("ford", "kia", "audi"), ("gas", "oil")

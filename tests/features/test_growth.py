@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import FloatArray
-from fabcost.inference.file import from_bytes, to_bytes
+from fabcost.inference.saved.file import from_bytes, to_bytes
 
 SCHEDULES = [Refresh.never(), Refresh.always(), Refresh.at(7, 60), Refresh.geometric(1.2)]
 

@@ -136,6 +136,13 @@ def test_constants_are_learnt() -> None:
             {},
             "column 'a' holds dates, such as 30/01/2020: write them all as in ISO 8601",
         ),
+        (
+            {"a": np.array([1, 2], dtype="m8[s]")},
+            {},
+            "'a' is np.timedelta64.* but must be a number",
+        ),
+        ({"a": 3}, {}, r"column 'a' has shape \(\) but must be a vector"),
+        ({"a": "kia"}, {}, r"column 'a' has shape \(\) but must be a vector"),
         (pd.DataFrame({"a": [10**30]}), {}, "the DataFrame cannot be read as a table: .*too large"),
         (pd.DataFrame({"a": [1j]}), {}, "the DataFrame cannot be read as a table: .*column a"),
         (pd.DataFrame({"a": [0.0]}, dtype="Sparse"), {}, "read as a table: .*column a"),

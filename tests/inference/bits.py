@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +19,14 @@ from fabcost.bandit.rules import DEFAULT, BayesianUCB, Policy, Thompson
 from fabcost.bandit.targeted import TSUCB
 from fabcost.features.folding import FoldedRows
 from fabcost.inference import adf, ep
-from fabcost.inference import file as learner_file
+from fabcost.inference.saved import file as learner_file
 from fabcost.tilted import Moments
+
+#: It changes with the mathematics, and then `kernels.ARITHMETIC` does, and with the file format.
+DIGEST = "686124509d14639a6f5b28ad9c920be6e5d182826873fa2181d0e7f1d4bbe05f"
+
+#: The same where items have effects of their own.
+OWN_DIGEST = "07c727dad19cb85415cdf1031c701219541599430b1c29c71bfce9332f707619"
 
 #: All rows at once.
 WHOLE = 10_000
@@ -177,6 +187,19 @@ def digest(batch: int, *, snapshot: bool, own: bool) -> str:
     for part in (own_parts if own else parts)(batch, snapshot):
         found.update(part if isinstance(part, bytes) else np.asarray(part).tobytes())
     return found.hexdigest()
+
+
+def digests(variables: dict[str, str], *options: str) -> list[str]:
+    """Both, as a process of its own finds them with these variables in its environment."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.inference.bits", *options],
+        env={**os.environ, **variables},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.split()
 
 
 if __name__ == "__main__":

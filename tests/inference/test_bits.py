@@ -1,23 +1,14 @@
-"""One digest, whoever computes it: the bits are a function of the source and the input."""
+"""One digest, whoever computes it: the bits are a function of the source and the input.
+
+Processors of other kinds are the business of `tests.service.faults.test_cold_starts`.
+"""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests import processors
-from tests.examples import EXPLORES
 from tests.inference import bits
-
-#: It changes with the mathematics, and then `kernels.ARITHMETIC` does, and with the file format.
-DIGEST = "686124509d14639a6f5b28ad9c920be6e5d182826873fa2181d0e7f1d4bbe05f"
-
-#: The same where items have effects of their own.
-OWN_DIGEST = "07c727dad19cb85415cdf1031c701219541599430b1c29c71bfce9332f707619"
+from tests.inference.bits import DIGEST, OWN_DIGEST
 
 #: How many rows are learnt at once, and whether the learner is saved and loaded in between.
 MANNERS = {
@@ -30,21 +21,6 @@ ENVIRONMENTS = {
     "two threads of BLAS": {"OPENBLAS_NUM_THREADS": "2"},
     "one thread of another BLAS": {"OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Prescott"},
 }
-#: The one that has least in common with what is here; servers compare another (`test_cold_starts`).
-PROCESSORS = processors.known() if EXPLORES else processors.others()[:1]
-
-
-def digests(variables: dict[str, str], *options: str) -> list[str]:
-    """Both, as a process of its own finds them with these variables in its environment."""
-    ran = subprocess.run(
-        [sys.executable, "-m", bits.__name__, *options],
-        env={**os.environ, **variables},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ran.stdout.split()
 
 
 @pytest.mark.filterwarnings("ignore::fabcost.inference.result.ConvergenceWarning")
@@ -65,12 +41,4 @@ def test_bits_of_own_effects_do_not_depend_on_how_rows_come(manner: str) -> None
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_bits_do_not_depend_on(environment: str) -> None:
-    assert digests(ENVIRONMENTS[environment]) == [DIGEST, OWN_DIGEST]
-
-
-@pytest.mark.parametrize("processor", PROCESSORS)
-def test_bits_do_not_depend_on_processor(processor: str, tmp_path: Path) -> None:
-    """Compiled for it by one process, loaded from the cache by another."""
-    variables = processors.compiled_for(processor, tmp_path)
-    assert digests(variables) == [DIGEST, OWN_DIGEST]
-    assert digests(variables, "--batch", "7") == [DIGEST, OWN_DIGEST]
+    assert bits.digests(ENVIRONMENTS[environment]) == [DIGEST, OWN_DIGEST]

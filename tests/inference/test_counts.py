@@ -9,8 +9,9 @@ import pytest
 
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
 from fabcost.impressions import FloatArray, Outcomes, as_outcomes, grouped, read_only
-from fabcost.inference import adf, ep, file
+from fabcost.inference import adf, ep
 from fabcost.inference.history import Carried, Sites
+from fabcost.inference.saved import file
 from tests.inference import twins
 from tests.reference import grid_posterior
 from tests.simulated import cold_start, correlated_prior

@@ -11,12 +11,11 @@ import pytest
 from fabcost import FabCost, Gaussian, HalfLife, Refresh, kernels
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep
-from fabcost.inference import file as learner_file
-from fabcost.inference.forgetting.ageing import LEAST_KEPT, age
-from fabcost.inference.forgetting.half_life import LONGEST_STEP, STEP
+from fabcost.inference.forgetting import LEAST_KEPT, LONGEST_STEP, STEP, age
 from fabcost.inference.history import Carried, History, Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.saved import file as learner_file
 from tests.inference.test_own import assert_joint, dense_prior, one_hot, shown
 from tests.simulated import correlated_prior
 

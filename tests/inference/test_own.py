@@ -10,9 +10,9 @@ import pytest
 from fabcost import FabCost, Gaussian, Refresh, kernels
 from fabcost.impressions import FloatArray, read_only
 from fabcost.inference import ep
-from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.saved import file as learner_file
 from fabcost.tilted import Moments
 from tests.inference import twins
 from tests.simulated import correlated_prior

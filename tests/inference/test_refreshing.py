@@ -24,10 +24,10 @@ from fabcost import (
     estimator,
     kernels,
 )
-from fabcost.inference import file as learner_file
 from fabcost.inference import passes
 from fabcost.inference.history import History
 from fabcost.inference.refreshing import MOST_WORK
+from fabcost.inference.saved import file as learner_file
 from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.memory import Pages
 from tests.inference.bits import data

@@ -12,9 +12,9 @@ from scipy.sparse import coo_array, csc_matrix, csr_array
 from fabcost import FabCost, Gaussian, Refresh, Tally, kernels
 from fabcost.impressions import FloatArray, Outcomes, grouped, read_only
 from fabcost.inference import adf, ep, laplace, passes
-from fabcost.inference import file as learner_file
 from fabcost.inference.history import Carried, History, Pass, Sites
 from fabcost.inference.passes import Sweeping
+from fabcost.inference.saved import file as learner_file
 from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
 from fabcost.inference.sparse.memory import SparseStore

@@ -14,7 +14,7 @@ from fabcost import Prior
 from fabcost.cli import application
 from fabcost.offline.estimators import Estimate
 from fabcost.offline.evaluate.evaluation import Evaluation, evaluated
-from fabcost.offline.evaluate.settings import ESTIMATORS, EvaluationSettings, Target
+from fabcost.offline.evaluate.outlook import ESTIMATORS, EvaluationSettings, Target
 from fabcost.offline.evaluate.support import Reach, advised
 from fabcost.offline.logs.decisions import Columns, read_log
 from tests.offline.test_evaluation import OPTIONS, Rows, found, simulated, write

@@ -22,7 +22,7 @@ from fabcost.features.tables import cells
 from fabcost.inference import ep
 from fabcost.offline import estimators
 from fabcost.offline.evaluate.evaluation import evaluated
-from fabcost.offline.evaluate.settings import EvaluationSettings, Target
+from fabcost.offline.evaluate.outlook import EvaluationSettings, Target
 from fabcost.offline.folds import cross_fits
 from fabcost.offline.logs.decisions import Columns, check_kinds, read_items, read_log
 from fabcost.offline.logs.rounds import Log, LoggedItems

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from fabcost import FabCost, Gaussian, Greedy, Thompson, Uniform
 from fabcost.cli import application
 from fabcost.offline.evaluate.evaluation import Evaluation, evaluated
-from fabcost.offline.evaluate.settings import ESTIMATORS, EvaluationSettings, Target
+from fabcost.offline.evaluate.outlook import ESTIMATORS, EvaluationSettings, Target
 from fabcost.offline.logs.decisions import Columns, read_items, read_log
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import ReplaySettings, measure

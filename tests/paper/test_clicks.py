@@ -28,7 +28,7 @@ from fabcost.paper.measures.clicks import (
     share,
 )
 from fabcost.paper.parts.clicks import claims, draw_bandits
-from fabcost.paper.scales import QUICK
+from fabcost.paper.units import QUICK
 
 TINY = dataclasses.replace(QUICK, day_rows=200, bandit_rounds=60, bandit_seeds=2)
 

@@ -27,8 +27,7 @@ from fabcost.cli import application
 from fabcost.offline.pictures import Plot
 from fabcost.paper import reproduction
 from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
-from fabcost.paper.scales import Scale
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 from tests.paper import pieces
 
 TINY = Scale(

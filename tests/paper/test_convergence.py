@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 from fabcost.offline.methods import (
     ADF,
     EP,
@@ -29,10 +29,9 @@ from fabcost.paper.designs import day
 from fabcost.paper.measures import convergence as measure
 from fabcost.paper.measures.convergence import KINDS, Convergence, Curves
 from fabcost.paper.parts.convergence import claims, draw_convergence, draw_costs
-from fabcost.paper.scales import QUICK, Scale
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rate, ratio
-from fabcost.paper.units import UnitFolder
+from fabcost.paper.units import QUICK, Scale, UnitFolder
 
 TINY = replace(
     QUICK, convergence_sizes=(50, 100, 200, 400), streams=2, truth_draws=2000, fitted_from=50

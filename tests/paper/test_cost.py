@@ -27,9 +27,8 @@ from fabcost.paper.measures.costs import (
 )
 from fabcost.paper.parts.costs import claims, draw_cost
 from fabcost.paper.parts.part import PaperClaim
-from fabcost.paper.scales import PAPER, QUICK, Scale
 from fabcost.paper.statistics import median_interval
-from fabcost.paper.units import Result, Unit, UnitFolder
+from fabcost.paper.units import PAPER, QUICK, Result, Scale, Unit, UnitFolder
 
 TINY = replace(QUICK, timed_rows=200, timed_widths=(3, 6), convergence_sizes=(40, 80), streams=2)
 SMALLER = {"few": 2, "repeats": 2, "sizes": 2}

@@ -16,13 +16,13 @@ from typer.testing import CliRunner, Result
 import fabcost
 from fabcost.cli import application
 from fabcost.offline.logs.impressions import read_log
-from fabcost.paper import parquet
 from fabcost.paper.designs import (
     DAY_COLUMNS,
     DESIGNS,
     TASTES,
     authors_design,
     day,
+    write,
 )
 
 FALSE_ALARM = "the thresholds below are five standard errors: once in 1.7 million seeds"
@@ -126,7 +126,7 @@ def test_file_holds_the_impressions_and_their_origin(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "day.parquet"
     rows: list[int] = []
     data = day(70_000, seed=2)
-    parquet.write(data, path, design="day", seed=2, advance=rows.append)
+    write(data, path, design="day", seed=2, advance=rows.append)
     table = pq.read_table(path)
     assert table.column_names == [*data.columns[1:], "clicked"]
     np.testing.assert_array_equal(
@@ -146,9 +146,7 @@ def test_interrupted_file_does_not_appear(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        parquet.write(
-            day(100, seed=0), tmp_path / "day.parquet", design="day", seed=0, advance=stop
-        )
+        write(day(100, seed=0), tmp_path / "day.parquet", design="day", seed=0, advance=stop)
     assert not list(tmp_path.iterdir())
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fabcost.paper.reproduction import PARTS
-from fabcost.paper.scales import PAPER
-from fabcost.paper.units import PACKAGE, digest
+from fabcost.paper.units import PACKAGE, PAPER, digest
 
 FILES = {
     "__init__.py": "VERSION = 1\n",

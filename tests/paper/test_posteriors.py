@@ -22,7 +22,7 @@ from fabcost.paper.parts.posteriors import (
     claims,
     draw_marginals,
 )
-from fabcost.paper.scales import QUICK
+from fabcost.paper.units import QUICK
 
 pytestmark = pytest.mark.skipif(find_spec("nutpie") is None, reason="nutpie is not installed")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import fabcost
 from fabcost import FabCost, Refresh
-from fabcost.inference.file import from_bytes, to_bytes
+from fabcost.inference.saved.file import from_bytes, to_bytes
 from tests.examples import examples
 from tests.simulated import cold_start, correlated_prior
 

@@ -14,7 +14,7 @@ import pytest
 
 from fabcost import FabCost, Gaussian, Recommender, Refresh, Schema
 from fabcost.archive import Array, pack, unpack
-from fabcost.inference.file import LEARNER, from_bytes, to_bytes
+from fabcost.inference.saved.file import LEARNER, from_bytes, to_bytes
 from fabcost.recommend.document import FORMAT
 from tests.simulated import cold_start, correlated_prior
 from tests.storage.mutations import altered, archived, mutations, overlapping, signed

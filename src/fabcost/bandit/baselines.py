@@ -11,8 +11,8 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import Tally, as_label, as_outcomes, as_row, read_only
 from fabcost.inference import laplace
-from fabcost.inference.ep import Refresh
 from fabcost.inference.history import Carried, History
+from fabcost.inference.schedule import Refresh
 
 
 class BatchLaplace:

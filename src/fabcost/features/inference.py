@@ -42,13 +42,7 @@ _A_DATE = re.compile(
 
 
 class ColumnWarning(UserWarning):
-    """A column is constant, or has values far from its others.
-
-    Examples
-    --------
-    >>> issubclass(ColumnWarning, UserWarning)
-    True
-    """
+    """A column is constant, or has values far from its others."""
 
 
 class Asked(NamedTuple):

@@ -25,6 +25,7 @@ _FLOAT = (float, np.floating)
 _PLAIN = (str, int, np.integer, np.bool_)
 _BOOLEAN = (bool, np.bool_)
 _NUMBER = (int, float, np.integer, np.floating)
+_NO_NUMBER = (bool, np.timedelta64)  # which are integers to Python and NumPy
 _LEVEL = (str, int, np.integer)
 
 
@@ -328,11 +329,11 @@ def is_number(value: Any) -> bool:
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
     """
-    return isinstance(value, _NUMBER) and not isinstance(value, bool)
+    return isinstance(value, _NUMBER) and not isinstance(value, _NO_NUMBER)
 
 
 def _is_level(value: Any) -> bool:
-    return isinstance(value, _LEVEL) and not isinstance(value, bool)
+    return isinstance(value, _LEVEL) and not isinstance(value, _NO_NUMBER)
 
 
 def is_missing(value: Any) -> bool:

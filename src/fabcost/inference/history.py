@@ -13,8 +13,7 @@ from fabcost.gaussian import LANE, Gaussian, at_a_line
 from fabcost.impressions import FloatArray, Rows, read_only, readable
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned, Slots
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.sparse.memory import AT_ONCE, KeptRows, SparseStore
-from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.inference.sparse.memory import AT_ONCE, KeptRows, SparseStore, absorb_rows
 from fabcost.sparse import SparseRows
 
 #: Clicks and misses of each row, or None where all are single impressions.
@@ -99,6 +98,11 @@ class History:
         self.sites = Sites(np.empty(capacity), np.empty(capacity))
         self.items: Slots | None = np.empty(capacity, dtype=np.int64) if owned else None
         self.counts: Paired = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether rows are handed out by their non-zeros."""
+        return self.rows.sparse is not None and not self.rows.written_out
 
     def room(self) -> int:
         """How many impressions fit side by side from `slot` on; at least one."""
@@ -324,3 +328,18 @@ def joined(belief: Gaussian, other: Gaussian) -> Gaussian:
     root[:old, :old] = belief.root
     root[old:, old:] = other.root
     return Gaussian.from_kernel(np.concatenate([belief.mean, other.mean]), root)
+
+
+def independent(variance: float | Gaussian, count: int) -> Gaussian:
+    """Weights of mean zero and this variance, at least one; or those that are given.
+
+    Examples
+    --------
+    >>> independent(4.0, 2).sd
+    array([2., 2.])
+    """
+    if count < 0:
+        raise ValueError(f"count is {count} but must be at least 0")
+    if isinstance(variance, Gaussian):
+        return variance
+    return Gaussian.isotropic(max(count, 1), variance=variance)

@@ -28,7 +28,7 @@ from fabcost.inference.logistic import (
     whitened_mean,
 )
 from fabcost.inference.result import Fit
-from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.inference.sparse.memory import absorb_rows
 
 Covariance = Literal["full", "diagonal"]
 

@@ -11,7 +11,7 @@ from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, read_only
 from fabcost.inference.history import Carried, Sites
-from fabcost.inference.sparse.steps import absorb_rows
+from fabcost.inference.sparse.memory import absorb_rows
 from fabcost.sparse import SparseRows
 
 _ROWS_AT_ONCE = 8192

@@ -12,17 +12,16 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, as_row, readable
-from fabcost.inference.ep import TOLERANCE, Refresh, as_refresh
-from fabcost.inference.forgetting.ageing import parts_of
-from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
-from fabcost.inference.history import Carried, History, Paired, Pass, Sites, joined
+from fabcost.inference.ep import TOLERANCE
+from fabcost.inference.forgetting import Ageing, HalfLife, as_half_life, parts_of
+from fabcost.inference.history import Carried, History, Paired, Pass, Sites, independent, joined
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below, put_prior
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
-from fabcost.inference.portion import Portion, independent, limit_of, work_of
-from fabcost.inference.refreshing import MOST_WORK, Refreshing, ask_schedule, check, refine
+from fabcost.inference.refreshing import MOST_WORK, Refreshing, begin, check, refine
 from fabcost.inference.saved import checks, state
+from fabcost.inference.schedule import Portion, Refresh, as_refresh, ask_schedule, limit_of, work_of
 from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.sparse import FloatArray, Rows, as_sparse, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact
@@ -185,12 +184,11 @@ class FabCost:
             return self._keep(rows, as_label(y), 1, NOBODY, None)
         row, label = as_row(x, self.prior.dimension), as_label(y)
         slot = NOBODY if self.own is None else self.own.touch(item)
-        if self._next is None:
-            slots = None if self.own is None else np.array([slot])
-            self._filter(Pass(readable(row[None, :]), np.array([label]), _UNKEPT, 0, 1, slots))
-        else:
-            self._keep(row, label, 1, slot, None)
-        return None
+        if self._next is not None:
+            return self._keep(row, label, 1, slot, None)
+        slots = None if self.own is None else np.array([slot])
+        over = Pass(readable(row[None, :]), np.array([label]), _UNKEPT, 0, 1, slots)
+        return self._filter(over)
 
     def observe_many(
         self,
@@ -217,9 +215,9 @@ class FabCost:
 
     def learn(self, batch: Portion) -> None:
         """Learn what was checked; on the way refreshes may begin, and end."""
-        done = 0
-        while done < batch.size:
-            rest = batch.between(done, batch.size)
+        done, size = 0, batch.labels.size
+        while done < size:
+            rest = batch.between(done, size) if done else batch
             if self._refreshing is None:
                 done += self.learn_up_to_refresh(rest)
             else:
@@ -310,7 +308,7 @@ class FabCost:
         past.room()
         self._filter(past.over(*past.append(X, y, many, items, counts), X))
         if self.seen == self._next:
-            ask_schedule(self)
+            ask_schedule(self, begin)
 
     def plan(self, due: int | None) -> None:
         """Ask the schedule at an impression to come; if at none, keep no impressions."""

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
 from fabcost.inference.ep import sweep
-from fabcost.inference.history import Carried, Pass
-from fabcost.inference.passes import Lag, Sweeping, Swept
-from fabcost.inference.portion import Portion
-from fabcost.inference.result import warn_that_it_moves
-from fabcost.inference.sparse.memory import AT_ONCE
+from fabcost.inference.history import Carried
+from fabcost.inference.passes import Lag, Swept
+from fabcost.inference.schedule import Portion, note, refined, sweeps_of, visit, warn_of
 
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
@@ -70,7 +68,7 @@ class Refreshing:
         self.begun = behind.seen if begun is None else begun
         self.ends = ends
         self.visits, self.due = visits, due
-        self._sweeps = _sweeps_of(behind)
+        self._sweeps = sweeps_of(behind)
         self._source: tuple[Carried, Lag] | None = None
         self._idle = self._left_idle = 0
         self._waiting: deque[Step] = deque()
@@ -104,7 +102,7 @@ class Refreshing:
         left = (calls - waited) * self.visits
         if self.ends is None and left > 0:
             self._complete()
-            left -= _visit(self.behind, self._sweeps, left)
+            left -= visit(self.behind, self._sweeps, left)
             if self._sweeps.swept is not None:
                 self.ends = self._end()
         return left
@@ -122,7 +120,7 @@ class Refreshing:
         due = self.due
         if due is not None:
             due = max(due, self.begun + 3 * calls)
-        _warn_of(self.behind, _note(self.behind, self._sweeps.outcome))
+        warn_of(self.behind, note(self.behind, self._sweeps.outcome))
         self.behind.plan(due)
         return self.begun + calls
 
@@ -174,52 +172,6 @@ def check(learner: FabCost, batch: Portion) -> None:
         learner._ageing.clock(learner.seen, batch.size, batch.at)
 
 
-def ask_schedule(learner: FabCost) -> None:
-    """Refresh if it is time, or begin to; and say when to ask again.
-
-    Examples
-    --------
-    >>> from fabcost import FabCost, Gaussian
-    >>> learner = FabCost(Gaussian.isotropic(1))
-    >>> learner.observe_many([[1.0]] * 30, [1, 0, 0] * 10)
-    >>> ask_schedule(learner)
-    >>> learner.next_refresh
-    33
-    """
-    bounded = learner.most_kept if learner.visits_all else None
-    if learner._ageing is not None and learner._history.count < learner.seen:
-        bounded = learner._history.count
-    due = learner.refresh_schedule.next_after(learner.seen, bounded)
-    if learner.refresh_schedule.is_due(learner.seen):
-        _refresh(learner, due)
-    else:
-        learner.plan(due)
-
-
-def _refresh(learner: FabCost, due: int | None) -> None:
-    if learner.inheritance is not None:
-        weighed = learner.inheritance.weighed(learner.seen, learner._history, learner.own)
-        if weighed.discount != learner.inheritance.discount:
-            learner.replace_prior(weighed)
-        else:
-            learner.inheritance = weighed
-    kept = learner._history.count
-    visits = kept * learner.refresh_schedule.max_sweeps
-    in_a_call = visits_in_a_call(learner.most_work, learner.prior.dimension, visits)
-    if in_a_call is None:
-        _warn_of(learner, _refined(learner, None))
-        learner.plan(due)
-        return
-    learner._refreshing = begun = Refreshing(set_aside(learner), in_a_call, due)
-    at_once = kept <= in_a_call
-    if learner._lag is not None:
-        begun.copy(learner._carried, learner._lag, calls=0 if at_once else kernels.LAG)
-    if at_once:
-        begun.sweep(calls=1)
-        if begun.ends == learner.seen:
-            learner.finish()
-
-
 def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     """All sweeps over what a learner keeps, at once.
 
@@ -232,7 +184,7 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
     2
     """
     history = learner._history
-    if history.rows.apart:
+    if history.apart:
         swept = sweep(
             learner._belief,
             *history.kept(),
@@ -241,66 +193,8 @@ def refine(learner: FabCost, max_sweeps: int | None) -> Swept:
             max_sweeps=learner.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
             counts=history.counts_between(0, history.count),
         )
-        return _note(learner, swept)
-    return _refined(learner, max_sweeps)
-
-
-def _refined(learner: FabCost, max_sweeps: int | None) -> Swept:
-    """One visit after the other, as a refresh that is spread makes them."""
-    sweeps = _sweeps_of(learner, max_sweeps)
-    _visit(learner, sweeps, sys.maxsize)
-    return _note(learner, sweeps.outcome)
-
-
-def _sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
-    """EP over all that a learner keeps, before its first visit."""
-    own, history = learner.own, learner._history
-    return Sweeping(
-        history.count,
-        learner._carried.root.shape[1],
-        tolerance=learner.tolerance,
-        max_sweeps=learner.refresh_schedule.max_sweeps if max_sweeps is None else max_sweeps,
-        items=None if own is None else history.items_between(0, history.count),
-        capacity=0 if own is None else len(own.table),
-    )
-
-
-def _visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
-    """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
-    before, history = sweeps.visits, learner._history
-    while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
-        most_at_once = AT_ONCE if history.rows.written_out else left
-        some = sweeps.at, min(sweeps.at + min(left, most_at_once), history.count)
-        if history.rows.apart:
-            over = Pass(*history.kept(), *some, None, history.counts_between(0, history.count))
-        else:
-            over = history.over(*some)
-        table = None
-        if learner.own is not None and over.items is not None:
-            table = learner.own.written(over.items[over.start : over.stop]).table
-        given = (learner._carried, over)
-        sweeps.visit(*given, exact=learner._exact, table=table, lag=learner._lag)
-    return sweeps.visits - before
-
-
-def _note(learner: FabCost, swept: Swept) -> Swept:
-    """Let a learner know how its refresh went."""
-    learner.last_refresh = swept
-    learner.skipped += swept.skipped
-    learner.refreshes += 1
-    learner.unconverged += _moves(swept)
-    learner._posterior = None
-    return swept
-
-
-def _warn_of(learner: FabCost, swept: Swept) -> None:
-    """Warn of a refresh on schedule that did not come to an end of itself, but was to."""
-    if _moves(swept) and learner.refresh_schedule.kind != "geometric":
-        warn_that_it_moves(learner.seen, swept.sweeps, swept.skipped)
-
-
-def _moves(swept: Swept) -> bool:
-    return not swept.converged and swept.sweeps > 1
+        return note(learner, swept)
+    return refined(learner, max_sweeps)
 
 
 def set_aside(learner: FabCost) -> FabCost:
@@ -327,16 +221,24 @@ def set_aside(learner: FabCost) -> FabCost:
     return behind
 
 
-def visits_in_a_call(most_work: int | None, weights: int, visits: int) -> int | None:
-    """How many visits a refresh of at most ``visits`` makes in one call; None for all.
-
-    Two at least, since one goes to the impression that came with the call.
+def begin(learner: FabCost, visits: int, due: int | None) -> None:
+    """Begin a refresh that makes so many visits in a call.
 
     Examples
     --------
-    >>> visits_in_a_call(1000, 10, 11), visits_in_a_call(1000, 10, 10)
-    (10, None)
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
+    >>> begin(learner, 2, None)
+    >>> learner.refreshing
+    True
     """
-    if most_work is None or visits * weights * weights <= most_work:
-        return None
-    return max(2, most_work // (weights * weights))
+    kept = learner._history.count
+    learner._refreshing = begun = Refreshing(set_aside(learner), visits, due)
+    if learner._lag is not None:
+        calls = 0 if kept <= visits else kernels.LAG
+        begun.copy(learner._carried, learner._lag, calls=calls)
+    if kept <= visits:
+        begun.sweep(calls=1)
+        if begun.ends == learner.seen:
+            learner.finish()

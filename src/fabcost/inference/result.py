@@ -14,13 +14,7 @@ _INNER = "fabcost.inference."
 
 
 class ConvergenceWarning(UserWarning):
-    """Iterations were to go on until nothing moves, and ended before.
-
-    Examples
-    --------
-    >>> issubclass(ConvergenceWarning, UserWarning)
-    True
-    """
+    """Iterations were to go on until nothing moves, and ended before."""
 
 
 def warn_that_it_moves(seen: int, sweeps: int, skipped: int) -> None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from fabcost import archive
 from fabcost.estimator import BayesianLogisticRegression
-from fabcost.inference.ep import as_refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
 from fabcost.inference.saved.checks import (
@@ -23,6 +22,7 @@ from fabcost.inference.saved.checks import (
     refresh_to_dict,
     whole,
 )
+from fabcost.inference.schedule import as_refresh
 from fabcost.recommend import document
 from fabcost.training import Inference, two_classes
 

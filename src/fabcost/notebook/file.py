@@ -15,9 +15,9 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.bandit.beta import BetaBernoulli
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.inference import file as learners
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import check_keys
+from fabcost.inference.saved import file as learners
 from fabcost.inference.saved.checks import entry, gaussian_of, numbers
 from fabcost.inference.wide import file as wide_file
 from fabcost.inference.wide.learner import WideFabCost

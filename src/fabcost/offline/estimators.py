@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from fabcost.bandit.bandit import Bandit
 from fabcost.impressions import FloatArray
-from fabcost.offline.acceptance import LoggedRound, accepted, agreed
 from fabcost.offline.folds import cross_fit
 from fabcost.offline.intervals import (
     FEW_CLICKS,
@@ -28,7 +27,10 @@ from fabcost.offline.intervals import (
     sample_mean,
 )
 from fabcost.offline.terms import (
+    LoggedRound,
     RoundTerms,
+    accepted,
+    agreed,
     as_finite,
     ips_terms,
     robust_terms,

@@ -20,8 +20,8 @@ from fabcost.bandit.baselines import (
     OnlineLaplace,
 )
 from fabcost.bandit.rules import RULES, Greedy, Policy, Thompson, Uniform, rule_of
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Refresh
 
 MakeLearner = Callable[..., Learner]
 

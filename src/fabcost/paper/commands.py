@@ -32,20 +32,20 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay` or `fabcost fit`."""
     from rich.progress import Progress  # noqa: PLC0415
 
-    from fabcost.paper import designs, parquet  # noqa: PLC0415
+    from fabcost.paper import designs  # noqa: PLC0415
 
     many, clicks = partitions or 1, 0
     how: dict[str, Any] = {"design": design, "seed": seed, "force": force}
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
     with explained():
         for name in names:
-            parquet.check_new(name, force=force)
+            designs.check_new(name, force=force)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
             parts = designs.simulate_parts(design, rows, seed, many)
             for name, impressions in zip(names, parts, strict=False):
                 clicks += int(impressions.y.sum())
-                parquet.write(
+                designs.write(
                     impressions, name, advance=lambda done: bar.advance(task, done), **how
                 )
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
@@ -62,11 +62,11 @@ def reproduce(
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
-    from fabcost.paper import scales  # noqa: PLC0415
+    from fabcost.paper.units import find_scale  # noqa: PLC0415
 
     extras.check("reproduce")
     with explained():
-        size = scales.find(scale)
+        size = find_scale(scale)
     try:
         from fabcost.paper import reproduction  # noqa: PLC0415
 

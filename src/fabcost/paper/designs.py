@@ -1,5 +1,8 @@
 """The two data sets of the reproduction: the authors' simulated design and a day of car adverts.
 
+Either can be written to a Parquet file, which ``fabcost replay`` reads.  A cold start, of normal
+features, is for shorter looks.
+
 The day stands in for the log of Auto Trader, which was never published: a visitor searches, one
 advert is shown, and is clicked or not.  Its covariates (numbers standardised over the catalogue
 and limited to ±4):
@@ -25,14 +28,20 @@ mobile×log_price      dear cars are looked at on larger screens
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
+from fabcost import __version__
 from fabcost.impressions import FloatArray
 from fabcost.worlds.adverts import LITRES, Adverts, synthetic
 
@@ -60,6 +69,7 @@ CLICK_RATE = 0.03
 ADVERTS = 4_000
 
 _TASTES_SD = 0.1
+_INTERCEPT, _WEIGHT_SD = -4.0, 0.35  # of a cold start
 _MOBILE = 0.55
 _LOW_BUDGET, _HIGH_BUDGET = ndtri(0.4), ndtri(0.8)
 _SEARCH = 0.6  # correlation of the visitor's wealth with the price of the advert that is shown
@@ -128,6 +138,36 @@ def days(rows: int, *, seed: int, at_once: int) -> Iterator[Dataset]:
         uniform = shown.random((min(at_once, rows - start), 4))
         X = _covariates(adverts, shares, uniform[:, 1:])
         yield _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
+
+
+class Impressions(NamedTuple):
+    """Rows, outcomes (0 or 1) and the weights that made them."""
+
+    X: FloatArray
+    y: FloatArray
+    theta: FloatArray
+
+
+def cold_start(
+    rows: int, weights: int = 15, *, rng: np.random.Generator, weight_sd: float = _WEIGHT_SD
+) -> Impressions:
+    """Standard normal features beside a constant one, and 3 to 4 % of clicks.
+
+    With the same seed, fewer rows are the first rows of more.
+
+    Examples
+    --------
+    >>> data = cold_start(100_000, rng=np.random.default_rng(0))
+    >>> bool(0.025 < data.y.mean() < 0.045)
+    True
+    """
+    of_weights, of_rows, of_clicks = rng.spawn(3)
+    theta = of_weights.normal(scale=weight_sd, size=weights)
+    theta[0] = _INTERCEPT
+    X = of_rows.standard_normal((rows, weights))
+    X[:, 0] = 1.0
+    clicked = of_clicks.random(rows) < expit(X @ theta)
+    return Impressions(X, clicked.astype(np.float64), theta)
 
 
 def _positive(rows: int) -> int:
@@ -209,3 +249,51 @@ def simulate_parts(design: str, rows: int, seed: int, many: int) -> Iterator[Dat
     for start in range(0, rows, at_once):
         some = slice(start, start + at_once)
         yield whole._replace(X=whole.X[some], y=whole.y[some])
+
+
+REWARD = "clicked"
+
+_ROWS_AT_ONCE = 65_536
+
+
+def write(
+    impressions: Dataset,
+    path: Path,
+    *,
+    design: str,
+    seed: int,
+    force: bool = False,
+    advance: Callable[[int], None] | None = None,
+) -> None:
+    """One column for each covariate and ``clicked``; the rest under "fabcost" in the schema.
+
+    The constant is left out, because every reader adds its own.  The file appears when it is
+    complete, and an existing one is only replaced by ``force``; ``advance`` is told of the rows.
+    """
+    check_new(path, force=force)
+    weights = dict(zip(impressions.columns, impressions.theta.tolist(), strict=True))
+    origin = {"design": design, "seed": seed, "version": __version__, "weights": weights}
+    fields = [(name, pa.float64()) for name in impressions.columns[1:]] + [(REWARD, pa.bool_())]
+    schema = pa.schema(fields, metadata={"fabcost": json.dumps(origin)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with pyarrow.parquet.ParquetWriter(unfinished, schema) as file:
+            for start in range(0, impressions.y.size, _ROWS_AT_ONCE):
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                columns = [*impressions.X[rows, 1:].T, impressions.y[rows] == 1.0]
+                table = pa.table([pa.array(each) for each in columns], schema=schema)
+                file.write_table(table)
+                if advance is not None:
+                    advance(table.num_rows)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def check_new(path: Path, *, force: bool = False) -> None:
+    """Refuse a name that `write` would refuse."""
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path} must end in .parquet")
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists but is only overwritten with --force")

@@ -17,12 +17,11 @@ from fabcost.inference import ep, laplace
 from fabcost.inference.online import FabCost
 from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.offline.replay.protocol import replay
-from fabcost.paper.designs import authors_design, day
+from fabcost.paper.designs import authors_design, cold_start, day
 from fabcost.paper.parts.part import texts
 from fabcost.paper.printed import Natural, density_filtering
 from fabcost.paper.units import Result
 from fabcost.tilted import tilted
-from fabcost.worlds.cold_start import simulate
 
 Shown = dict[str, float]
 
@@ -47,7 +46,7 @@ def factor_in_b(margin: float = 1.5, variance: float = 4.0) -> Shown:
 
 def labels(rows: int = 2_000) -> Shown:
     """The share of clicks, and the paper's filtering of it with non-clicks as −1 and as 0."""
-    data = simulate(rows, 3, rng=np.random.default_rng(0))
+    data = cold_start(rows, 3, rng=np.random.default_rng(0))
     prior = Gaussian.isotropic(3, variance=PRIOR_VARIANCE)
 
     def predicted(y: FloatArray) -> float:
@@ -162,7 +161,7 @@ def _lowest_index(X: FloatArray, y: FloatArray, rounds: int) -> int:
 
 def newest(rows: int = 20) -> Shown:
     """How far the published and the correct fit move when the newest outcome is turned round."""
-    data = simulate(rows, 3, rng=np.random.default_rng(2))
+    data = cold_start(rows, 3, rng=np.random.default_rng(2))
     turned = data.y.copy()
     turned[-1] = 1.0 - turned[-1]
     prior = Gaussian.isotropic(3)

@@ -24,8 +24,7 @@ from fabcost.offline.pictures import Picture
 from fabcost.paper import errata
 from fabcost.paper.parts import clicks, convergence, costs, posteriors
 from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
-from fabcost.paper.scales import Scale
-from fabcost.paper.units import Result, Unit, UnitFolder, run
+from fabcost.paper.units import Result, Scale, Unit, UnitFolder, run
 
 # Columns of the tables and their widths in per cent.
 _CLAIMS = {"Claim": 18, "The paper says": 16, "Measured": 28, "Verdict and why": 28, "Time": 10}

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference import ep, laplace
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
+from fabcost.inference.schedule import Refresh
 from fabcost.offline import methods
 from fabcost.tilted import Moments
 

@@ -30,8 +30,8 @@ from fabcost.offline.methods import (
     STYLES,
 )
 from fabcost.paper import snapshots
+from fabcost.paper.designs import Impressions, cold_start
 from fabcost.paper.statistics import rms
-from fabcost.worlds.cold_start import Impressions, simulate
 
 SIZES = (30, 100, 300, 1000)
 METHODS = (LAPLACE, ADF_MACKAY, ADF, EP_MACKAY, FAB_COST, EP)
@@ -60,7 +60,7 @@ class Accuracy:
 
 def run(out: Path, *, seed: int, draws: int, console: Console) -> list[Accuracy]:
     """Measure, print the table and write the picture to ``out``."""
-    data = simulate(max(SIZES), rng=np.random.default_rng(seed))
+    data = cold_start(max(SIZES), rng=np.random.default_rng(seed))
     console.print(
         "A site has just opened: 15 features, 3 to 4 % of clicks, a vague prior.\n"
         "Each method learns from the first impressions; NUTS, far slower, samples the truth.\n"
@@ -83,7 +83,7 @@ def measure(
 
     Examples
     --------
-    >>> data = simulate(30, 3, rng=np.random.default_rng(0))
+    >>> data = cold_start(30, 3, rng=np.random.default_rng(0))
     >>> point = measure(data, 30, prior_variance=1.0, draws=500, seed=0)
     >>> point.gain > 1.0
     True

@@ -39,23 +39,11 @@ class Feedback(Enum):
 
 
 class UnknownDecisionError(ValueError):
-    """Feedback for a decision that was never made.
-
-    Examples
-    --------
-    >>> issubclass(UnknownDecisionError, ValueError)
-    True
-    """
+    """Feedback for a decision that was never made."""
 
 
 class ExpiredDecisionError(ValueError):
-    """Feedback for a decision that had waited too long and was learnt as no click.
-
-    Examples
-    --------
-    >>> issubclass(ExpiredDecisionError, ValueError)
-    True
-    """
+    """Feedback for a decision that had waited too long and was learnt as no click."""
 
 
 @dataclass(frozen=True, eq=False)

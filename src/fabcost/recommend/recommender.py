@@ -19,7 +19,7 @@ from fabcost.features.layout import MOST_WEIGHTS
 from fabcost.features.reader import Record
 from fabcost.features.schema import Schema
 from fabcost.impressions import FloatArray
-from fabcost.inference.forgetting.half_life import HalfLife
+from fabcost.inference.forgetting import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import Key
 from fabcost.inference.own.effects import OwnEffects

@@ -17,7 +17,7 @@ from fabcost.features.prior import translation
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.forgetting.half_life import HalfLife
+from fabcost.inference.forgetting import HalfLife
 from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information, marginal
 from fabcost.inference.inheritance.inheritance import Inheritance
@@ -154,13 +154,7 @@ _LEFT_OUT = (
 
 
 class GrowthWarning(UserWarning):
-    """New values of a feature share weights, or have none.
-
-    Examples
-    --------
-    >>> issubclass(GrowthWarning, UserWarning)
-    True
-    """
+    """New values of a feature share weights, or have none."""
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from fabcost.service.address import CannotStartError, is_loopback
+from fabcost.service.processes import CannotStartError, is_loopback
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.rows import KeyRow

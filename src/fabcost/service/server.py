@@ -20,24 +20,25 @@ from threadpoolctl import threadpool_limits
 
 from fabcost import warmup
 from fabcost.compilation import compiling
-from fabcost.service.address import (
+from fabcost.service.http.app import Application, Startup
+from fabcost.service.http.exchange import EVERYONE, Cors
+from fabcost.service.http.fastpath import FastProtocol
+from fabcost.service.http.protocol import forward
+from fabcost.service.learning.recovery import Progress
+from fabcost.service.processes import (
     FOR_ONE,
     CannotStartError,
+    WorkerRegistry,
+    Workers,
     address_of,
     bind,
     held,
     is_loopback,
 )
-from fabcost.service.http.app import Application, Startup
-from fabcost.service.http.cors import EVERYONE, Cors
-from fabcost.service.http.fastpath import FastProtocol
-from fabcost.service.http.protocol import forward
-from fabcost.service.learning.recovery import Progress
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings, making_a_key, without_password
 from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
 from fabcost.service.telemetry import Metrics
-from fabcost.service.workers import WorkerRegistry, Workers
 from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings
@@ -59,7 +60,7 @@ def asks_for_keys(settings: Settings, keys: int | None) -> bool:
     (False, True, True)
     >>> asks_for_keys(Settings(host="0.0.0.0"), None)
     Traceback (most recent call last):
-    fabcost.service.address.CannotStartError: there are no API keys: make one with \
+    fabcost.service.processes.CannotStartError: there are no API keys: make one with \
 `fabcost keys add NAME --role admin --database fabcost.db`
     """
     _check_auth(settings)

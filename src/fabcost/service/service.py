@@ -23,6 +23,7 @@ from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Retention, Upkeep
 from fabcost.service.writer.journal import Journal
 from fabcost.service.writer.writer import Writer
+from fabcost.wire.errors import StoreAwayError
 
 _RETIRE_SECONDS = 3600.0
 
@@ -195,7 +196,8 @@ class Service:
     async def find(self, name: str) -> None:
         """See whether another server has made a model that is not known here."""
         if self.shared and name not in self.served:
-            await self._writer.count()
+            with contextlib.suppress(StoreAwayError):
+                await self._writer.call(id)
 
     async def _look(self) -> None:
         """Look for alarms, and delete what is old every hour."""

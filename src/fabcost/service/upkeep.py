@@ -15,8 +15,7 @@ from fabcost.service.models.decisions import Clock, Decider
 from fabcost.service.store.rows import CountRow
 from fabcost.service.store.store import ROWS_AT_ONCE, Store
 from fabcost.service.telemetry import Metrics
-from fabcost.service.writer.journal import Deleted
-from fabcost.service.writer.requests import Expire, Job
+from fabcost.service.writer.requests import Deleted, Expire, Job
 from fabcost.service.writer.transaction import EXPIRED_AT_ONCE
 from fabcost.service.writer.writer import Writer
 
@@ -74,10 +73,10 @@ class Upkeep:
         self._look_again = self._looking
         if not self._looking and self._may_write:
             self._looking = True
-            task = asyncio.create_task(self._writer.count())
+            task = asyncio.create_task(self._writer.call(id))
             task.add_done_callback(self._looked)
 
-    def _looked(self, task: asyncio.Task[None]) -> None:
+    def _looked(self, task: asyncio.Task[int]) -> None:
         self._looking = False
         if _succeeded(task) and self._look_again:
             self.look()
@@ -92,7 +91,7 @@ class Upkeep:
             if self._may_write and not self._expiring:
                 self.expire()
             journal = self._writer.journal
-            if self._may_write and not self._deleting and journal.leads and journal.deletions:
+            if self._may_write and not self._deleting and journal.leads and journal.deletions.left:
                 self._delete_more()
             self._mind_the_clock()
 
@@ -130,12 +129,12 @@ class Upkeep:
         self._deleting, journal = True, self._writer.journal
         done: asyncio.Future[Deleted | None] = self._loop.create_future()
         done.add_done_callback(self._deleted)
-        self._writer.submit(Job(lambda _: journal.delete_more(), done, journal.deleted))
+        self._writer.submit(Job(lambda _: journal.deletions.go_on(), done, journal.deleted))
 
     def _deleted(self, done: asyncio.Future[Deleted | None]) -> None:
         """Go on at once if there is more: others were served meanwhile."""
         self._deleting = False
-        if _succeeded(done) and self._writer.journal.deletions and self._may_write:
+        if _succeeded(done) and self._writer.journal.deletions.left and self._may_write:
             self._delete_more()
 
     def _mind_the_clock(self) -> None:

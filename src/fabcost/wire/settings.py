@@ -12,8 +12,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from fabcost.bandit.rules import DEFAULT, RULES, Policy
 from fabcost.bandit.targeted import LONGEST_HORIZON, MOST_DRAWS, MOST_SCATTER
 from fabcost.features.layout import MOST_WEIGHTS
-from fabcost.inference.ep import Refresh
-from fabcost.inference.forgetting.half_life import LONGEST, SHORTEST, HalfLife, Unit
+from fabcost.inference.forgetting import LONGEST, SHORTEST, HalfLife, Unit
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide.learner import Wide
 from fabcost.prior import Prior
 

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.fs
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -86,6 +87,26 @@ def test_a_log_means_the_same_in_every_kind_of_file(
     found = fit_log(tmp_path, EP)
     check_same(found, expected)
     assert found.rows == ROWS
+
+
+@pytest.mark.parametrize("scheme", ["file", "fsspec+memory"])
+def test_logs_and_work_can_be_at_any_address_that_arrow_knows(
+    tmp_path: Path, expected: FittedLog, scheme: str
+) -> None:
+    place = f"{scheme}://{tmp_path}"
+    files, path = pyarrow.fs.FileSystem.from_uri(place)
+    files.create_dir(f"{path}/logs", recursive=True)
+    for start in (0, 100):
+        some, name = log().slice(start, 100 + start), f"{path}/logs/part-{start}.parquet"
+        pyarrow.parquet.write_table(some, name, filesystem=files, row_group_size=64)
+    found = fit_log(f"{place}/logs", EP, work=f"{place}/work")
+    check_same(found, expected)
+    assert found.rows == ROWS
+    assert "checkpoint" in {each.base_name for each in _all(files, f"{path}/work")}
+
+
+def _all(files: pyarrow.fs.FileSystem, path: str) -> list[pyarrow.fs.FileInfo]:
+    return list(files.get_file_info(pyarrow.fs.FileSelector(path, recursive=True)))
 
 
 def test_what_is_fitted_is_what_ep_laplace_and_adf_find_on_the_same_rows(

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from fabcost.service.models.decisions import Clock
-from fabcost.service.models.totals import Totals
+from fabcost.service.models.views import Looked
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
@@ -73,7 +73,7 @@ async def told(service: Service, decision: str, value: float = 1.0, key: str = "
 
 async def stats_now(service: Service) -> StatsAnswer:
     """The statistics with no count from memory, where it stays the longer the slower it was."""
-    with patch.object(Totals, "is_fresh", return_value=False):
+    with patch.object(Looked, "is_fresh", return_value=False):
         return await service.stats("cars")
 
 

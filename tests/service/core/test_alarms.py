@@ -16,11 +16,11 @@ import pytest
 
 from fabcost.recommend.alarms import Watch
 from fabcost.service import upkeep
-from fabcost.service.models.totals import Totals
+from fabcost.service.models.candidates import at_step, encoded
+from fabcost.service.models.totals import _bounds, count_outcomes
 from fabcost.service.models.views import Looked
-from fabcost.service.models.watch import _bounds, count_outcomes
 from fabcost.service.service import Service
-from fabcost.service.store.rows import Impression, at_step, encoded, impression
+from fabcost.service.store.rows import Impression, impression
 from fabcost.wire.line import LoggedImpression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings, RefreshSettings
@@ -46,10 +46,7 @@ def in_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 async def alarms(service: Service, model: str = "cars") -> list[AlarmView]:
     """Those of now, none from memory."""
-    with (
-        patch.object(Totals, "is_fresh", return_value=False),
-        patch.object(Looked, "is_fresh", return_value=False),
-    ):
+    with patch.object(Looked, "is_fresh", return_value=False):
         return await service.alarms(model)
 
 

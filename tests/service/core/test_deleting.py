@@ -50,7 +50,7 @@ async def filled(service: Service) -> None:
 
 
 async def is_gone(service: Service) -> bool:
-    return not service._writer.journal.deletions
+    return not service._writer.journal.deletions.left
 
 
 def run(address: str, scenario: Any) -> None:

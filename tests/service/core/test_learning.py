@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fabcost import FabCost, Gaussian, Refresh
 from fabcost.impressions import GivenRows
-from fabcost.inference import file as learner_file
-from fabcost.inference import online, refreshing
+from fabcost.inference import online, schedule
+from fabcost.inference.saved import file as learner_file
 from fabcost.service.learning import learner as learning_module
 from fabcost.service.learning.follower import Follower, Learnt, OneVariance
 from fabcost.service.learning.learner import Learning, Saving
@@ -107,11 +107,11 @@ class Hands:
 
 @pytest.mark.parametrize("inline", [0, 10**9])
 def test_every_refresh_is_timed_once(inline: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    hands, seconds, refresh = Hands(), list[float](), refreshing.ask_schedule
+    hands, seconds, refresh = Hands(), list[float](), schedule.ask_schedule
 
-    def asked(learner: FabCost) -> None:
+    def asked(learner: FabCost, spread: schedule.Spread) -> None:
         hands.now += 10.0
-        refresh(learner)
+        refresh(learner, spread)
 
     monkeypatch.setattr(learning_module, "time", hands)
     monkeypatch.setattr(online, "ask_schedule", asked)

@@ -9,8 +9,9 @@ import pytest
 from fabcost import FabCost, Schema, kernels
 from fabcost.inference.sparse import memory
 from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoadingError
+from fabcost.service.models.candidates import encoded
 from fabcost.service.models.load import load_all
-from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution, encoded
+from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import store_at
 from fabcost.service.telemetry import Metrics

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from fabcost import Schema
-from fabcost.service.models.catalogue import Catalogue, Scenes
+from fabcost.service.models.candidates import Scenes
+from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
 from fabcost.wire.errors import UnknownItemError

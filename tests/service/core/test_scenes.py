@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.service.models.catalogue import Catalogue, Scenes
+from fabcost.service.models.candidates import Scenes
+from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.store.rows import impression
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import DecisionRequest

@@ -266,6 +266,30 @@ def test_a_transaction_tells_the_others(postgres_address: str) -> None:
     share(postgres_address, use)
 
 
+def test_others_are_told_of_what_they_must_know_only(postgres_address: str) -> None:
+    """Two servers that told each other of their counts would count without end."""
+
+    async def use(one: Service, other: Service) -> None:
+        await cars(one)
+        await until(has(other))
+        for each in (one, other):
+            assert await decide(each, f"grown by {each is one}")
+            await each._upkeep.stop()
+        with psycopg.connect(postgres_address, autocommit=True) as connection:
+            connection.execute("LISTEN fabcost")
+            for k, each in enumerate((one, other) * 5):
+                assert await decide(each, f"x{k}")
+                await each._writer.count()
+                await each._writer.call(id)
+            assert await told(one, "x0") == "applied"
+            heard = [*connection.notifies(timeout=60.0, stop_after=1)]
+            heard += connection.notifies(timeout=0.0)
+        assert [note.payload for note in heard] == [str(one._writer.journal.store.session.number)]
+        assert (await stats_now(other)).decisions == 12
+
+    share(postgres_address, use)
+
+
 def listening(address: str) -> int:
     with psycopg.connect(address) as connection:
         query = "SELECT COUNT(*) FROM pg_stat_activity WHERE query = 'LISTEN fabcost'"

@@ -1,6 +1,7 @@
-"""Killed while it compiles and afterwards: the bits are those of a processor of another kind.
+"""Processors of another kind, for which servers compile while they are killed, and then a learner.
 
-Servers compile for that one, tests for the one that is here.
+Tests compile for the one that is here: the bits are the same.  One cache serves both, and what
+servers left of it is gone on with.
 """
 
 from __future__ import annotations
@@ -10,24 +11,31 @@ from pathlib import Path
 import pytest
 
 from tests import processors
+from tests.examples import EXPLORES
+from tests.inference.bits import DIGEST, OWN_DIGEST, digests
 from tests.service.faults import cold
 from tests.service.faults.ledger import check_log, rebuilt_digest, served_digest
 from tests.service.faults.servers import Processes
 
 KILLS = 3
 SEED = 22
-#: The one nearest to what is here: `test_bits` has the plainest.
-PROCESSORS = processors.others()[-1:]
+#: The one that has least in common with what is here, or each.
+PROCESSORS = processors.known() if EXPLORES else processors.known()[:1]
 
 
-@pytest.mark.parametrize("processor", PROCESSORS)
-def test_killed_from_an_empty_cache(processor: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", params=PROCESSORS)
+def cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of kernels for a processor, which is its name."""
+    return tmp_path_factory.mktemp("cache") / str(request.param)
+
+
+def test_killed_from_an_empty_cache(cache: Path, tmp_path: Path) -> None:
     """The visitors' plans and the kills have the seed 22; when they meet is up to the machine.
 
     What is compiled does not depend on the store: PostgreSQL is the business of `test_kills`.
     """
-    store_address, cache = f"sqlite:///{tmp_path}/bandit.db", tmp_path / "cache"
-    variables = processors.compiled_for(processor, cache)
+    store_address = f"sqlite:///{tmp_path}/bandit.db"
+    variables = processors.compiled_for(cache.name, cache)
     servers = Processes(tmp_path, cold.__name__, variables)
     try:
         last, told = cold.killed_from_cold(servers, cache, store_address, kills=KILLS, seed=SEED)
@@ -36,3 +44,10 @@ def test_killed_from_an_empty_cache(processor: str, tmp_path: Path) -> None:
         assert served_digest(last.address()) == rebuilt_digest(store_address)
     finally:
         servers.close()
+
+
+def test_bits_do_not_depend_on_processor(cache: Path) -> None:
+    """Compiled for it by one process, loaded from the cache by another."""
+    variables = processors.compiled_for(cache.name, cache)
+    assert digests(variables) == [DIGEST, OWN_DIGEST]
+    assert digests(variables, "--batch", "7") == [DIGEST, OWN_DIGEST]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.service.address import CannotStartError, bind
+from fabcost.service.processes import CannotStartError, bind
 from tests.service.core.running import cars, serving
 from tests.service.faults.locks import held_up
 from tests.service.faults.servers import PATIENCE, Nursery, is_ready, wait_for

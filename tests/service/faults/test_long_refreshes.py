@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from fabcost import FabCost
-from fabcost.inference import refreshing
+from fabcost.inference import schedule
 from fabcost.inference.passes import Swept
 from fabcost.service.learning.learner import Learning
 from fabcost.service.service import Service
@@ -35,13 +35,13 @@ class Gate:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._permits = threading.Semaphore(0)
-        refine, gate = refreshing._refined, self
+        refine, gate = schedule.refined, self
 
         def waiting(learner: FabCost, max_sweeps: int | None) -> Swept:
             gate._permits.acquire()
             return refine(learner, max_sweeps)
 
-        monkeypatch.setattr(refreshing, "_refined", waiting)
+        monkeypatch.setattr(schedule, "refined", waiting)
         defaults = Learning.__init__.__kwdefaults__
         assert defaults is not None
         monkeypatch.setitem(defaults, "inline", 0)
@@ -142,6 +142,36 @@ def test_a_snapshot_of_a_busy_learner_goes_on_with_the_same_bits(
                 await until_settled(following)
                 posterior = following.posterior(MODEL)
                 return posterior.impressions, posterior.digest
+
+    assert asyncio.run(main()) == rebuilt_digest(str(database), MODEL)
+
+
+@pytest.mark.parametrize("saved", [0, POINTS[0] - 1, POINTS[0]])
+def test_a_refresh_that_is_due_at_the_end_of_the_log(
+    tmp_path: Path, gate: Gate, saved: int
+) -> None:
+    """From a snapshot before it, with it or none: the version says which bits are served."""
+    database, has_it = tmp_path / "bandit.db", saved == POINTS[0]
+
+    async def main() -> tuple[int, str]:
+        async with serving(str(database)) as service:
+            await make(service)
+            await import_log(service, 0, saved)
+            if has_it:
+                gate.let_through()
+            await until_settled(service)
+        if not has_it:
+            async with serving(str(database)) as service:
+                await import_log(service, saved, POINTS[0])
+        assert snapshots_of(database) == ([saved] if saved else [])
+        async with serving(str(database)) as service:
+            assert await is_refreshing(service) != has_it
+            assert service.posterior(MODEL).posterior_version == f"{POINTS[0]}.{int(has_it)}"
+            gate.let_through(1000)
+            await until_settled(service)
+            posterior = service.posterior(MODEL)
+            assert posterior.posterior_version == f"{POINTS[0]}.1"
+            return posterior.impressions, posterior.digest
 
     assert asyncio.run(main()) == rebuilt_digest(str(database), MODEL)
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fabcost.service.store.rows import DecisionRecord, StoredDecision, encoded
+from fabcost.service.models.candidates import encoded
+from fabcost.service.store.rows import DecisionRecord, StoredDecision
 from fabcost.wire.messages import DecisionAnswer
 from tests.service.faults.promises import broken
 from tests.service.faults.visitors import MODEL, Told

@@ -17,8 +17,8 @@ import httpx
 import uvicorn
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.address import address_of, bind
 from fabcost.service.http.app import Application
+from fabcost.service.processes import address_of, bind
 from fabcost.service.server import (
     Server,
     configuration,

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fabcost.service.address import CannotStartError
 from fabcost.service.http.app import Startup
-from fabcost.service.http.cors import Cors
+from fabcost.service.http.exchange import Cors
+from fabcost.service.processes import CannotStartError
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, load
 from tests.service.http.serving import Running, running

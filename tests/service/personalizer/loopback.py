@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.address import address_of, bind
 from fabcost.service.http.app import Application
 from fabcost.service.http.auth import new_key
+from fabcost.service.processes import address_of, bind
 from fabcost.service.server import Server, configuration, warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from fabcost.service.models.totals import Totals
+from fabcost.service.models.views import Looked
 from fabcost.service.personalizer import ContractRequest, Personalizer, parse
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
@@ -84,7 +84,7 @@ class Served(NamedTuple):
     def state(self) -> Any:
         """Everything that a refused request must leave as it is, with no count from memory."""
         names = [each.name for each in self.service.models()]
-        with patch.object(Totals, "is_fresh", return_value=False):
+        with patch.object(Looked, "is_fresh", return_value=False):
             stats = [self.call(self.service.stats, name, minutes=10**6) for name in names]
         return self.service.models(), stats
 

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fabcost.service.models.candidates import encoded
 from fabcost.service.store.rows import (
     MANY,
     Impression,
     Shares,
-    encoded,
     impression,
     listing,
     told,

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from fabcost.service import transfer
+from fabcost.service.models.candidates import encoded
 from fabcost.service.service import Service
-from fabcost.service.store.rows import DecisionRecord, StoredDecision, encoded
+from fabcost.service.store.rows import DecisionRecord, StoredDecision
 from fabcost.service.transfer import line_of
 from fabcost.wire.formats import read_impressions
 from fabcost.wire.messages import DecisionAnswer, DecisionRequest, LogFormat, Record

@@ -13,7 +13,7 @@ import pytest
 
 from fabcost import archive
 from fabcost.gaussian import Gaussian
-from fabcost.inference import file as learner_file
+from fabcost.inference.saved import file as learner_file
 from fabcost.recommend.document import FORMAT
 from fabcost.service.learning.follower import Published
 from fabcost.service.service import Service

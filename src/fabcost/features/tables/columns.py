@@ -197,8 +197,9 @@ def column_of(name: str, values: Any) -> Column:
     """
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return Arrow(pyarrow_for(f"column {name!r}").chunked_array(values))
-    if not isinstance(values, np.ndarray):
+    if isinstance(values, Iterable) and not isinstance(values, np.ndarray | str):
         return Values(list(values))
+    values = np.asarray(values)
     if values.ndim != 1:
         raise ValueError(f"column {name!r} has shape {values.shape} but must be a vector")
     if values.dtype.kind in "iuf":

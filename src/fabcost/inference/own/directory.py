@@ -45,12 +45,6 @@ class Directory:
         for slot, key in enumerate(keys):
             self.assign(slot, key)
 
-    def __len__(self) -> int:
-        return len(self.slots)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.slots
-
     def slot_of(self, key: Key | None) -> int | None:
         """The slot of an item; None if it is not known, a ValueError if it can be no item."""
         if type(key) not in KINDS:

@@ -85,10 +85,10 @@ class OwnEffects:
         self._law_version = 0
 
     def __len__(self) -> int:
-        return len(self._directory)
+        return len(self._directory.slots)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._directory
+        return key in self._directory.slots
 
     @property
     def keys(self) -> tuple[Key | None, ...]:

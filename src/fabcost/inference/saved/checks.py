@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import LANE, Gaussian
-from fabcost.inference.ep import Refresh
-from fabcost.inference.forgetting.half_life import Ageing, HalfLife
+from fabcost.inference.forgetting import Ageing, HalfLife
 from fabcost.inference.history import Carried
 from fabcost.inference.own.directory import OwnChanges
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.schedule import Refresh
 
 #: Larger counts are not exact as float64, in which schedules calculate.
 _LARGEST_COUNT = 2**53

@@ -199,11 +199,6 @@ class KeptRows:
         self.readable: FloatArray
         self._hold(X)
 
-    @property
-    def apart(self) -> bool:
-        """Whether rows are handed out by their non-zeros."""
-        return self.sparse is not None and not self.written_out
-
     def write(self, slot: int, X: Rows, count: int, *, written_out: bool) -> None:
         """Put rows into this slot and those that follow, where some are sparse."""
         if self.sparse is None:
@@ -298,3 +293,22 @@ class KeptRows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hold(self.X)  # a copy of the view is a view of nothing that is written
+
+
+#: Mean and root of a belief, or precision and shift of its sites.
+Pair = tuple[FloatArray, FloatArray]
+
+
+def absorb_rows(belief: Pair, rows: Rows, sites: Pair) -> int:
+    """Multiply a belief by the Gaussian sites of rows, sparse or not; how many were skipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> belief = np.zeros(1), np.eye(1, 8)
+    >>> absorb_rows(belief, np.ones((1, 1)), (np.ones(1), np.ones(1))), belief[0]
+    (0, array([0.5]))
+    """
+    if isinstance(rows, SparseRows):
+        return int(kernels.sparse_absorb(*belief, *rows.arrays, *sites, 0, len(rows)))
+    return int(kernels.absorb(*belief, read_only(rows), *sites, 0, len(rows)))

@@ -13,7 +13,7 @@ from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.logistic import quadratic_sites
 from fabcost.inference.own.directory import NOBODY
 from fabcost.inference.passes import Sweeping, Swept, check_stopping
-from fabcost.inference.portion import Portion
+from fabcost.inference.schedule import Portion
 from fabcost.inference.sparse.covariance import Found, covariance_of
 from fabcost.sparse import SparseRows
 

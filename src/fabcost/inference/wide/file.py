@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fabcost import archive, kernels
 from fabcost.impressions import Outcomes, check_weights
 from fabcost.inference.history import SPARSE
-from fabcost.inference.portion import Portion
 from fabcost.inference.saved import checks as saved
+from fabcost.inference.schedule import Portion
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.inference.wide.inheritance import WideInformation, WideInheritance
 from fabcost.sparse import SparseRows, as_sparse

@@ -15,11 +15,10 @@ import numpy.typing as npt
 from fabcost import archive, kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
 from fabcost.impressions import FloatArray, Tally, as_label, as_outcomes
-from fabcost.inference.forgetting.ageing import ALL_OF_IT
-from fabcost.inference.forgetting.half_life import Ageing, HalfLife, as_half_life
+from fabcost.inference.forgetting import ALL_OF_IT, Ageing, HalfLife, as_half_life
 from fabcost.inference.inheritance.inheritance import DISCOUNTS, doubt, next_look
-from fabcost.inference.portion import Portion
 from fabcost.inference.saved import checks as saved
+from fabcost.inference.schedule import Portion
 from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.inference.wide import file
 from fabcost.inference.wide.belief import WideGaussian, rows_of

@@ -11,22 +11,26 @@ from fabcost.bandit.bandit import Bandit
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.offline import estimators
-from fabcost.offline.acceptance import BoolArray, LoggedRound, accepted, agreed
 from fabcost.offline.estimators import Estimate
 from fabcost.offline.evaluate.outlook import (
     Advance,
+    EvaluationSettings,
     Outlook,
     Prediction,
+    Target,
     outlooks_of,
     own_variance,
     prior_of,
 )
-from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.evaluate.support import SMALL, Advice, Reach, advised
 from fabcost.offline.intervals import Verdict, mean, sample_mean, verdict_of
 from fabcost.offline.logs.rounds import Log
 from fabcost.offline.terms import (
+    BoolArray,
+    LoggedRound,
     RoundTerms,
+    accepted,
+    agreed,
     direct_terms,
     ips_terms,
     robust_terms,

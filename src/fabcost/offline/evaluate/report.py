@@ -14,9 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fabcost.offline.evaluate.evaluation import Evaluation, Finding, evaluated
-from fabcost.offline.evaluate.outlook import own_variance
+from fabcost.offline.evaluate.outlook import EvaluationSettings, Target, own_variance
 from fabcost.offline.evaluate.page import estimates_picture, page_of
-from fabcost.offline.evaluate.settings import EvaluationSettings, Target
 from fabcost.offline.evaluate.support import Advice
 from fabcost.offline.intervals import Verdict
 from fabcost.offline.logs.rounds import Log

@@ -24,8 +24,9 @@ from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
+from fabcost.inference.schedule import Refresh
 from fabcost.kernels import ARITHMETIC
-from fabcost.offline.fit import blocks, driver, sampling
+from fabcost.offline.fit import blocks, driver, partitions
 from fabcost.offline.fit.blocks import PartitionTask, Stage
 from fabcost.offline.fit.driver import Engine, FittedItems, Laid
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
@@ -212,9 +213,9 @@ def _read(
         return _read_files(source, settings, folder, engine, say)
     batches = numbered("the stream", pa.RecordBatchReader.from_stream(source))
     first: list[Sheet] = []
-    while sum(map(len, first)) < sampling.ROWS and (sheet := next(batches, None)) is not None:
+    while sum(map(len, first)) < partitions.ROWS and (sheet := next(batches, None)) is not None:
         first.append(sheet)
-    looked = sampling.first_rows([each.table for each in first], "the stream")
+    looked = partitions.first_rows([each.table for each in first], "the stream")
     plan = _plan(looked, settings, say)
     stage = blocks.written("the stream", chain(first, batches), plan, folder, "part-0")
     return _Read(plan, Laid(folder, stage.blocks, engine), [stage], [])
@@ -229,9 +230,9 @@ def _read_files(
 ) -> _Read:
     """All headings first, then all rows: whatever is wrong is told before a fit begins."""
     named = settings.columns, settings.context, settings.drop
-    sounded = sampling.sounded(find(source), *named)
+    sounded = partitions.sounded(find(source), *named)
     _complain(sounded.faults, settings, sounded.partitions)
-    plan = _plan(sampling.sample(sounded.partitions, settings.drop), settings, say)
+    plan = _plan(partitions.sample(sounded.partitions, settings.drop), settings, say)
     parts = [part for whole in sounded.partitions for part in split(whole)]
     made_by = (version("fabcost"), ARITHMETIC)
     asked_for = (dataclasses.asdict(settings.prior), settings.method)
@@ -260,11 +261,11 @@ def _complain(faults: Sequence[str], settings: LogSettings, sound: Sequence[obje
 def _plan(looked: Sheet, settings: LogSettings, say: Callable[[str], None]) -> Plan:
     schema, columns = settings.schema, settings.columns
     if schema is None:
-        schema = sampling.schema_for(looked, columns, settings.context, settings.drop)
+        schema = partitions.schema_for(looked, columns, settings.context, settings.drop)
     if schema.grows:
         raise ValueError("the schema is open, or has text: a log needs one with fixed columns")
     plan = Plan(schema.to_dict(), columns, together=False, skip=True)
-    together, why = sampling.repeats(looked, plan)
+    together, why = partitions.repeats(looked, plan)
     if settings.group is not None:
         together, why = settings.group, "as asked for"
     say(f"{'equal rows are made one' if together else 'every row is kept'}: {why}")
@@ -306,7 +307,7 @@ def _converged(
 
 def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple[Fit, FabCost]:
     """One row after another, which only one process can do."""
-    refresh = ep.Refresh.never() if method == "adf" else None
+    refresh = Refresh.never() if method == "adf" else None
     kept = None if method == "adf" else _MOST_KEPT
     learner = FabCost(prior, refresh=refresh, most_kept=kept, own_variance=own)
     for block in read.laid.blocks:

@@ -18,8 +18,7 @@ from fabcost.offline.intervals import LEVEL
 from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
 from fabcost.offline.methods import contenders
 from fabcost.offline.page import json_text, plain
-from fabcost.offline.replay.comparison import ReplayReport, bands, curves, lines
-from fabcost.offline.replay.page import page_of, replays_picture
+from fabcost.offline.replay.page import ReplayReport, bands, curves, lines, page_of, replays_picture
 from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, measure
 
 ArrayT = TypeVar("ArrayT", FloatArray, IntArray)

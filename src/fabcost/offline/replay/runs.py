@@ -14,7 +14,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
-from fabcost.inference.forgetting.half_life import as_half_life
+from fabcost.inference.forgetting import as_half_life
 from fabcost.offline.logs.rounds import groups_of
 from fabcost.offline.methods import LEARNERS, OWNING, WEIGHING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers

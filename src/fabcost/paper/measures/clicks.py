@@ -16,14 +16,13 @@ from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished
 from fabcost.bandit.rules import Policy, Thompson, Uniform
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
-from fabcost.inference.ep import Refresh
+from fabcost.inference.schedule import Refresh
 from fabcost.offline import methods
 from fabcost.offline.intervals import Band, difference, per_cent
 from fabcost.offline.replay.protocol import replay
 from fabcost.offline.replay.runs import Replays, marks
 from fabcost.paper.designs import day
-from fabcost.paper.scales import Scale
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 
 PAPERS, OURS = methods.FAB_COST_PAPER, methods.FAB_COST
 CORRECT, PUBLISHED, RANDOM = methods.LAPLACE, methods.LAPLACE_PUBLISHED, methods.UNIFORM

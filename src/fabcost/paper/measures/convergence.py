@@ -12,11 +12,10 @@ from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.offline.methods import EP, EP_MACKAY, LAPLACE, PRIOR_VARIANCE
 from fabcost.paper.designs import Dataset, authors_design, day
-from fabcost.paper.scales import Scale
 from fabcost.paper.snapshots import BATCH_METHODS, METHODS, take
 from fabcost.paper.statistics import Interval, rate, rms
 from fabcost.paper.truth import Truth, sample
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 
 #: The error of the mean and of the variance, in the units of the weights and of the posterior.
 Kind = Literal["mean", "variance", "mean_in_sds", "variance_relative"]

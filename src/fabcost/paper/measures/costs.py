@@ -30,9 +30,8 @@ from fabcost.inference.history import Carried, Sites
 from fabcost.offline.methods import PRIOR_VARIANCE
 from fabcost.paper import printed
 from fabcost.paper.designs import DESIGNS, Dataset
-from fabcost.paper.scales import Scale
 from fabcost.paper.statistics import Interval, median_interval
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 from fabcost.tilted import Moments
 
 #: Columns of the rounds that `measure_batch` and `measure_weights` return.

@@ -12,10 +12,9 @@ from fabcost.impressions import FloatArray
 from fabcost.inference import nuts
 from fabcost.offline.methods import LAPLACE, PRIOR_VARIANCE
 from fabcost.paper.designs import day
-from fabcost.paper.scales import Scale
 from fabcost.paper.snapshots import METHODS, take
 from fabcost.paper.statistics import rms
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 
 _RUNS, _CHAINS, _TUNE = 2, 2, 200  # of NUTS
 _BINS = 40

@@ -16,8 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fabcost.offline.pictures import Plot
-from fabcost.paper.scales import Scale
-from fabcost.paper.units import Result, Unit
+from fabcost.paper.units import Result, Scale, Unit
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not testable"]
 

@@ -12,13 +12,13 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service import dashboard, personalizer
-from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     NO_STORE,
     POLICY,
     RETRY_SOON,
     SECURITY,
+    Cors,
     Header,
     HttpAnswer,
     RefusedError,

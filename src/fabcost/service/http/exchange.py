@@ -1,8 +1,9 @@
-"""What is in a request after the question mark, answers, and errors as answers."""
+"""Answers, errors as answers and in words, and what browsers are told of other origins (CORS)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -24,7 +25,6 @@ from fabcost.wire.errors import (
     UnknownModelError,
     UnreadableModelError,
 )
-from fabcost.wire.refusal import in_words
 
 Header = tuple[bytes, bytes]
 
@@ -157,3 +157,161 @@ def refusal(error: Exception) -> RefusedError:
         if isinstance(error, ServiceError) and isinstance(error, kinds):
             return RefusedError(status, error.code, str(error), *retry)
     return RefusedError(500, "internal", "something went wrong here; the log has the details")
+
+
+#: Any page; written in place of origins.
+EVERYONE = "*"
+_VARY: Header = (b"vary", b"Origin")
+_EXPOSED: Header = (b"access-control-expose-headers", b"retry-after, x-request-id")
+#: Browsers ask again after so long, at the latest.
+_PREFLIGHT: tuple[Header, ...] = (
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
+    (
+        b"access-control-allow-headers",
+        b"authorization, content-type, ocp-apim-subscription-key, x-api-key, x-request-id",
+    ),
+    (b"access-control-max-age", b"7200"),
+)
+
+
+class Cors:
+    """Lets pages of some origins read what is answered.
+
+    Examples
+    --------
+    >>> cors = Cors(["https://shop.example"])
+    >>> cors.headers({b"origin": b"https://shop.example"})[0]
+    (b'access-control-allow-origin', b'https://shop.example')
+    >>> cors.headers({b"origin": b"https://evil.example"})
+    ((b'vary', b'Origin'),)
+    """
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        known = [origin.lower().encode() for origin in origins]
+        allow = b"access-control-allow-origin"
+        self._known = {origin: ((allow, origin), _VARY, _EXPOSED) for origin in known}
+        self._others: tuple[Header, ...] = self._known.get(EVERYONE.encode(), (_VARY,))
+
+    def allows(self, origin: bytes) -> bool:
+        """Whether pages of this origin may ask."""
+        return origin in self._known or EVERYONE.encode() in self._known
+
+    def headers(self, asked: Mapping[bytes, bytes]) -> tuple[Header, ...]:
+        """What is added to every answer, errors too; ``asked`` are the headers of the request."""
+        return self._known.get(asked.get(b"origin", b""), self._others)
+
+    def preflight(self, method: str, asked: Mapping[bytes, bytes]) -> HttpAnswer | None:
+        """What a browser is told that asks whether it may ask; None if that is not asked."""
+        origin = asked.get(b"origin")
+        if method != "OPTIONS" or origin is None or b"access-control-request-method" not in asked:
+            return None
+        if not self.allows(origin):
+            message = f"{origin.decode('latin-1')} is not among the origins in cors_origins"
+            raise RefusedError(403, "forbidden", message)
+        return HttpAnswer(204, b"", headers=_PREFLIGHT)
+
+
+_WHERE = re.compile(r"(.*?)(?: - at (`key` in )?`(\$.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(?:, got `(\w+)`)?(.*)", re.DOTALL)
+_FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]+)`")
+_VALUE = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_KINDS = {
+    str: "str",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
+_A_NAME = "at most 64 letters, digits, '.', '_' and '-', a letter or digit first"
+_MATCHING = " matching regex '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+def in_words(error: msgspec.ValidationError, content: bytes = b"") -> str:
+    """The message of a validator for people; ``content`` is the JSON that it was about.
+
+    Examples
+    --------
+    >>> def told(content, kind):
+    ...     try:
+    ...         msgspec.json.decode(content, type=kind)
+    ...     except msgspec.ValidationError as error:
+    ...         print(in_words(error, content))
+    >>> told(b'{"ad-1": {"age": [3]}}', dict[str, dict[str, float]])
+    'age' in 'ad-1' must be a number but is a list
+    >>> told(b'{"settings": 3}', dict[str, str])
+    'settings' must be text but is a whole number
+    """
+    found = _WHERE.fullmatch(str(error))
+    if found is None:
+        return str(error)
+    said, of_a_name, path = found.groups()
+    expected = _EXPECTED.fullmatch(said)
+    got = None if expected is None else expected[2]
+    place = _place(path or "$", got, content)
+    if field := _FIELD.fullmatch(said):
+        within = f" in {place}" if place else ""
+        state = "is missing" if field[1].startswith("missing") else "is not known"
+        return f"{field[2]!r}{within} {state}"
+    what = f"a name in {place or 'the body'}" if of_a_name else place or "the body"
+    if value := _VALUE.fullmatch(said):
+        return f"{what} is {value[1]}, which is none of the values that it may have"
+    return said if expected is None else f"{what} must be {_must(*expected.groups())}"
+
+
+def _must(kinds: str, got: str | None, rest: str) -> str:
+    if rest.startswith(_MATCHING):
+        return _A_NAME
+    wanted = " or ".join(_WORDS.get(each, each) for each in kinds.split(" | "))
+    return wanted + rest + ("" if got is None else f" but is {_WORDS.get(got, got)}")
+
+
+def _place(path: str, got: str | None, content: bytes) -> str:
+    """The key at fault and those around it, the innermost first."""
+    steps = [key or index for key, index in _STEP.findall(path)]
+    found = _trail(_read(content), steps, got) if "" in steps else None
+    shown = [] if found is None and "" in steps else found or steps
+    if not shown and steps:  # some key of those whose names nobody gave
+        named = steps[: steps.index("")]
+        return " in ".join(["a value", *(_quoted(each) for each in reversed(named))])
+    return " in ".join(_quoted(each) for each in reversed(shown))
+
+
+def _quoted(step: str) -> str:
+    return f"entry {int(step) + 1}" if step.isdigit() else repr(step)
+
+
+def _trail(value: Any, steps: list[str], got: str | None) -> list[str] | None:
+    """The keys down to the first value of a kind, where a step may be any key."""
+    if not steps:
+        return [] if got is not None and _KINDS.get(type(value)) == got else None
+    step, *rest = steps
+    if isinstance(value, list):
+        return None if not step else _with(step, _trail(value[int(step)], rest, got))
+    if not isinstance(value, dict):
+        return None
+    keys = [step] if step else list(value)
+    trails = (_with(key, _trail(value.get(key), rest, got)) for key in keys)
+    return next((each for each in trails if each is not None), None)
+
+
+def _with(step: str, rest: list[str] | None) -> list[str] | None:
+    return None if rest is None else [step, *rest]
+
+
+def _read(content: bytes) -> Any:
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        return None

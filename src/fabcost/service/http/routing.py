@@ -17,13 +17,14 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.auth import ANYONE, Keys, Principal, Role, is_publishable
-from fabcost.service.http.cors import Cors
 from fabcost.service.http.exchange import (
     CLOSE,
     RETRY_SOON,
+    Cors,
     Header,
     HttpAnswer,
     RefusedError,
+    in_words,
     read_query,
     refusal,
     too_large,
@@ -35,7 +36,6 @@ from fabcost.service.store.rows import KeyRow
 from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import ServiceError
 from fabcost.wire.messages import TRANSFER_SECONDS
-from fabcost.wire.refusal import in_words
 
 if TYPE_CHECKING:
     from fabcost.service.http.app import HttpRequest

@@ -19,10 +19,10 @@ from fabcost.features.document import is_revision
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian, Marginal
 from fabcost.impressions import FloatArray, Tally
-from fabcost.inference.ep import Refresh
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.directory import OwnChanges, OwnLaw
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.prior import Prior
 from fabcost.recommend.weights import revise

@@ -15,11 +15,11 @@ from fabcost import archive, kernels
 from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
-from fabcost.inference import file as learner_file
-from fabcost.inference.ep import Refresh
 from fabcost.inference.history import SPARSE
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
+from fabcost.inference.saved import file as learner_file
+from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide import file as wide_file
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.weights import Start, wide_learner

@@ -15,6 +15,7 @@ import msgspec
 
 from fabcost.service.models.model import Made, Model
 from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
+from fabcost.service.store.threads import settle
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
 from fabcost.service.writer.writer import Writer
@@ -130,7 +131,7 @@ class Decider:
         If its id is taken, ``repeated`` is told of the decision that has it.
         """
         done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
-        self.begin_to_decide(name, request, partial(_settle, done), repeated)
+        self.begin_to_decide(name, request, partial(settle, done), repeated)
         return await done
 
     def begin_to_decide(
@@ -164,7 +165,7 @@ class Decider:
     ) -> list[FeedbackAnswer]:
         """Learn what became of decisions; each is answered when that is durable."""
         settings, now = self.models.of(name).settings, self.clock.now()
-        for each in requests:
+        for each in requests if settings.values == "fraction" else ():
             try:
                 settings.check_value(each.value)
             except ValueError as error:
@@ -249,13 +250,3 @@ class PendingDecision:
         """Answer that it could not be written."""
         self.answered = True
         self.finish(exception)
-
-
-def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:
-    """Tell whoever still waits."""
-    if done.done():
-        return
-    if isinstance(result, Exception):
-        done.set_exception(result)
-    else:
-        done.set_result(result)

@@ -14,8 +14,8 @@ from fabcost import archive
 from fabcost.bandit.rules import RULES
 from fabcost.features.hashed import HashedSchema
 from fabcost.features.schema import Schema
-from fabcost.inference.ep import MAX_SWEEPS, Refresh
 from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import MAX_SWEEPS, Refresh
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.recommend.document import FORMAT, format_of, prior_to_dict
 from fabcost.recommend.recommender import Recommender
@@ -34,9 +34,10 @@ from fabcost.service.learning.recovery import (
 from fabcost.service.learning.wide import AnyFollower
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.models.model import Model
-from fabcost.service.store.rows import ModelRow
+from fabcost.service.store.rows import DecisionRow, ModelRow, impression, record
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
+from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import (
     LONGEST_WAIT,
     ModelSettings,
@@ -315,3 +316,33 @@ def _checked(settings: Any) -> ModelSettings:
         return msgspec.convert(settings, ModelSettings)
     except msgspec.ValidationError as error:
         raise ValueError(f"the file is of no model that can be: {error}") from error
+
+
+def regrow(model: Model, steps: list[str]) -> None:
+    """Have the columns that the database has; further ones stay if they come after those."""
+    schema = model.schema
+    known = [json.dumps(step) for step in schema.steps_since(0)]
+    common = min(len(known), len(steps))
+    if known[:common] == steps[:common]:
+        schema.regrow(map(json.loads, steps[common:]))
+    else:
+        fresh = schema_of(model.settings)
+        fresh.regrow(map(json.loads, steps))
+        fresh.limit_columns(model.settings.most_weights)
+        schema.become(fresh)
+        model.catalogue.replace(model.catalogue.version, model.catalogue.items)
+        if not model.settings.belief:
+            model.learning.tell_all()
+            model.begin_to_follow()
+    model.lineage += 1
+    model.steps_told = len(steps)
+
+
+def rewritten(model: Model, row: DecisionRow) -> DecisionRow:
+    """A decision of the model, in the columns of now."""
+    made = record(row.record)
+    features = made.item_features if made.features is None else made.features[row.item]
+    request = DecisionRequest(context=made.context, candidates={row.item: features or {}})
+    scene, _ = model.scenes.of(request)
+    alike = impression(row.features).alike
+    return row._replace(features=model.written(scene.at(0).row, alike=alike))

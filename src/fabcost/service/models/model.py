@@ -22,15 +22,17 @@ from fabcost.inference.wide.belief import WideGaussian
 from fabcost.service.learning.follower import Published, widened
 from fabcost.service.learning.learner import Learning
 from fabcost.service.learning.recovery import follows_schema
-from fabcost.service.models.amounts import CandidateAmounts, amounts_of, check_amounts
-from fabcost.service.models.catalogue import Catalogue, Scene, Scenes
-from fabcost.service.store.rows import (
-    DecisionRow,
-    NewRecord,
-    Shares,
+from fabcost.service.models.candidates import (
+    CandidateAmounts,
+    Scene,
+    Scenes,
+    amounts_of,
     at_step,
+    check_amounts,
     encoded,
 )
+from fabcost.service.models.catalogue import Catalogue
+from fabcost.service.store.rows import MANY, DecisionRow, NewRecord, Shares
 from fabcost.service.writer.requests import Steps
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Arm, DecisionAnswer, DecisionRequest, ModelAnswer, Record
@@ -305,7 +307,7 @@ class Model:
         now: float,
     ) -> DecisionRow:
         mode, shares, served = self.settings.mode, chosen.propensities, scene.at(chosen.place)
-        few = None if shares is None else Shares.of(shares)
+        few = None if shares is None or shares.size < MANY else Shares.of(shares)
         would = None if chosen.choice is None else scene.names[chosen.choice.index]
         click_value, cost = (1.0, 0.0) if amounts is None else amounts.at(chosen.place)
         record = NewRecord(

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fabcost.service.models.amounts import check_amounts
+from fabcost.service.models.candidates import check_amounts
 from fabcost.service.models.catalogue import Memory
-from fabcost.service.models.columns import regrow, rewritten
 from fabcost.service.models.decisions import Clock, Models
-from fabcost.service.models.load import LoadedModel, make
+from fabcost.service.models.load import LoadedModel, make, regrow, rewritten
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
@@ -27,8 +26,7 @@ from fabcost.service.writer.following import (
     Relisted,
     Resettled,
 )
-from fabcost.service.writer.journal import Deleted
-from fabcost.service.writer.requests import Write
+from fabcost.service.writer.requests import Deleted, Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
     AlreadyThereError,
@@ -115,7 +113,7 @@ class Registry:
 
     async def _rows_gone(self, name: str) -> None:
         """Wait for the rows of a deleted model of that name: they must not become the new one's."""
-        while name in self._journal.deletions:
+        while name in self._journal.deletions.left:
             if self._writer.away is not None:
                 raise StoreAwayError(self._writer.away)
             await asyncio.sleep(_LOOK_AGAIN_SECONDS)
@@ -157,7 +155,7 @@ class Registry:
 
         def write(store: Store) -> Deleted:
             store.keys.revoke_of(name, now)
-            return self._journal.delete(name)
+            return self._journal.deletions.begin(name)
 
         # Also where the writer knows it no more: it was deleted, but nobody heard of that.
         await self._writer.call(

@@ -11,12 +11,13 @@ from functools import partial
 from msgspec import UNSET
 
 from fabcost.features.reader import Reader, ReadItems
+from fabcost.service.models.candidates import encoded
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.load import MadeOf, from_file, from_start, to_file
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.views import in_full
-from fabcost.service.store.rows import DecisionRecord, DecisionRow, StoredDecision, encoded
+from fabcost.service.store.rows import DecisionRecord, DecisionRow, StoredDecision
 from fabcost.service.store.threads import StoreThread
 from fabcost.service.writer.requests import Feed, Write
 from fabcost.service.writer.writer import Writer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -15,33 +15,31 @@ from msgspec import UNSET, UnsetType
 
 from fabcost.bandit.prospects import Belief
 from fabcost.inference.wide.belief import WideGaussian
-from fabcost.recommend.alarms import Alarm
-from fabcost.service.models.contrasts import Wanted
+from fabcost.service.models.candidates import encoded
 from fabcost.service.models.decisions import Clock, Models
 from fabcost.service.models.explanation import (
     IMAGES,
     NAMES,
     Past,
+    Wanted,
     effects,
     explained,
     for_people,
 )
 from fabcost.service.models.model import Model
-from fabcost.service.models.totals import Totals, Trial, count_all, is_fresh
-from fabcost.service.models.watch import Tail, count_outcomes
+from fabcost.service.models.totals import Tail, Totals, Trial, count_all, count_outcomes
 from fabcost.service.store.rows import (
     CalibrationRow,
     CountRow,
     StoredDecision,
     TallyRow,
-    encoded,
     record,
     told,
 )
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import StoreThread
 from fabcost.service.telemetry import Metrics
-from fabcost.service.writer.additions import width
+from fabcost.service.writer.journal import width
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import ServiceError, UnknownDecisionIdError
 from fabcost.wire.messages import DecisionView, ExplanationAnswer, PosteriorAnswer, Weight
@@ -65,6 +63,7 @@ _NOT_LISTED = (
 #: Bytes of decisions after which a page of them ends, and how many are read in one go.
 _PAGE_BYTES = 8 * 1024 * 1024
 _ROWS_AT_ONCE = 20
+_OLDEST_SECONDS = 60.0
 
 
 class Looked(NamedTuple, Generic[T]):
@@ -75,8 +74,11 @@ class Looked(NamedTuple, Generic[T]):
     seconds: float
 
     def is_fresh(self, now: float) -> bool:
-        """Whether to use it again."""
-        return is_fresh(self.at, self.seconds, now)
+        """Whether to use it again: looking may take a fiftieth of the time at most."""
+        return now - self.at < min(50.0 * self.seconds, _OLDEST_SECONDS)
+
+
+Kept = WeakKeyDictionary[Model, Looked[T]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +89,9 @@ class Views:
     writer: Writer
     reader: StoreThread
     clock: Clock
-    totals: WeakKeyDictionary[Model, Totals] = field(default_factory=WeakKeyDictionary)
-    found: WeakKeyDictionary[Model, Looked[list[AlarmView]]] = field(
-        default_factory=WeakKeyDictionary
-    )
-    learnt: WeakKeyDictionary[Model, Looked[ContrastsAnswer]] = field(
-        default_factory=WeakKeyDictionary
-    )
+    totals: Kept[Totals] = field(default_factory=WeakKeyDictionary)
+    found: Kept[list[AlarmView]] = field(default_factory=WeakKeyDictionary)
+    learnt: Kept[ContrastsAnswer] = field(default_factory=WeakKeyDictionary)
 
     def posterior(self, name: str) -> PosteriorAnswer:
         """The weights with their names, means and sds."""
@@ -112,28 +110,23 @@ class Views:
 
     async def contrasts(self, name: str) -> ContrastsAnswer:
         """What was learnt of visitors and items, each level beside the others of its feature."""
-        model, now = self.models.of(name), time.monotonic()
-        before = self.learnt.get(model)
-        if before is None or not before.is_fresh(now):
-            published, belief, _ = model.known()
-            told: dict[str, Any] = {"contexts": [], "items": [], "pairs": [], "note": _note(belief)}
-            if not isinstance(belief, WideGaussian):
-                wanted, known = Wanted.of(model.schema), belief
-                told = await self.reader.ask(lambda _: wanted.told(known))
-            answer = ContrastsAnswer(
-                posterior_version=published.version,
-                impressions=published.lsn,
-                **told,
-            )
-            before = self.learnt[model] = Looked(answer, now, time.monotonic() - now)
-        return before.found
+        return await self._again(self.learnt, name, self._contrasts)
+
+    async def _contrasts(self, model: Model) -> ContrastsAnswer:
+        published, belief, _ = model.known()
+        told: dict[str, Any] = {"contexts": [], "items": [], "pairs": [], "note": _note(belief)}
+        if not isinstance(belief, WideGaussian):
+            wanted, known = Wanted.of(model.schema), belief
+            told = await self.reader.ask(lambda _: wanted.told(known))
+        version, impressions = published.version, published.lsn
+        return ContrastsAnswer(posterior_version=version, impressions=impressions, **told)
 
     async def stats(self, name: str, *, minutes: int = 60) -> StatsAnswer:
         """What a dashboard shows."""
         model, now = self.models.of(name), self.clock.now()
         if self.writer.journal.has_uncounted:
             await self.writer.count()
-        since, totals = now - 60.0 * minutes, await self._totals(model)
+        since, totals = now - 60.0 * minutes, await self._totals(name)
         read = await self.reader.ask(lambda store: _read_stats(store, model, since, totals))
         read["top_items"] = _dressed(model, read["top_items"])
         alarms = await self.alarms(name)
@@ -164,34 +157,36 @@ class Views:
 
     async def alarms(self, name: str) -> list[AlarmView]:
         """What is wrong with the data of a model."""
-        model, now = self.models.of(name), time.monotonic()
-        before = self.found.get(model)
-        if before is None or not before.is_fresh(now):
-            found = [AlarmView(*alarm) for alarm in await self._look(model)]
-            before = self.found[model] = Looked(found, now, time.monotonic() - now)
-        return before.found
+        return await self._again(self.found, name, self._look)
 
     async def measure_alarms(self, metrics: Metrics) -> None:
         """Bring the gauges of all models up to date, as far as the database can be read."""
         for name in list(self.models.served):
             with contextlib.suppress(ServiceError):
-                found, totals = await self.alarms(name), await self._totals(self.models.of(name))
+                found, totals = await self.alarms(name), await self._totals(name)
                 self.models.of(name)  # an error if it was deleted meanwhile
                 metrics.alarmed(name, [each.kind for each in found])
                 metrics.gained(name, totals.lift, totals.income)
 
-    async def _totals(self, model: Model) -> Totals:
-        """Those of the last time, or of now."""
-        totals = self.totals.get(model)
-        if totals is None or not totals.is_fresh(time.monotonic()):
-            count = partial(count_all, name=model.name, trial=_trial(model), now=self.clock.now())
-            totals = self.totals[model] = await self.reader.ask(count)
-        return totals
+    async def _again(self, kept: Kept[T], name: str, look: Callable[[Model], Awaitable[T]]) -> T:
+        """What was found of a model the last time, or is now."""
+        model, now = self.models.of(name), time.monotonic()
+        before = kept.get(model)
+        if before is None or not before.is_fresh(now):
+            before = kept[model] = Looked(await look(model), now, time.monotonic() - now)
+        return before.found
 
-    async def _look(self, model: Model) -> tuple[Alarm, ...]:
+    async def _totals(self, name: str) -> Totals:
+        return await self._again(self.totals, name, self._count)
+
+    async def _count(self, model: Model) -> Totals:
+        now = self.clock.now()
+        return await self.reader.ask(lambda store: count_all(store, model.name, _trial(model), now))
+
+    async def _look(self, model: Model) -> list[AlarmView]:
         head = model.learning.lsn
         tail = await self.reader.ask(lambda store: Tail.read(store, model, head))
-        totals = await self._totals(model)
+        totals = await self._totals(model.name)
         _, belief, own = model.known()
         law = None if own is None else own.law([each.item for each in tail.latest])
         if isinstance(belief, WideGaussian):  # which this thread changes, and which takes no time
@@ -201,7 +196,7 @@ class Views:
         watch.decisions = watch.decisions or totals.decisions
         count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
         watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
-        return watch.alarms(model.schema)
+        return [AlarmView(*alarm) for alarm in watch.alarms(model.schema)]
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""

@@ -99,10 +99,7 @@ class Postgres:
         """Connect, and end the connection that was."""
         self.disconnect()
         with self._errors():
-            # Nothing is prepared: a plan made while a table was small must not outlive that.
-            self._connection = psycopg.connect(
-                self._conninfo, autocommit=True, prepare_threshold=None
-            )
+            self._connection = psycopg.connect(self._conninfo, autocommit=True)
             self._connection.execute(_SETTINGS)
             self._set_wait(self._connection)
         version = self._connection.info.server_version
@@ -126,7 +123,7 @@ class Postgres:
             self._connection = None
 
     def listened(self) -> psycopg.pq.abc.PGconn:
-        """The connection itself, which is told by `leave_stamp` of every transaction."""
+        """The connection itself, which is told by `leave_stamp` of what others must know."""
         if self._connection is None:
             raise StoreAwayError("the database is not open")
         self._execute("LISTEN fabcost", None)
@@ -138,18 +135,18 @@ class Postgres:
 
     def run_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> Found:
         """Run one statement on rows, in one round trip."""
-        return _rows(self._over_batch(statement, columns, rows))
+        return _rows(self._over_batch(statement, columns, rows, prepare=False))
 
     def insert_batch(self, statement: str, columns: Sequence[str], rows: Rows) -> int:
-        """Run one statement on rows, and say how many it inserted."""
-        return self._over_batch(statement, columns, rows).rowcount
+        """Run one statement on rows, whose plan is always the same; how many it inserted."""
+        return self._over_batch(statement, columns, rows, prepare=True).rowcount
 
     def _over_batch(
-        self, statement: str, columns: Sequence[str], rows: Rows
+        self, statement: str, columns: Sequence[str], rows: Rows, *, prepare: bool
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         content = msgspec.json.encode([dict(zip(columns, row, strict=True)) for row in rows])
         text = _batch(tuple(columns)) + _translated(statement)
-        return self._execute(text, {"batch": content.decode()})
+        return self._execute(text, {"batch": content.decode()}, prepare=prepare)
 
     def _set_wait(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         connection.execute(f"SET lock_timeout = '{self._wait_seconds:d}s'")
@@ -172,12 +169,13 @@ class Postgres:
                 self._connection.execute("ROLLBACK")
 
     def _execute(
-        self, text: str, parameters: Mapping[str, Any] | None
+        self, text: str, parameters: Mapping[str, Any] | None, *, prepare: bool = False
     ) -> psycopg.Cursor[tuple[Any, ...]]:
+        # A plan made while a table was small must not outlive that: few are prepared.
         if self._connection is None:
             raise StoreAwayError("the database is not open")
         with self._errors():
-            return self._connection.execute(text.encode(), parameters)
+            return self._connection.execute(text.encode(), parameters, prepare=prepare)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

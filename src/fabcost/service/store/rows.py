@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw, Struct
 
+from fabcost import kernels
 from fabcost.impressions import FloatArray
 from fabcost.wire.messages import DecisionAnswer, Record
 from fabcost.wire.settings import Mode
@@ -314,35 +315,20 @@ class Impression(Struct, frozen=True, array_like=True):
         return self.columns[-1] + 1 if self.columns else 0
 
 
-_encoder = msgspec.json.Encoder()
 _records = msgspec.json.Decoder(DecisionRecord)
-#: The impression that `encoded` wrote.
+#: An impression that was written down.
 impression = msgspec.json.Decoder(Impression).decode
 
 
-def encoded(value: DecisionRecord | NewRecord | Impression) -> str:
-    """As JSON."""
-    if isinstance(value, Impression) and value.steps is None:
-        return _encoder.encode((value.columns, value.numbers)).decode()
-    return _encoder.encode(value).decode()
-
-
-def at_step(features: str, steps: int | None, *, alike: bool = False) -> str:
-    """An impression without steps, as `encoded` wrote it, with them.
-
-    Examples
-    --------
-    >>> at_step("[[0],[1.0]]", 3), at_step("[[0],[1.0]]", None, alike=True)
-    ('[[0],[1.0],3]', '[[0],[1.0],null,true]')
-    """
-    if alike:
-        return f"{features[:-1]},{'null' if steps is None else steps},true]"
-    return features if steps is None else f"{features[:-1]},{steps}]"
-
-
 def record(text: str) -> DecisionRecord:
-    """The record that `encoded` wrote, with all propensities."""
+    """A record that was written down, with all propensities."""
     made = _records.decode(text)
     if made.shares is None:
         return made
     return msgspec.structs.replace(made, all_propensities=made.shares.all(), shares=None)
+
+
+def recorded_entropy(row: StoredDecision) -> float | None:
+    """That of the choice, as it was written down."""
+    shares = None if row.arm == "imported" else record(row.record).all_propensities
+    return None if shares is None else float(kernels.entropy(np.array(shares)))

@@ -23,6 +23,11 @@ from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 _STAMP_BYTES = 16
 _PROGRAM = "fabcost"
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
+#: Statements of which other servers need not hear at once, who would only do the same.
+_UNTOLD = {
+    *("add_counts", "add_calibration", "add_tallies", "mark_counted", "forget_replicas"),
+    *("insert_decisions", "put_snapshot", "drop_old_snapshots"),
+}
 _REPLACED = "the database was replaced: what this server wrote last is not in it"
 
 
@@ -52,7 +57,7 @@ class Session:
         # Differs from the other after a commit whose end was not heard.
         self._next_stamp = ""
         self._writing = False
-        self._changed = False
+        self._changed = self._tells = False
         self._latest = 0.0
         self._appended = 0.0
 
@@ -104,7 +109,7 @@ class Session:
             if self._writing and (self._changed or self._latest > 0.0):
                 self._next_stamp = secrets.token_hex(_STAMP_BYTES)
                 given = {"stamp": self._next_stamp, "time": self._latest}
-                self.run("leave_stamp", **given, own=self.number, shared=self.shared)
+                self.run("leave_stamp", **given, own=self.number, tells=self._tells)
                 self._current = self._next_stamp
         self._stamp = self._next_stamp
         self._appended = 0.0
@@ -144,7 +149,7 @@ class Session:
         self._must_not_nest()
         self.run("begin")
         self._writing = True
-        self._changed = False
+        self._changed = self._tells = False
         try:
             yield
             if not self._writing:
@@ -238,15 +243,18 @@ class Session:
 
     def write(self, name: str, /, **parameters: Any) -> Found:
         """`run` for a statement that changes something."""
-        self.must_write()
-        self._changed = True
+        self._change(name)
         return self.run(name, **parameters)
 
     def write_batch(self, name: str, columns: Sequence[str], rows: Rows) -> Found:
         """`run_batch` for a statement that changes something."""
-        self.must_write()
-        self._changed |= bool(rows)
+        self._change(name, something=bool(rows))
         return self.run_batch(name, columns, rows)
+
+    def _change(self, name: str, *, something: bool = True) -> None:
+        self.must_write()
+        self._changed |= something
+        self._tells |= something and self.shared and name not in _UNTOLD
 
     def must_write(self) -> None:
         """An error outside a transaction."""

@@ -96,13 +96,13 @@ async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
         except BaseException as error:  # noqa: BLE001 - whoever waits is told
             result = error
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(_settle, done, result)
+            loop.call_soon_threadsafe(settle, done, result)
 
     threading.Thread(target=run, name="apart", daemon=True).start()
     return await done
 
 
-def _settle(done: asyncio.Future[T], result: T | BaseException) -> None:
+def settle(done: asyncio.Future[T], result: T | BaseException) -> None:
     """Tell whoever still waits of a result, or of an error."""
     if done.done():
         return

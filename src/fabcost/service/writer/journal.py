@@ -1,24 +1,40 @@
-"""The database and what was learnt from it, kept in step."""
+"""The database, what was learnt from it, and what people are shown of it, kept in step."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+
+from fabcost.impressions import FloatArray
+from fabcost.service.learning.follower import Learnt
 from fabcost.service.learning.recovery import Keeper
 from fabcost.service.store.rows import (
+    CalibrationRow,
+    CountRow,
     DecisionRow,
-    Deletion,
     Key,
     ModelRow,
+    StoredDecision,
+    TallyRow,
+    recorded_entropy,
 )
 from fabcost.service.store.store import Store
-from fabcost.service.writer.additions import Additions, Uncounted, recorded_entropy
 from fabcost.service.writer.following import Following, News, Outgrown
-from fabcost.service.writer.requests import Activate, Expire, Feed, Request, Write
+from fabcost.service.writer.requests import (
+    Activate,
+    Deleted,
+    Deletions,
+    Expire,
+    Feed,
+    Request,
+    Write,
+)
 from fabcost.service.writer.transaction import Result, Transaction
 from fabcost.wire.errors import TakenOverError, UnknownModelError
 
@@ -26,13 +42,6 @@ from fabcost.wire.errors import TakenOverError, UnknownModelError
 _REFRESHES_END_SECONDS = 1.0
 #: Between two looks at which servers are gone.
 _BURY_SECONDS = 5.0
-
-
-class Deleted(NamedTuple):
-    """A piece of a model, and where to go on if more is left."""
-
-    model: str
-    rest: Deletion | None
 
 
 class Journal:
@@ -56,8 +65,7 @@ class Journal:
         #: Told of what is not as the loop was told before.
         self.tell: Callable[[News], object] = id
         self._parked: set[Key] = store.parked()
-        #: Models that callers have no longer, and of which something is left in the database.
-        self.deletions = {model: Deletion(model) for model in store.deleted_models()}
+        self.deletions = Deletions(store)
         #: Whether this server expires, deletes and saves: one of those that share a database does.
         self.leads = not store.session.shared
         # None if they must be read from the database.
@@ -83,25 +91,12 @@ class Journal:
         if self._uncounted is not None:
             self._uncounted = [each for each in self._uncounted if each[0].model != model]
 
-    def delete(self, model: str) -> Deleted:
-        """Mark a model as deleted, and delete the first of its rows."""
-        self.store.mark_deleted(model)
-        return Deleted(model, self.store.delete_piece(Deletion(model)))
-
-    def delete_more(self) -> Deleted | None:
-        """Delete some more rows of a model that was deleted, if there is one."""
-        for model, deletion in self.deletions.items():
-            return Deleted(model, self.store.delete_piece(deletion))
-        return None
-
     def deleted(self, piece: Deleted | None) -> None:
         """A piece is durable."""
         if piece is None:
             return
         self.forget(piece.model)
-        self.deletions.pop(piece.model, None)
-        if piece.rest is not None:
-            self.deletions[piece.model] = piece.rest
+        self.deletions.end(piece)
 
     def appended(self, group: Sequence[Request]) -> bool:
         """Write decisions by a single statement, if there is nothing else and all are new.
@@ -158,9 +153,8 @@ class Journal:
     def _follow(self) -> None:
         for model in self.following.follow():
             self.forget(model)
-        self._parked, known = self.store.parked(), self.deletions
-        deleted = self.store.deleted_models()
-        self.deletions = {model: known.get(model, Deletion(model)) for model in deleted}
+        self._parked = self.store.parked()
+        self.deletions.look_again()
 
     def transact(self, group: Sequence[Request]) -> Result:
         """Write requests in one transaction, and learn when it is durable."""
@@ -169,7 +163,7 @@ class Journal:
             asked = [each for each in group if each.done not in gone]
             idle, stale = self._left_to_others(asked) if self.store.session.shared else ([], [])
             left = {each.done for each in idle} | {each.done for each in stale}
-            counts = Additions(self._created, *self._not_counted())
+            counts = Additions(self.keepers, *self._not_counted())
             transaction = Transaction(self.store, self.keepers, self._parked, counts)
             asked = [each for each in asked if each.done not in left]
             unloaded = self.following.unloaded if self.store.session.shared else ()
@@ -205,10 +199,6 @@ class Journal:
         self._bury_at = time.monotonic() + _BURY_SECONDS
         dead = self.store.session.dead() if self.leads else []
         return [(each, recorded_entropy(each)) for each in self.store.uncounted(dead)], dead
-
-    def _created(self, model: str) -> float:
-        keeper = self.keepers.get(model)
-        return 0.0 if keeper is None else keeper.created
 
     def _gone(self, request: Request) -> str | None:
         """The model that a request is about, if it was deleted."""
@@ -252,3 +242,109 @@ class Journal:
             # Fails here if the decisions cannot be read, rather than at the next request.
             self.store.due(0.0, 1)
         self.following.end(failed=False)
+
+
+#: Decisions that are written but not in the counts yet, with their entropies.
+Uncounted = list[tuple[DecisionRow | StoredDecision, float | None]]
+_OUTERMOST_BIN = 12
+_MINUTE, _FINE, _YOUNG_SECONDS = 60.0, 5.0, 600.0
+
+
+def width(at: float, created: float) -> float:
+    """Seconds that are counted together: fewer in the first minutes of a model.
+
+    Examples
+    --------
+    >>> width(90.0, created=70.0), width(700.0, created=70.0), width(50.0, created=70.0)
+    (5.0, 60.0, 60.0)
+    """
+    age = at - math.floor(created / _MINUTE) * _MINUTE
+    return _FINE if 0.0 <= age < _YOUNG_SECONDS else _MINUTE
+
+
+class Additions:
+    """What one transaction adds to the counts for people, by minute and arm, item, prediction.
+
+    All of it goes to the minute in which the decision was made, or to a part of it while the model
+    is young: its keeper knows since when there is one.
+    """
+
+    def __init__(
+        self, keepers: Mapping[str, Keeper], uncounted: Uncounted, dead: Sequence[int] = ()
+    ) -> None:
+        self._keepers = keepers
+        self.has_decisions = False
+        #: Servers that are gone, whose decisions are among those that were not counted.
+        self.dead = dead
+        self._sums: dict[tuple[str, float, str], list[float]] = {}
+        self._tallies: dict[tuple[str, str], list[float]] = {}
+        self._bins: dict[tuple[str, int], list[float]] = {}
+        for row, entropy in uncounted:
+            self.decision(row, entropy)
+
+    def decision(self, row: DecisionRow | StoredDecision, entropy: float | None) -> None:
+        """A decision was made."""
+        self.has_decisions = True
+        self._add(row, entropy, 1)
+
+    def never_shown(self, row: StoredDecision) -> None:
+        """A decision counts no longer."""
+        self._add(row, recorded_entropy(row), -1)
+
+    def outcome(self, row: StoredDecision, label: int, fraction: float | None) -> None:
+        """It is known what became of a decision: a click or none, or so much of one."""
+        clicked = label > 0
+        reward = float(clicked) if fraction is None else fraction
+        for sums in (self._minute(row), self._tally(row)):
+            sums[1] += 1
+            sums[2] += clicked
+            sums[-2] += reward
+            sums[-1] += reward * row.click_value - row.cost
+
+    def predictions(self, outcomes: Sequence[tuple[StoredDecision, Learnt]], p: FloatArray) -> None:
+        """How well what is now learnt had been predicted."""
+        p = np.clip(p, 1e-12, 1.0 - 1e-12)
+        reward = np.array([learnt.reward for _, learnt in outcomes])
+        losses = -(reward * np.log(p) + (1.0 - reward) * np.log(1.0 - p))
+        odds = np.clip(np.floor(np.log(p / (1.0 - p))), -_OUTERMOST_BIN, _OUTERMOST_BIN - 1)
+        every = zip(outcomes, losses.tolist(), odds.astype(int).tolist(), p.tolist(), strict=True)
+        for (each, learnt), loss, place, probability in every:
+            minute = self._minute(each)
+            minute[3] += loss
+            minute[5] += probability
+            sums = self._bins.setdefault((each.model, place), [0, 0.0, 0, 0.0])
+            sums[0] += 1
+            sums[1] += probability
+            sums[2] += learnt.label > 0
+            sums[3] += learnt.reward
+
+    def write(self, store: Store) -> None:
+        """Add everything to the database."""
+        minutes = [
+            CountRow(*key, int(n), int(seen), int(clicks), *sums)
+            for key, (n, seen, clicks, *sums) in self._sums.items()
+        ]
+        bins = [
+            CalibrationRow(*key, int(n), predicted, int(clicks), rewards)
+            for key, (n, predicted, clicks, rewards) in self._bins.items()
+        ]
+        tallies = [
+            TallyRow(*key, int(n), int(seen), int(clicks), *sums)
+            for key, (n, seen, clicks, *sums) in self._tallies.items()
+        ]
+        store.counts.add(minutes, bins, tallies)
+
+    def _add(self, row: DecisionRow | StoredDecision, entropy: float | None, by: int) -> None:
+        sums = self._minute(row)
+        sums[0] += by
+        sums[4] += by * (entropy or 0.0)
+        self._tally(row)[0] += by
+
+    def _minute(self, row: DecisionRow | StoredDecision) -> list[float]:
+        keeper = self._keepers.get(row.model)
+        seconds = width(row.made, 0.0 if keeper is None else keeper.created)
+        key = (row.model, math.floor(row.made / seconds) * seconds, row.arm)
+        return self._sums.setdefault(key, [0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def _tally(self, row: DecisionRow | StoredDecision) -> list[float]:
+        return self._tallies.setdefault((row.model, row.item), [0, 0, 0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""What waits for the writer; and decisions that wait for the database."""
+"""What waits for the writer; and decisions and deletions that wait for the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from fabcost.service.store.rows import DecisionRow, Key
+from fabcost.service.store.rows import DecisionRow, Deletion, Key
 from fabcost.service.store.store import Store
 from fabcost.wire.messages import FeedbackStatus
 
@@ -152,3 +152,41 @@ class Backlog:
                 self._tell(f"a decision could not be written: {error}")
             for _ in group:
                 self._kept.popleft()
+
+
+class Deleted(NamedTuple):
+    """A piece of a model, and where to go on if more is left."""
+
+    model: str
+    rest: Deletion | None
+
+
+class Deletions:
+    """Models that callers have no longer, and of which something is ``left`` in the database."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.left: dict[str, Deletion] = {}
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Know of those that other servers deleted."""
+        models, known = self._store.deleted_models(), self.left
+        self.left = {model: known.get(model, Deletion(model)) for model in models}
+
+    def begin(self, model: str) -> Deleted:
+        """Mark a model as deleted, and delete the first of its rows."""
+        self._store.mark_deleted(model)
+        return Deleted(model, self._store.delete_piece(Deletion(model)))
+
+    def go_on(self) -> Deleted | None:
+        """Delete some more rows of a model that was deleted, if there is one."""
+        for model, deletion in self.left.items():
+            return Deleted(model, self._store.delete_piece(deletion))
+        return None
+
+    def end(self, piece: Deleted) -> None:
+        """A piece is durable."""
+        self.left.pop(piece.model, None)
+        if piece.rest is not None:
+            self.left[piece.model] = piece.rest

@@ -23,7 +23,7 @@ from fabcost.wire.errors import TakenOverError
 from fabcost.wire.settings import Aggregation, ModelSettings
 
 if TYPE_CHECKING:
-    from fabcost.service.writer.additions import Additions
+    from fabcost.service.writer.journal import Additions
 
 #: Decisions that one transaction expires.
 EXPIRED_AT_ONCE = 1000
@@ -275,7 +275,7 @@ class Transaction:
         if value is not None:
             settings = self._settings(stored.model)
             label = 1 if value > settings.click_threshold else -1
-            fraction = settings.fraction(value)
+            fraction = None if settings.values == "click" else settings.fraction(value)
             self._counts.outcome(stored, label, fraction)
             self._result.outcomes.append((stored.model, stored.arm, label > 0, outcome))
         elif stored.arm != "imported":

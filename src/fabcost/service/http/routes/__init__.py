@@ -4,7 +4,7 @@ A handler's docstring is the description of its operation in the OpenAPI documen
 """
 
 from fabcost.service.http.openapi import Operation
-from fabcost.service.http.routes import decisions, models, server, transfers
+from fabcost.service.http.routes import decisions, models, server
 from fabcost.service.settings import Settings
 
 
@@ -13,6 +13,6 @@ def operations(settings: Settings) -> list[Operation]:
     return [
         *models.operations(settings),
         *decisions.operations(settings),
-        *transfers.operations(),
+        *models.operations_on_files(),
         *server.operations(),
     ]

@@ -44,12 +44,12 @@ FROM server AS s LEFT JOIN replicas AS r ON r.number = :own
 FOR NO KEY UPDATE OF s
 
 -- name: leave_stamp
--- Others are told of it, if there may be others.
+-- Others are told of it, if there may be others and it is something to them.
 WITH own AS (
     UPDATE replicas SET stamp = :stamp, seen = EXTRACT(EPOCH FROM now()) WHERE number = :own
 )
 UPDATE server SET stamp = :stamp, latest = CASE WHEN latest < :time THEN :time ELSE latest END
-RETURNING CASE WHEN :shared THEN pg_notify('fabcost', (:own)::text)::text END
+RETURNING CASE WHEN :tells THEN pg_notify('fabcost', (:own)::text)::text END
 
 -- name: latest_time
 SELECT MAX(written.latest) FROM (

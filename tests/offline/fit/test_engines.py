@@ -19,11 +19,9 @@ from typer.testing import CliRunner
 from fabcost import Gaussian
 from fabcost.cli import application
 from fabcost.inference.result import Fit
-from fabcost.offline.fit import cluster as cluster_module
-from fabcost.offline.fit import driver
-from fabcost.offline.fit.cluster import Cluster, connected
+from fabcost.offline.fit import driver, engines
 from fabcost.offline.fit.driver import Result, Task
-from fabcost.offline.fit.engines import Alone
+from fabcost.offline.fit.engines import Alone, Cluster, connected
 from tests.offline.fit.laid import laid, made, table, with_items
 from tests.offline.fit.test_rounds import check_bits
 
@@ -105,7 +103,7 @@ def test_a_fit_whose_scheduler_goes_away_says_so_and_goes_on_with_the_same_bits(
     pyarrow.parquet.write_table(table(DATA), log)
     whole, out = tmp_path / "whole.fabcost", tmp_path / "cut.fabcost"
     assert fitted(whole, log).exit_code == 0
-    monkeypatch.setattr(cluster_module, "PATIENCE", 1.0)
+    monkeypatch.setattr(engines, "PATIENCE", 1.0)
     scheduling = ("distributed.cli.dask_scheduler", "--no-dashboard", "--host", "127.0.0.1")
     with running(*scheduling, "--port", "0", until="Scheduler at:") as (scheduler, address):
         working = ("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny")
@@ -148,7 +146,7 @@ import os, signal, sys
 from pathlib import Path
 from fabcost.offline.fit import driver
 from tests.offline.fit.laid import laid
-from tests.offline.fit.test_cluster import CUTS, DATA, OWN, PRIOR
+from tests.offline.fit.test_engines import CUTS, DATA, OWN, PRIOR
 
 class Killing:
     def each(self, what, function, tasks):
