@@ -42,6 +42,7 @@ RULES = (
     SCATTERED,
     QUARTER_PROBABILITIES,
     QUARTER,
+    EIGHTH_RARE,
     "information-relaxation:5",
     "information-directed",
 )

@@ -10,6 +10,7 @@ from fabcost.offline.methods import FAB_COST, LAPLACE
 from studies.rules.arms import DIGITS, MADE
 from studies.rules.games import (
     DEFAULT,
+    EIGHTH_RARE,
     OWN,
     PROBABILITIES,
     QUARTER,
@@ -42,37 +43,31 @@ class Trial(NamedTuple):
 
 
 #: Seeds of either half.
-CHOOSING, CONFIRMING = range(40), range(5000, 5020)
-#: By `report.choice` it was the first, which was confirmed, on `SEEN`.  Then late outcomes and new
-#: items were tried, where that loses, and so came the second, confirmed on `SEEN` too but for one
-#: world of trees: a catalogue with rare clicks, where it loses.  So others of that kind were tried,
-#: on the seeds to choose with, and from them came the third, which has met no seed of `SEEN`.
-FIRST, SECOND, FROZEN = "ts-ucb:4", SCATTERED, QUARTER
-TRIAL = Trial(FROZEN, range(5000, 5200), range(5000, 5060), range(5000, 5060))
-SEEN = range(1000, 1200)
-MENDING = (THOMPSON, "thompson:0.5", SECOND, FROZEN, PROBABILITIES, QUARTER_PROBABILITIES)
+CHOOSING, CONFIRMING = range(40), range(11000, 11040)
+#: The default, as it was written down before it met a seed of those to confirm on.
+FROZEN = EIGHTH_RARE
+#: Where it seemed to lose on the seeds to choose with, and further ones.
+DOUBTFUL, AGAIN = "log: open bandit, men", range(40, 240)
+TRIAL = Trial(FROZEN, range(11000, 11200), range(11000, 11060), range(11000, 11120))
+#: Rules on sets like the one where rules without `rare` lost.
+MENDING = (
+    THOMPSON,
+    "thompson:0.5",
+    SCATTERED,
+    QUARTER,
+    PROBABILITIES,
+    QUARTER_PROBABILITIES,
+    FROZEN,
+)
 
 #: Where items stay; a recommender gives such effects of their own.
 FIXED_TREES = tuple(world for world in TREES_CONFIRMING if "fixed" in world)
 REGRETS_CHOOSING = (*CHANGING, *TREES_CHOOSING, MADE)
-REGRETS_CONFIRMING = (*CHANGING, *TREES_CONFIRMING, DIGITS)
-
-
-#: What is shown beside the frozen rule where it is confirmed.
-RIVALS = (
-    THOMPSON,
-    "thompson:0.25",
-    "greedy",
-    "ts-ucb",
-    FIRST,
-    SECOND,
-    FROZEN,
-    "information-directed",
-)
-
+OTHERS_CONFIRMING = (*CHANGING, DIGITS)
 
 #: Visitors who come before an outcome is known, and seeds that the scatter did not see.
 DELAYS, SEEDS_LATE = (0, 100, 300), range(2000, 2030)
+SEEDS_CONFIRMED_LATE = range(11000, 11030)
 DELAYED = (
     THOMPSON,
     "thompson:0.5",
@@ -80,30 +75,30 @@ DELAYED = (
     PROBABILITIES,
     SCATTERED,
     QUARTER,
+    FROZEN,
     "information-directed",
 )
-
-
-def late() -> Iterator[Game]:
-    """Rules where outcomes are known late."""
-    for seed in SEEDS_LATE:
-        for world in CLICKS:
-            for delay in DELAYS:
-                yield from (Game(world, rule, seed, delay=delay) for rule in DELAYED)
 
 
 def choosing() -> Iterator[Game]:
     """Every rule on the half to choose on."""
     yield from _games(CHOOSING, CLICKS, RULES, prior=WIDE)
     yield from _games(CHOOSING, (*REGRETS_CHOOSING, *LOGS_CHOOSING), RULES)
-    yield from _games(SEEN, TREES_CONFIRMING, (THOMPSON, SECOND))
     yield from _games(CHOOSING, TREES_RARE, MENDING)
+    yield from _late(SEEDS_LATE, DELAYED, DELAYS)
+    yield from _games(AGAIN, [DOUBTFUL], (THOMPSON, FROZEN))
 
 
 def confirming() -> Iterator[Game]:
-    """The frozen rule against its rivals, on seeds, worlds and logs kept apart."""
+    """The frozen rule beside Thompson sampling, on seeds, worlds and logs kept apart."""
     yield from tried(TRIAL)
-    yield from _games(CONFIRMING, (*REGRETS_CONFIRMING, *LOGS_CONFIRMING), RIVALS)
+    yield from _late(SEEDS_CONFIRMED_LATE, (THOMPSON, FROZEN), DELAYS[1:])
+    yield from _games(CONFIRMING, OTHERS_CONFIRMING, (THOMPSON, FROZEN))
+
+
+def _late(seeds: range, rules: Iterable[str], delays: Iterable[int]) -> Iterator[Game]:
+    for seed, world, delay, rule in product(seeds, CLICKS, delays, rules):
+        yield Game(world, rule, seed, delay=delay)
 
 
 def tried(trial: Trial) -> Iterator[Game]:
@@ -115,7 +110,7 @@ def tried(trial: Trial) -> Iterator[Game]:
     for learner in (FAB_COST, LAPLACE):
         yield from _games(trial.of_logs, LOGS_CONFIRMING, ours, learner)
     yield from _games(trial.of_laplace, FIXED_TREES, ours, OWN)
-    yield from _games(trial.many, CLICKS, ours)
+    yield from _games(trial.of_laplace, CLICKS, ours)
 
 
 def _games(

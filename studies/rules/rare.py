@@ -22,10 +22,8 @@ from fabcost.bandit.prospects import drawn_law, marginal
 from fabcost.bandit.rules import Thompson
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
-from studies import claims
 from studies.clicks.worlds import FIXED, FRESH
 from studies.documents import origin, write_page
-from studies.rules.arms import DIGITS
 from studies.rules.games import (
     EIGHTH_RARE,
     QUARTER,
@@ -34,29 +32,13 @@ from studies.rules.games import (
     Game,
     lines,
     met,
-    play,
 )
-from studies.rules.plan import Trial, tried
-from studies.rules.report import (
-    REGRET,
-    Lines,
-    Ratio,
-    Report,
-    Side,
-    as_markdown,
-    claimed,
-    click_lines,
-    marked,
-    tree_lines,
-)
-from studies.rules.worlds import CANDIDATES, CHANGING, CLICKS, ITEMS, ROUNDS, WEIGHTS, trees
+from studies.rules.report import Lines, Ratio, as_markdown, marked
+from studies.rules.worlds import CANDIDATES, CLICKS, ITEMS, ROUNDS, WEIGHTS, trees
 
 MADE, LOW = "made sets", "few in a thousand"
 SETS, OF_SETS, CHOOSING, OF_LOW, OF_LATE = range(21, 61), range(10), range(40), range(20), range(20)
 CONSTANTS, LONG, DELAYS = (-6.0, -4.5), 3_000, (100, 300)
-TRIAL = Trial(EIGHTH_RARE, range(11000, 11200), range(11000, 11060), range(11000, 11120))
-KNOWN_LATE, OTHERS, OTHER = range(11000, 11030), range(11000, 11040), (*CHANGING, DIGITS)
-RULES = (THOMPSON, EIGHTH_RARE)
 #: Where the default is worse than Thompson sampling, and a game of that kind that it loses.
 LOST = "trees, fixed: made, 2 % positive"
 STUCK, AFTER = Game(f"{LOST}, number 13", QUARTER, 5), 400
@@ -248,29 +230,7 @@ def stuck_lines() -> Lines:
     return told
 
 
-def confirming() -> Iterator[Game]:
-    """Games by the library's own rules, on seeds that no rule had met."""
-    yield from tried(TRIAL)
-    for seed, world, late, rule in product(KNOWN_LATE, CLICKS, DELAYS, RULES):
-        yield Game(world, rule, seed, delay=late)
-    for seed, world, rule in product(OTHERS, OTHER, RULES):
-        yield Game(world, rule, seed)
-
-
-def other_lines(report: Report) -> Lines:
-    """Where outcomes are known late, and worlds of which nothing is claimed."""
-    told = [["world", "visitors before an outcome", "regret", "seeds"]]
-    for world, late, seeds in (
-        *product(CLICKS, DELAYS, [KNOWN_LATE]),
-        *((world, 0, OTHERS) for world in OTHER),
-    ):
-        ours, theirs = (Side(rule, delay=late) for rule in (EIGHTH_RARE, THOMPSON))
-        found = report.ratio([world], ours, theirs, REGRET, seeds)
-        told.append([world, str(late), marked(found, clicks=False), str(found.seeds)])
-    return told
-
-
-def page(found: Found, report: Report) -> str:
+def page(found: Found) -> str:
     """The text of docs/measurements/rare-clicks.md."""
     return "\n\n".join(
         [
@@ -311,17 +271,8 @@ def page(found: Found, report: Report) -> str:
             "*Another draw*: not the draw whose best is the target decides where that is rare, but "
             "one more. A draw that promises little ranks candidates by what is known of them; "
             "another may promise anything.",
-            f"## To confirm on: `{EIGHTH_RARE}`, seeds from {TRIAL.many[0]}",
-            "It was written down before, and is the default: `TSUCB(log_odds=True, scatter=1/8, "
-            "rare=1/50)`. Worlds and claims are those of the page of [rules](rules.md).",
-            claims.as_markdown(claimed(report, TRIAL)),
-            "## The click worlds, confirmed",
-            as_markdown(click_lines(report, TRIAL)),
-            "## Worlds of trees, confirmed",
-            "Regret over Thompson's, and both regrets; *own effects* as on the page of rules.",
-            as_markdown(tree_lines(report, TRIAL)),
-            "## Outcomes that are known late, and other worlds",
-            as_markdown(other_lines(report)),
+            f"So `{EIGHTH_RARE}` was written down, before it met a seed to confirm on; it is the "
+            "default, and confirmed on the page of [rules](rules.md#to-confirm-on).",
         ]
     )
 
@@ -333,24 +284,18 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="write measurements/rare-clicks.md")
     parser.add_argument("--as-it-is", action="store_true", help="play no more games")
     options = parser.parse_args()
-    found, games = _finished(options.games)
-    left: list[Piece | Game] = [piece for piece in pieces() if piece not in found]
-    left += [game for game in confirming() if game not in games]
+    found = _finished(options.games)
+    left = [piece for piece in pieces() if piece not in found]
     with options.games.open("a") as file:
-        for each in track([] if options.as_it_is else left, console=Console(stderr=True)):
-            played = result(each) if isinstance(each, Piece) else play(each)
-            file.write(json.dumps([*each, played]) + "\n")
+        for piece in track([] if options.as_it_is else left, console=Console(stderr=True)):
+            file.write(json.dumps([*piece, result(piece)]) + "\n")
             file.flush()
-    found, games = _finished(options.games)
-    text = page(found, Report(games))
+    text = page(_finished(options.games))
     print(f"wrote {write_page('rare-clicks.md', text)}" if options.docs else text)
 
 
-def _finished(path: Path) -> tuple[Found, dict[Game, list[float]]]:
-    """Pieces have four parts, games six."""
-    every = list(lines(path))
-    found = {Piece(*each): played for *each, played in every if len(each) == 4}
-    return found, {Game(*each): played for *each, played in every if len(each) > 4}
+def _finished(path: Path) -> Found:
+    return {Piece(*each): played for *each, played in lines(path)}
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -10,14 +11,11 @@ import numpy as np
 from fabcost.impressions import FloatArray
 from fabcost.offline.intervals import per_cent
 from fabcost.offline.methods import FAB_COST, LAPLACE
-from studies import claims
 from studies.claims import Claim
 from studies.clicks.worlds import FIXED, FRESH
-from studies.documents import origin
-from studies.rules.costs import CANDIDATES, DRAWS, WEIGHTS, Cost, costs
+from studies.rules.costs import Cost
 from studies.rules.games import (
     DEFAULT,
-    HALF_LIFE,
     OWN,
     RULES,
     SCALES,
@@ -26,32 +24,26 @@ from studies.rules.games import (
     Game,
     Results,
 )
+from studies.rules.kept import LATE as VISITORS
+from studies.rules.kept import Cell
 from studies.rules.plan import (
     CHOOSING,
     CONFIRMING,
     DELAYED,
     DELAYS,
-    FIRST,
     FIXED_TREES,
     FROZEN,
-    MENDING,
+    OTHERS_CONFIRMING,
     REGRETS_CHOOSING,
-    REGRETS_CONFIRMING,
-    RIVALS,
-    SECOND,
+    SEEDS_CONFIRMED_LATE,
     SEEDS_LATE,
-    SEEN,
-    TRIAL,
     Trial,
 )
 from studies.rules.worlds import (
     CLICKS,
-    DRIFT,
     LOGS_CHOOSING,
     LOGS_CONFIRMING,
-    ROUNDS,
     TREES_CONFIRMING,
-    TREES_RARE,
 )
 
 NEAR = 0.05  # mean regrets that do not tell rules apart
@@ -76,14 +68,16 @@ class Ratio(NamedTuple):
     seeds: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.half:.2f}"
+        return f"{self.mean:.2f} ± {self.half:.2f}" if self.seeds else "–"
 
 
 class Report:
-    """Ratios of what was found."""
+    """Ratios of what was found; of games that are not at hand, those that were ``kept``."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
+    def __init__(
+        self, results: Results, kept: dict[Cell, tuple[float, float]] | None = None
+    ) -> None:
+        self.results, self.kept = results, kept or {}
 
     def values(self, world: str, side: Side, place: int, seeds: Iterable[int]) -> FloatArray:
         """One number of every game, by seed; NaN where none was played."""
@@ -101,6 +95,13 @@ class Report:
             for side in (ours, theirs)
         ]
         both = np.isfinite(sums[0]) & np.isfinite(sums[1])
+        told_late = ours.delay > 0 or ours.prior != prior_in(worlds[0])
+        cell = Cell(worlds[0], str(ours.delay) if told_late else "", ours.rule)
+        chosen_on = seeds in (list(CHOOSING), list(SEEDS_LATE))
+        if chosen_on and not both.all() and cell in self.kept:
+            return Ratio(*self.kept[cell], seeds=len(seeds))
+        if not both.any():
+            return Ratio(np.nan, np.nan, 0)
         band = per_cent(sums[0][both, None], sums[1][both, None])
         return Ratio(
             1.0 + float(band.mean[0]) / 100.0, float(band.half[0]) / 100.0, int(both.sum())
@@ -131,35 +132,47 @@ def geometric_means(report: Report) -> dict[str, float]:
 
 
 def choice(report: Report, means: dict[str, float], seconds: dict[str, Cost]) -> str:
-    """The rule that takes least time of those within `NEAR` of the least mean regret.
+    """The rule that takes least time of those as good as the best.
 
-    A rule is not eligible that is clearly worse than Thompson sampling anywhere, by an interval.
+    These are within `NEAR` of the least mean regret, and nowhere clearly worse than Thompson
+    sampling, by an interval.
     """
-    sound = [rule for rule in means if not _loses(report, rule)]
+    return min(as_good(report, means), key=lambda rule: seconds[rule].which)
+
+
+def as_good(report: Report, means: dict[str, float]) -> list[str]:
+    """Rules of the least mean regret that are nowhere clearly worse than Thompson sampling."""
+    sound = [rule for rule in means if not losses(report, rule)]
     least = min(means[rule] for rule in sound)
-    near = [rule for rule in sound if means[rule] <= least + NEAR]
-    return min(near, key=lambda rule: seconds[rule].plain)
+    return [rule for rule in sound if means[rule] <= least + NEAR]
 
 
 def _of(report: Report, rule: str, world: str) -> Ratio:
     return beyond_thompson(report, rule, world, CHOOSING)
 
 
-def _loses(report: Report, rule: str) -> bool:
-    regrets = [_of(report, rule, world) for world in (*CLICKS, *REGRETS_CHOOSING)]
-    clicks = [_of(report, rule, world) for world in LOGS_CHOOSING]
-    worse = any(each.mean - each.half > 1.0 for each in regrets)
-    return worse or any(each.mean + each.half < 1.0 for each in clicks)
+def losses(report: Report, rule: str) -> list[str]:
+    """Where a rule is clearly worse than Thompson sampling: worlds, logs, and late outcomes."""
+    lost = [
+        world
+        for world in (*CLICKS, *REGRETS_CHOOSING, *LOGS_CHOOSING)
+        if is_worse(_of(report, rule, world), world.startswith("log"))
+    ]
+    if rule in DELAYED:
+        for world, delay in product(CLICKS, DELAYS):
+            if is_worse(late_ratio(report, rule, world, delay, SEEDS_LATE), clicks=False):
+                lost.append(f"{world}, {delay} visitors late")
+    return lost
 
 
-def rule_lines(means: dict[str, float], seconds: dict[str, Cost]) -> Lines:
+def rule_lines(report: Report, means: dict[str, float], seconds: dict[str, Cost]) -> Lines:
     """What the choice is made of."""
     thompson = seconds[THOMPSON]
-    lines = [["rule", "mean regret", "time of a decision", "over Thompson's", "with propensities"]]
+    lines = [["rule", "mean regret", "clearly worse in", "which", "with scores", "propensities"]]
     for rule, mean in means.items():
-        cost = seconds[rule]
-        times = [f"{cost.plain / thompson.plain:.1f}", f"{cost.logged / thompson.logged:.1f}"]
-        lines.append([rule, f"{mean:.2f}", f"{1e6 * cost.plain:,.0f} µs", *times])
+        each = zip(seconds[rule], thompson, strict=True)
+        times = [f"{1e6 * ours:,.0f} µs, {ours / theirs:.1f}×" for ours, theirs in each]
+        lines.append([rule, f"{mean:.2f}", f"{len(losses(report, rule))}", *times])
     return lines
 
 
@@ -174,21 +187,36 @@ def table(report: Report, rules: Sequence[str], worlds: Sequence[str], seeds: ra
 
 def marked(ratio: Ratio, clicks: bool) -> str:
     """Bold where the interval says that a rule is worse than Thompson sampling."""
-    worse = ratio.mean + ratio.half < 1.0 if clicks else ratio.mean - ratio.half > 1.0
-    return f"**{ratio}**" if worse else str(ratio)
+    return f"**{ratio}**" if is_worse(ratio, clicks) else str(ratio)
+
+
+def is_worse(ratio: Ratio, clicks: bool) -> bool:
+    """Whether the interval is on the wrong side of 1."""
+    return ratio.mean + ratio.half < 1.0 if clicks else ratio.mean - ratio.half > 1.0
+
+
+def late_ratio(report: Report, rule: str, world: str, delay: int, seeds: range) -> Ratio:
+    """Regret over Thompson's where outcomes are known after so many more visitors."""
+    theirs = Side(THOMPSON, delay=delay)
+    return report.ratio([world], Side(rule, delay=delay), theirs, REGRET, seeds)
 
 
 def late_lines(report: Report) -> Lines:
-    """Regret over Thompson's where outcomes are known after so many more visitors."""
-    lines = [["world", "visitors before an outcome", *DELAYED[1:]]]
-    for world in CLICKS:
-        for delay in DELAYS:
-            theirs = Side(THOMPSON, delay=delay)
-            found = [
-                report.ratio([world], Side(rule, delay=delay), theirs, REGRET, SEEDS_LATE)
-                for rule in DELAYED[1:]
-            ]
-            lines.append([world, str(delay), *(marked(each, clicks=False) for each in found)])
+    """Late outcomes, on the half to choose on."""
+    lines = [["world", VISITORS, *DELAYED[1:]]]
+    for world, delay in product(CLICKS, DELAYS):
+        found = [late_ratio(report, rule, world, delay, SEEDS_LATE) for rule in DELAYED[1:]]
+        lines.append([world, str(delay), *(marked(each, clicks=False) for each in found)])
+    return lines
+
+
+def other_lines(report: Report) -> Lines:
+    """Late outcomes, confirmed, and worlds of which nothing is claimed."""
+    lines = [["world", VISITORS, "regret", "seeds"]]
+    late = product(CLICKS, DELAYS[1:], [SEEDS_CONFIRMED_LATE])
+    for world, delay, seeds in (*late, *((each, 0, CONFIRMING) for each in OTHERS_CONFIRMING)):
+        found = late_ratio(report, FROZEN, world, delay, seeds)
+        lines.append([world, str(delay), marked(found, clicks=False), str(found.seeds)])
     return lines
 
 
@@ -317,85 +345,3 @@ def as_markdown(lines: Lines) -> str:
     """A table."""
     rule = ["---"] * len(lines[0])
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
-
-
-def page(results: Results) -> str:
-    """The text of docs/measurements/rules.md."""
-    report = Report(results)
-    means, seconds = geometric_means(report), costs()
-    rule = choice(report, means, seconds)
-    simulated = (*CLICKS, *REGRETS_CHOOSING)
-    found = claimed(report, TRIAL)
-    return "\n\n".join(
-        [
-            "# Rules",
-            origin("python -m studies.rules --docs"),
-            f"Which rule shows the better candidates, after {ROUNDS:,} rounds of FAB-COST from the "
-            f"same prior, visitors paired by seed. It was chosen on one half of worlds, logs and "
-            f"seeds, written down as `{FROZEN}`, and then confirmed on the other half. Numbers are "
-            "ratios to Thompson sampling of scale 1, with 95 % intervals: of regret, where less is "
-            "better, and of clicks on logs, where more is. **Bold** is clearly worse than Thompson "
-            "sampling.",
-            "## Worlds",
-            f"*{FRESH}* and *{FIXED}* are those of [clicks](clicks.md), here with prior variance "
-            f"{WIDE} for all weights; all others have `fabcost.Prior()`, 100 for the constant and "
-            f"1 for the rest. *{DRIFT}*: an autoregression with a memory of 250 rounds; the "
-            f"learner has a half-life of {HALF_LIFE:g}. *Trees*: rows of public and made sets, 20 "
-            "at random for each visitor (fresh) or 200 that stay (fixed), with clicks of boosted "
-            "trees, which no linear model fits. *Arms*: one model for each class, told only "
-            "whether it was right. *Logs*: 20 of the remaining rows at random for each visitor, "
-            "the logged outcome of the one shown, which is then removed.",
-            f"## To choose on: seeds {CHOOSING[0]} to {CHOOSING[-1]}",
-            as_markdown(table(report, RULES, (*simulated, *LOGS_CHOOSING), CHOOSING)),
-            f"Mean regret is the geometric mean over the worlds above; time is that of a decision "
-            f"over {CANDIDATES:,} candidates with {WEIGHTS} weights, without propensities, and its "
-            f"ratio to Thompson's without and with those of {DRAWS} draws, the least over turns.",
-            as_markdown(rule_lines(means, seconds)),
-            f"Of the rules that are nowhere clearly worse than Thompson sampling, those within "
-            f"{NEAR:g} of the least mean regret are as good, and of these `{rule}` takes the least "
-            f"time here. When rules by log-odds could not compare values, and none scattered, that "
-            f"was `{FIRST}`; it was frozen, and confirmed. Then outcomes that are known late "
-            "(below) and [new items](forgetting.md#a-new-item) were tried, on seeds of their own: "
-            "plain TS-UCB is worse than Thompson sampling with the first, and seldom shows the "
-            f"second. `{SECOND}`, a sixteenth of each candidate's own draw, is neither; it was "
-            f"confirmed on {len(SEEN)} seeds, but lost in one world of trees:",
-            as_markdown(table(report, (THOMPSON, SECOND), list(TREES_CONFIRMING), SEEN)),
-            "There 200 items stay, clicks are rare and the model is wrong: a rule that trusts it "
-            "settles on an item too early, and what Thompson sampling explores beyond need pays. "
-            "So six other made sets of this kind were tried:",
-            as_markdown(table(report, MENDING, list(TREES_RARE), CHOOSING)),
-            f"More of the own draw helps, and costs little above. `{FROZEN}` was written down; it "
-            "has met none of the seeds that follow, and neither has any other rule. Why it "
-            "still loses there, what helps, and the default that came of it, confirmed like this "
-            "one, are on [Rare clicks](rare-clicks.md).",
-            f"## To confirm on: `{FROZEN}`, seeds from {TRIAL.many[0]}",
-            claims.as_markdown(found),
-            "## The click worlds, confirmed",
-            as_markdown(click_lines(report, TRIAL)),
-            "## Worlds of trees, confirmed",
-            "Regret over Thompson's, and both regrets. Where items stay they are also known by "
-            "name, and a recommender or a service gives each an effect of its own "
-            "(`fabcost.Prior().items`), for both rules here.",
-            as_markdown(tree_lines(report, TRIAL)),
-            "## Other worlds and logs, confirmed",
-            as_markdown(table(report, RIVALS, (*REGRETS_CONFIRMING, *LOGS_CONFIRMING), CONFIRMING)),
-            *_late(report),
-        ]
-    )
-
-
-def _late(report: Report) -> list[str]:
-    """The part on outcomes that are known late, if such games were played."""
-    if not any(game.delay for game in report.results):
-        return []
-    return [
-        "## Outcomes that are known late",
-        f"Above, an outcome is learnt before the next visitor comes. A service often learns it "
-        f"many visitors later. Seeds {SEEDS_LATE[0]} to {SEEDS_LATE[-1]}, `fabcost.Prior()`; "
-        "scattered is `scatter=1/16`, chosen among 0.03 to 0.4 on other seeds, or as it says.",
-        as_markdown(late_lines(report)),
-        "The choice of TS-UCB is random through one number, the target: until an outcome is "
-        "known it shows nearly the same candidate to everyone, and learns it many times over. "
-        "Thompson sampling divides visitors among candidates. A little of each candidate's own "
-        "draw in its score does the same for TS-UCB.",
-    ]

@@ -14,8 +14,7 @@ from hypothesis.extra.numpy import arrays
 from fabcost import FabCost, Gaussian
 from fabcost.bandit.bandit import Bandit, choose
 from fabcost.bandit.environments import FreshCandidates, Round
-from fabcost.bandit.rules import Greedy, Policy, Thompson
-from fabcost.bandit.targeted import TSUCB
+from fabcost.bandit.rules import DEFAULT, Greedy, Policy, Thompson
 from fabcost.impressions import FloatArray
 
 WEIGHTS, CANDIDATES, VISITS, LEARNT, WORLDS = 5, 10, 600, 400, 25
@@ -84,7 +83,7 @@ def interval(numbers: list[float]) -> tuple[float, float]:
     return float(np.mean(numbers)) - half, float(np.mean(numbers)) + half
 
 
-@pytest.mark.parametrize("rule", [Thompson(), TSUCB()], ids=["Thompson", "TSUCB"])
+@pytest.mark.parametrize("rule", [Thompson(), DEFAULT], ids=["Thompson", "default"])
 def test_values_earn_what_an_oracle_predicts(rule: Policy) -> None:
     """On paired worlds; each of the three intervals has one false alarm in 1,000 at most."""
     worlds = range(WORLDS)

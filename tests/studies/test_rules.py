@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.rules import games
+from studies.rules import games, kept
 from studies.rules.arms import MADE, labelled
 from studies.rules.games import RULES, THOMPSON, Game, play, played, read
-from studies.rules.plan import CHOOSING, CONFIRMING, TRIAL
+from studies.rules.plan import AGAIN, CHOOSING, CONFIRMING, SEEDS_LATE, TRIAL
 from studies.rules.report import REGRET, Report, Side
 from studies.rules.worlds import CANDIDATES, CLICKS, DRIFT, WORLDS, Drifting, Logged, Sampled
 
@@ -114,6 +114,35 @@ def test_ratios_are_of_seeds_that_both_have_played() -> None:
     assert ratio.half == pytest.approx(0.0)
 
 
+def test_a_ratio_of_games_that_are_not_at_hand_is_the_one_that_stood_on_the_page() -> None:
+    page = """
+| world | a | b |
+| --- | --- | --- |
+| w | 0.74 ± 0.05 | **1.37 ± 0.33** |
+
+| world | visitors before an outcome | a |
+| --- | --- | --- |
+| w | 100 | 0.91 ± 0.01 |
+
+## To confirm on
+
+| world | a |
+| --- | --- |
+| w | 0.10 ± 0.10 |
+"""
+    found = kept.ratios(page)
+    assert found[kept.Cell("w", "", "b")] == (1.37, 0.33)
+    results = {Game("w", rule, 0): [1.0, 1.0, 1.0, 3.0] for rule in ("a", "b", THOMPSON)}
+    report = Report(results, found)
+    theirs = Side(THOMPSON)
+    assert report.ratio(["w"], Side("a"), theirs, REGRET, CHOOSING)[:2] == (0.74, 0.05)
+    assert report.ratio(["w"], Side("a"), theirs, REGRET, range(1)).mean == 1.0
+    assert report.ratio(["w"], Side("c"), theirs, REGRET, CHOOSING).seeds == 0
+    ours, theirs = Side("a", delay=100), Side(THOMPSON, delay=100)
+    assert report.ratio(["w"], ours, theirs, REGRET, SEEDS_LATE).mean == 0.91
+    assert kept.confirmation(page).endswith("| w | 0.10 ± 0.10 |\n")
+
+
 def test_no_seed_is_in_both_halves() -> None:
-    assert not set(CHOOSING) & ({*CONFIRMING} | {*TRIAL.many})
+    assert not {*CHOOSING, *SEEDS_LATE, *AGAIN} & {*CONFIRMING, *TRIAL.many}
     assert set(WORLDS) >= set(CLICKS)

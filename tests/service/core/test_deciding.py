@@ -135,6 +135,9 @@ def test_every_rule_logs_what_it_does(tmp_path: Path, policy: Any) -> None:
         model = service._registry.of("cars")
         for k, found in enumerate(shares):
             answer = model.decide(asked, f"e{k}", 0.0).answer
+            assert answer.item == answer.ranking[0]
+            # By floor or holdback any is the first; those behind are in the order of their scores.
+            assert answer.scores[1:] == sorted(answer.scores[1:], reverse=True)
             for item, share in zip(answer.ranking, answer.propensities, strict=True):
                 found[int(item[-1])] = share
             counts[int(answer.item[-1])] += 1

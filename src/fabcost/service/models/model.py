@@ -281,6 +281,8 @@ class Model:
         if chosen.choice is not None:
             ranked = chosen.choice.ranking.tolist()
             others = [index for index in ranked if index != chosen.place]
+            if chosen.place != chosen.choice.index:  # which the floor may have put first
+                others.sort(key=chosen.choice.scores.item, reverse=True)
             order = [chosen.place, *others][: request.top_k]
             scores = [chosen.choice.scores.item(index) for index in order]
         shares = chosen.propensities

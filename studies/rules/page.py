@@ -1,0 +1,162 @@
+"""The page of rules: one plan, one half to choose on, the other to confirm on."""
+
+from __future__ import annotations
+
+from studies import claims
+from studies.clicks.worlds import FIXED, FRESH
+from studies.documents import origin
+from studies.rules import kept
+from studies.rules.costs import CANDIDATES, DRAWS, WEIGHTS, costs
+from studies.rules.games import HALF_LIFE, QUARTER, RULES, SCATTERED, WIDE, Results
+from studies.rules.plan import (
+    AGAIN,
+    CHOOSING,
+    DOUBTFUL,
+    FROZEN,
+    MENDING,
+    REGRETS_CHOOSING,
+    SEEDS_LATE,
+    TRIAL,
+    choosing,
+    confirming,
+)
+from studies.rules.report import (
+    NEAR,
+    Report,
+    as_good,
+    as_markdown,
+    beyond_thompson,
+    choice,
+    claimed,
+    click_lines,
+    geometric_means,
+    late_lines,
+    losses,
+    marked,
+    other_lines,
+    rule_lines,
+    table,
+    tree_lines,
+)
+from studies.rules.worlds import CLICKS, DRIFT, LOGS_CHOOSING, ROUNDS, TREES_RARE
+
+COMMAND = "python -m studies.rules --docs"
+
+
+def page(results: Results) -> str:
+    """The text of docs/measurements/rules.md."""
+    before = kept.standing()
+    report = Report(results, kept.ratios(before))
+    whole = all(game in results for game in confirming())
+    confirmed = "\n\n".join(_confirmed(report)) if whole else kept.confirmation(before)
+    return "\n\n".join([*_head(), *_chosen(report, _played(results, before)), confirmed])
+
+
+def _head() -> list[str]:
+    return [
+        "# Rules",
+        origin(COMMAND),
+        f"Which rule shows the better candidates, after {ROUNDS:,} rounds of FAB-COST from the "
+        "same prior, visitors paired by seed. The default is `TSUCB(log_odds=True, scatter=1/8, "
+        f"rare=1/50)`, here `{FROZEN}`. It was written down after games on one half of worlds, "
+        "logs and seeds, and then confirmed on the other half, [below](#to-confirm-on), where no "
+        "rule had met a seed. Numbers are ratios to Thompson sampling of scale 1, with 95 % "
+        "intervals: of regret, where less is better, and of clicks on logs, where more is. "
+        "**Bold** is clearly worse than Thompson sampling.",
+        "## Worlds",
+        f"*{FRESH}* and *{FIXED}* are those of [clicks](clicks.md), here with prior variance "
+        f"{WIDE} for all weights; all others have `fabcost.Prior()`, 100 for the constant and "
+        f"1 for the rest. *{DRIFT}*: an autoregression with a memory of 250 rounds; the "
+        f"learner has a half-life of {HALF_LIFE:g}. *Trees*: rows of public and made sets, 20 "
+        "at random for each visitor (fresh) or 200 that stay (fixed), with clicks of boosted "
+        "trees, which no linear model fits. *Arms*: one model for each class, told only "
+        "whether it was right. *Logs*: 20 of the remaining rows at random for each visitor, "
+        "the logged outcome of the one shown, which is then removed.",
+    ]
+
+
+def _played(results: Results, before: str) -> str:
+    """Which columns are of this sitting, and which are kept of another."""
+    seeds = {game.seed for game in results if game.rule == FROZEN and game.seed in CHOOSING}
+    if all(game in results for game in choosing()):
+        return f"All rules have {len(CHOOSING)} seeds."
+    return (
+        f"The column of `{FROZEN}`, on {len(seeds)} seeds, and all times are of this sitting. The "
+        f"other columns, on {len(CHOOSING)} seeds, are kept from the page as it was, commit "
+        f"`{kept.commit(before)}`; the games of Thompson sampling, to which all are paired, are "
+        "the same."
+    )
+
+
+def _chosen(report: Report, played: str) -> list[str]:
+    means, seconds = geometric_means(report), costs()
+    rule, good = choice(report, means, seconds), as_good(report, means)
+    lost, again = losses(report, FROZEN), _again(report)
+    return [
+        f"## To choose on: seeds {CHOOSING[0]} to {CHOOSING[-1]}",
+        played,
+        as_markdown(table(report, RULES, (*CLICKS, *REGRETS_CHOOSING, *LOGS_CHOOSING), CHOOSING)),
+        "Outcomes that are known late: above, an outcome is learnt before the next visitor comes; "
+        f"a service often learns it many visitors later. Seeds {SEEDS_LATE[0]} to "
+        f"{SEEDS_LATE[-1]}, `fabcost.Prior()`; scattered is `scatter=1/16`, chosen among 0.03 to "
+        "0.4 on other seeds, or as it says.",
+        as_markdown(late_lines(report)),
+        "Catalogues that stay, where few are ever clicked and the model is wrong:",
+        as_markdown(table(report, MENDING, list(TREES_RARE), CHOOSING)),
+        "**How it was chosen.** A rule must nowhere be clearly worse than Thompson sampling; "
+        f"those within {NEAR:g} of the least mean regret, a geometric mean over the worlds of the "
+        "first table, are as good; of these the one is taken that decides in the least time. Time "
+        f"is the processor's, of a decision over {CANDIDATES:,} candidates with {WEIGHTS} "
+        "weights, the least over turns, and its ratio to Thompson's: *which* alone "
+        f"(`Bandit.pick`), with the scores of all (`choose`), and with propensities of {DRAWS} "
+        "draws.",
+        as_markdown(rule_lines(report, means, seconds)),
+        f"By this {_names(good)} are as good, and `{rule}` takes the least time of them. The "
+        "default came of three things that were found one after the other, each on seeds to choose "
+        "with. Plain TS-UCB loses where outcomes come late, and seldom shows "
+        f"[a new item](forgetting.md#a-new-item); `{SCATTERED}` does not. That one, and then "
+        f"`{QUARTER}`, were confirmed on 200 seeds each but for one world of trees, where few "
+        "items are ever clicked. [Rare clicks](rare-clicks.md) has why, what was tried on forty "
+        f"more such sets, and how `{FROZEN}` came of it. That one was written down.",
+        f"**Its losses here**: clearly worse than Thompson sampling {_places(lost)}. Some 200 "
+        f"intervals are on this page, so further seeds were played of *{DOUBTFUL}*, "
+        f"{AGAIN[0]} to {AGAIN[-1]}: {again}. Information-directed sampling has a little less "
+        "regret, and takes many times as long. Where even the best items have fewer than 20 clicks "
+        "in a thousand the default is Thompson sampling for good, and `rare=0` may earn more "
+        "([rare clicks](rare-clicks.md#what-was-tried)). Other libraries, each at the best of a "
+        "small grid, are on a page of [their own](peers.md).",
+    ]
+
+
+def _confirmed(report: Report) -> list[str]:
+    return [
+        f"{kept.CONFIRMED}",
+        origin(COMMAND).removesuffix(" Do not edit by hand."),
+        f"`{FROZEN}`, the default, on seeds from {TRIAL.many[0]}. No rule had met them, nor the "
+        "trees and logs of this half, when it was written down.",
+        claims.as_markdown(claimed(report, TRIAL)),
+        "### The click worlds, confirmed",
+        as_markdown(click_lines(report, TRIAL)),
+        "### Worlds of trees, confirmed",
+        "Regret over Thompson's, and both regrets. Where items stay they are also known by "
+        "name, and a recommender or a service gives each an effect of its own "
+        "(`fabcost.Prior().items`), for both rules here.",
+        as_markdown(tree_lines(report, TRIAL)),
+        "### Outcomes that are known late, and other worlds, confirmed",
+        as_markdown(other_lines(report)),
+    ]
+
+
+def _again(report: Report) -> str:
+    """Clicks beside Thompson's on further seeds of a log."""
+    found = beyond_thompson(report, FROZEN, DOUBTFUL, AGAIN)
+    shown = marked(found, clicks=True)
+    return f"{shown} of Thompson's clicks on {found.seeds} seeds" if found.seeds else "none yet"
+
+
+def _names(rules: list[str]) -> str:
+    return ", ".join(f"`{rule}`" for rule in rules)
+
+
+def _places(worlds: list[str]) -> str:
+    return f"in {', '.join(worlds)}" if worlds else "nowhere"
