@@ -70,7 +70,7 @@ docs: setup  ## The documentation as a site in site/, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 studies: setup  ## Every measurement that the documentation quotes
-	for name in inference inference.calls accuracy peers full_replay catalogue clicks rules rules.rare level priors raw_data own_effects wide sparse weights forgetting warm_starts lift staleness replays scale service service.workers service.startup kills kills.replicas kills.network; do \
+	for name in inference inference.calls accuracy moments peers full_replay catalogue clicks rules rules.rare level priors raw_data own_effects wide sparse weights forgetting warm_starts lift staleness replays scale service service.workers service.startup kills kills.replicas kills.network; do \
 	  $(BIN)/python -m studies.$$name || exit 1; done
 
 benchmarks: studies

@@ -18,11 +18,13 @@ CLICKED, OTHERWISE = 0.5, 0.05
 BY_CHANCE = VISITS * (CLICKED + 3 * OTHERWISE) / 4
 
 rng = np.random.default_rng(7)
-with tempfile.TemporaryDirectory() as folder:
-    command = [sys.executable, "-m", "fabcost", "serve", "--port", "0", "--log-level", "error"]
-    server = subprocess.Popen(  # noqa: S603 - our own command
+command = [sys.executable, "-m", "fabcost", "serve", "--port", "0", "--log-level", "error"]
+with (
+    tempfile.TemporaryDirectory() as folder,
+    subprocess.Popen(  # noqa: S603 - our own command
         [*command, "--database", f"{folder}/fabcost.db"], stdout=subprocess.PIPE, text=True
-    )
+    ) as server,
+):
     assert server.stdout is not None
     address = server.stdout.readline().removeprefix("listening on ").strip()
     try:
@@ -48,4 +50,3 @@ with tempfile.TemporaryDirectory() as folder:
             print(f"its log: {len(log):,} bytes, {log.count(b'decision_id')} decisions")
     finally:
         server.terminate()
-        server.wait()

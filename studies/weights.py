@@ -202,9 +202,9 @@ def page(found: list[Claim], line: str) -> str:
             claims.as_markdown(found),
             "At the fixed point of EP whole weights are copies, but for what one site of many is "
             "nearer to the posterior. One pass of ADF has no fixed point: what it finds depends on "
-            "the order of rows, copies or not, so that no rule makes a weight equal to its copies "
-            "wherever these stand. scikit-learn's check of sample weights asks for just that, and "
-            f"is an expected failure of `inference='adf'` alone. {line}",
+            "the order of rows, copies or not. `fit` of the classifier with `inference='adf'` "
+            "makes equal rows one and takes them in an order that depends on them alone, so that "
+            f"there, too, a weight is its copies wherever these stand. {line}",
         ]
     )
 

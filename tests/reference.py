@@ -141,14 +141,14 @@ def grid_posterior(
 
 
 def tilted_counts_by_quadrature(
-    clicks: float, misses: float, mean: float, sd: float
+    clicks: float, misses: float, mean: float, sd: float, *, digits: int = DIGITS
 ) -> tuple[mp.mpf, mp.mpf, mp.mpf]:
-    """Slope, share of the variance and log Z of σ(η)ᵃ σ(−η)ᵇ N(η; m, s²), with 30 digits.
+    """Slope, share of the variance and log Z of σ(η)ᵃ σ(−η)ᵇ N(η; m, s²), with 30 digits or more.
 
     Between ends where the density has fallen by e⁻¹⁰⁰, in panels that end where it has fallen by
     given amounts, and where σ bends.
     """
-    with mp.workdps(DIGITS):
+    with mp.workdps(digits):
         a, b, m, s = (mp.mpf(each) for each in (clicks, misses, mean, sd))
 
         def log_density(eta: mp.mpf) -> mp.mpf:

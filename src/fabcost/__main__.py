@@ -18,7 +18,7 @@ def main() -> None:
         return
     what = f"fabcost {command}" if command else "the fabcost command"
     try:
-        with told_what_is_missing(what, *of_command(command)):
+        with told_what_is_missing(what, *of_command(command, *sys.argv)):
             from fabcost.cli import application
 
             application()

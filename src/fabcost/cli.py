@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 import fabcost
+from fabcost import extras
 from fabcost.client import commands as transfer
 from fabcost.offline.fit import commands as fitting
 from fabcost.paper import commands as paper
@@ -31,6 +32,7 @@ _COST_HELP = "Column of what showing costs, likewise."
 _WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
 
 
+_Drop = Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")]
 _Category = Annotated[
     list[str], typer.Option(help="Column of names, even if they look like numbers; repeatable.")
 ]
@@ -103,6 +105,7 @@ def tour(
     draws: Annotated[int, typer.Option(min=100, help="Reference draws of each chain.")] = 2000,
 ) -> None:
     """How accurate each method is on cold-start data, as a table and a picture."""
+    extras.check("tour")
     from fabcost.paper.tour import run
 
     run(out, seed=seed, draws=draws, console=Console())
@@ -136,6 +139,7 @@ def evaluate(
     ] = None,
     item_id: Annotated[str | None, typer.Option(help="Its id column, if not ACTION.")] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
+    drop: _Drop = [],  # noqa: B006
     category: _Category = [],  # noqa: B006
     number: _Number = [],  # noqa: B006
     date: _Date = [],  # noqa: B006
@@ -176,38 +180,26 @@ def evaluate(
     from fabcost.offline.logs.counted import named_outcome
     from fabcost.offline.logs.decisions import check_kinds, columns_of, open_log, read_items
 
-    with explained("reports"):
+    with explained():
         named = (named_outcome(reward, clicks, impressions), propensity, action)
         worth = (value, cost)
         columns, export = columns_of(log, named, context, slot, impressions, weight, worth)
         kinds = kinds_of(category=category, number=number, date=date)
-        check_kinds(kinds, columns, items)
-        of_items = (item_id or columns.action, worth, kinds)
+        unused = check_kinds(kinds, drop, columns, items)
+        of_items = (item_id or columns.action, worth, kinds, drop)
         known = None if items is None else read_items(items, *of_items)
+        prior = _prior(prior_variance, own_effects)
         settings = EvaluationSettings(
-            tuple(estimator),
-            clip,
-            level,
-            folds,
-            _prior(prior_variance, own_effects),
-            draws,
-            seed,
-            least_propensity,
+            tuple(estimator), clip, level, folds, prior, draws, seed, least_propensity
         )
-        read = open_log(
-            log,
-            columns,
-            export=export,
-            items=known,
-            skip_bad_rows=skip_bad_rows,
-            crosses=crosses,
-            kinds=kinds,
-        )
+        told: dict[str, Any] = {"crosses": crosses, "kinds": kinds, "drop": unused}
+        told |= {"skip_bad_rows": skip_bad_rows, "items": known}
+        read = open_log(log, columns, export=export, **told)
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
                 del origin[name]
-        origin |= {"kinds": kinds} if kinds else {}
+        origin |= {name: each for name, each in (("kinds", kinds), ("drop", drop)) if each}
         run(read, policy, settings, out=out, console=Console(), origin=origin, report=report)
 
 
@@ -230,7 +222,7 @@ def replay(
     against: Annotated[
         str | None, typer.Option(help="The baseline: laplace if it plays, else the last policy.")
     ] = None,
-    drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006
+    drop: _Drop = [],  # noqa: B006
     category: _Category = [],  # noqa: B006
     number: _Number = [],  # noqa: B006
     date: _Date = [],  # noqa: B006
@@ -273,7 +265,7 @@ def replay(
     from fabcost.offline.replay.report import run
     from fabcost.offline.replay.runs import ReplaySettings
 
-    with explained("reports"):
+    with explained():
         outcome = named_outcome(reward, clicks, impressions)
         kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:
@@ -282,37 +274,14 @@ def replay(
         settings = ReplaySettings(
             tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
         )
-        read = read_log(
-            log,
-            outcome,
-            drop=drop,
-            kinds=kinds,
-            item=item,
-            impressions=impressions,
-            weight=weight,
-            value=value,
-            cost=cost,
-            skip_bad_rows=skip_bad_rows,
-        )
         more = {"weight": weight, "value": value, "cost": cost}
-        run(
-            read,
-            settings,
-            console=Console(),
-            jobs=jobs or os.cpu_count() or 1,
-            features=select,
-            out=out,
-            origin={
-                "path": str(log),
-                "reward": outcome,
-                "drop": drop,
-                **({"kinds": kinds} if kinds else {}),
-                "item": item,
-                "select": select,
-                **{k: v for k, v in more.items() if v is not None},
-            },
-            report=report,
-        )
+        told: dict[str, Any] = {"item": item, "impressions": impressions, **more}
+        read = read_log(log, outcome, drop=drop, kinds=kinds, skip_bad_rows=skip_bad_rows, **told)
+        origin: dict[str, Any] = {"path": str(log), "reward": outcome, "drop": drop, "item": item}
+        origin |= {k: v for k, v in {"kinds": kinds, **more}.items() if v} | {"select": select}
+        files: dict[str, Any] = {"out": out, "report": report, "origin": origin}
+        workers = jobs or os.cpu_count() or 1
+        run(read, settings, console=Console(), jobs=workers, features=select, **files)
 
 
 application.command()(paper.simulate)

@@ -58,12 +58,10 @@ class Announcer(event.Listener):
         """How far it is; nothing if nothing had to be compiled."""
         if self._began is None:
             return ""
-        there, seconds = (
-            sum(bool(each.overloads) for each in _KERNELS),
-            time.monotonic() - self._began,
-        )
+        there = sum(bool(each.overloads) for each in _KERNELS)
+        seconds = time.monotonic() - self._began
         return (
-            "compiling its numerical kernels, once for this machine: "
+            "compiling its numerical kernels (only once): "
             f"{there} of at most {len(_KERNELS)}, {seconds:.0f} s"
         )
 

@@ -43,10 +43,10 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     Parameters
     ----------
     inference
-        How q is found.  "adf": one pass over the rows in their order, keeping none of them.
-        "fab-cost": that pass, refined by EP on a schedule; but `fit`, which has all rows, is that
-        of "ep" unless one of ``refresh``, ``most_kept`` and ``half_life`` is given.  "ep":
-        expectation propagation to convergence.  "laplace": the mode and its curvature.
+        How q is found.  "adf": one pass over the rows, keeping none of them.  "fab-cost": that
+        pass, refined by EP on a schedule; but `fit`, which has all rows, is that of "ep" unless
+        one of ``refresh``, ``most_kept`` and ``half_life`` is given.  "ep": expectation
+        propagation to convergence.  "laplace": the mode and its curvature.
     prior_variance
         v.  That of `fabcost.Prior` says that one sd of a column moves the log-odds by about 1.
     fit_intercept
@@ -144,8 +144,9 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     ) -> Self:
         """Learn from these rows alone; what was learnt before is forgotten.
 
-        EP to convergence makes equal rows one before, and depends on no order.  A pickle made then
-        has no rows: it learns on, but does not refine what they said.
+        Equal rows are made one, and no order matters: "adf", which sorted rows would mislead, takes
+        one of its own.  But where ``refresh``, ``most_kept`` or ``half_life`` is given, rows count
+        in their order.  A pickle made then learns on, but does not refine what these rows said.
 
         Parameters
         ----------
@@ -153,8 +154,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             The rows, an array or a matrix of `scipy.sparse`, and their labels.
         sample_weight
             How many impressions each row stands for, whole or not; one unless given.  A weight of
-            two is the row twice, but where rows are filtered one after another: the moments of a
-            row's impressions are then matched at once, which is nearer to the posterior.
+            two is the row twice; a row's impressions are matched at once.
         """
         rows, labels = self._validated(X, y)
         check_classification_targets(labels)
@@ -306,7 +306,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         given = {name: getattr(self, name) for name in ("most_kept", "half_life", "window")}
         streamed = given | {"refresh": self.refresh}
         training.check_inference(self.inference, **streamed)
-        self._is_stream = self.inference == "adf" or any(x is not None for x in streamed.values())
+        self._is_stream = any(x is not None for x in streamed.values())
         is_exact(self.moments)
         names = getattr(self, "feature_names_in_", np.arange(rows.shape[1]))
         for complaint in training.complaints(rows, names, self.prior_variance):

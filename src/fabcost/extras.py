@@ -11,21 +11,12 @@ from itertools import filterfalse
 PACKAGES = {
     "reports": ("matplotlib", "pyarrow", "rich", "typer"),
     "service": (
-        "httptools",
-        "httpx",
-        "msgspec",
-        "prometheus_client",
-        "psycopg",
-        "pyarrow",
-        "rich",
-        "structlog",
-        "swagger_ui",
-        "typer",
-        "uvicorn",
+        *("httptools", "httpx", "msgspec", "prometheus_client", "psycopg", "pyarrow", "rich"),
+        *("structlog", "swagger_ui", "typer", "uvicorn"),
     ),
     "nuts": ("arviz", "nutpie"),
     "river": ("river",),
-    "scale": ("dask", "distributed"),
+    "scale": ("dask", "distributed", "pyarrow", "rich", "typer"),
 }
 _OF_LOGS_AND_MODELS = ("create-model", "export-log", "import-log")
 _OF_SERVICE = ("serve", "keys", "demo", "doctor", "backup", "restore", *_OF_LOGS_AND_MODELS)
@@ -71,6 +62,12 @@ def told_what_is_missing(what: str, *extras: str) -> Iterator[None]:
         raise MissingExtraError(needs(what, lacking)) from error
 
 
+def check(command: str) -> None:
+    """Raise a `MissingExtraError` if a command lacks something, before it has begun."""
+    if lacking := missing(*of_command(command)):
+        raise MissingExtraError(needs(f"fabcost {command}", lacking))
+
+
 def needs(what: str, lacking: dict[str, list[str]]) -> str:
     """The sentence about packages that are missing, by extra.
 
@@ -98,7 +95,7 @@ def install(extras: Iterable[str]) -> str:
     return f"pip install 'fabcost[{listed}]' (in a clone: pip install '.[{listed}]')"
 
 
-def of_command(name: str) -> tuple[str, ...]:
+def of_command(name: str, *options: str) -> tuple[str, ...]:
     """The extras that a command of the command line needs.
 
     Examples
@@ -108,6 +105,8 @@ def of_command(name: str) -> tuple[str, ...]:
     """
     if name in _OF_SERVICE:
         return ("service",)
+    if name == "fit" and any(option.startswith(("--dask", "--scheduler")) for option in options):
+        return ("scale",)
     return ("nuts", "reports") if name in {"tour", "reproduce"} else ("reports",)
 
 

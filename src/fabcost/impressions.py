@@ -92,10 +92,12 @@ def as_label(y: Any) -> float:
     >>> as_label(False), as_label(1)
     (-1.0, 1.0)
     """
+    # A comparison with a number of NumPy's takes six times as long as one with Python's.
+    given = y.item() if isinstance(y, np.generic) else y
     try:
-        if y == 1:
+        if given == 1:
             return 1.0
-        if y in (0, -1):
+        if given in (0, -1):
             return -1.0
     except (TypeError, ValueError):  # a comparison that has no single answer
         pass

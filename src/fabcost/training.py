@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight
 from fabcost import kernels
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Rows, as_outcomes, as_rows, grouped
-from fabcost.inference import laplace, result
+from fabcost.inference import adf, laplace, result
 from fabcost.inference.ep import log_mass
 from fabcost.inference.online import FabCost
 from fabcost.inference.passes import Swept
@@ -33,8 +33,7 @@ Weights = FloatArray | None
 Design = Any
 
 # How far a column moves the log-odds a priori; beyond these the prior speaks of its units.
-_MOST_MOVED, _LEAST_MOVED = 200.0, 0.01
-_MOST_NAMED = 5
+_MOST_MOVED, _LEAST_MOVED, _MOST_NAMED = 200.0, 0.01, 5
 _BEYOND_ANY_STREAM = 2**53  # a refresh point never reached: rows and sites are kept for EP
 
 
@@ -68,13 +67,7 @@ def design(rows: Design, weights: int) -> Rows:
 
 
 def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
-    """What there is to learn: rows of weight zero have no part in it.
-
-    Examples
-    --------
-    >>> lesson(np.eye(2), np.array([True, False]), np.array([0.0, 3.0])).design
-    array([[0., 1.]])
-    """
+    """What there is to learn: rows of weight zero have no part in it."""
     if weight is None:
         return Lesson(design, second, weight)
     told = weight > 0.0
@@ -82,15 +75,7 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
 
 
 def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
-    """Learn row by row, with scikit-learn's warning in place of ours; all refreshes if it is all.
-
-    Examples
-    --------
-    >>> learner = FabCost(Gaussian.isotropic(2))
-    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None), is_all=False)
-    >>> learner.seen
-    2
-    """
+    """Learn row by row, warning as scikit-learn does; with all refreshes if it is all."""
     rows, second, weight = lesson
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -106,8 +91,8 @@ def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
 def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swept, float]:
     """Learn all rows there are, in no order, and then go on as scheduled; and log p(y | X).
 
-    EP sweeps over the rows that differ until nothing moves.  Where it matches the sites of many
-    sparse rows at once, they are only kept for it: to filter them before would take longer.
+    EP sweeps over the rows that differ until nothing moves; without EP each is filtered once.
+    Where EP matches the sites of many sparse rows at once, they are only kept for it.
 
     Examples
     --------
@@ -118,14 +103,16 @@ def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swep
     (1, 2)
     """
     batch, schedule = _distinct(lesson, learner), learner.refresh_schedule
+    if schedule.kind == "never":
+        learner.learn(batch.part(adf.scattered(batch.rows, batch.labels)))
+        return Swept(1, True, learner.skipped, math.nan), math.nan
     learner.refresh_schedule = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
     learner.plan(_BEYOND_ANY_STREAM)
     if isinstance(batch.rows, SparseRows) and batch.size >= learner.prior.dimension:
         keep(learner, batch)
     else:
         learner.learn(batch)
-    swept = refine(learner, max_sweeps, stacklevel=6)
-    learner.refresh_schedule = schedule
+    swept, learner.refresh_schedule = refine(learner, max_sweeps, stacklevel=6), schedule
     learner.plan(schedule.next_after(learner.seen))
     mass = log_mass(learner.prior, learner.posterior, batch.rows, learner.sites, None, ())
     return swept, swept.log_factors + mass
@@ -164,25 +151,13 @@ def prior(columns: int, variance: float, of_intercept: float | None) -> Gaussian
 def schedule(
     inference: Inference, refresh: Refresh | Callable[[int], bool] | None, max_sweeps: int
 ) -> Refresh | Callable[[int], bool] | None:
-    """When a learner refines what it keeps: as it is told, never, or when it is asked to.
-
-    Examples
-    --------
-    >>> schedule("adf", None, 20).kind
-    'never'
-    """
+    """When a learner refines what it keeps: as it is told, never, or when it is asked to."""
     all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
     return {"adf": Refresh.never(), "ep": all_rows}.get(inference, refresh)
 
 
 def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
-    """Laplace's posterior of a lesson, its Newton steps, and log p(y | X), NaN of a single row.
-
-    Examples
-    --------
-    >>> step(Gaussian.isotropic(1), Lesson(np.ones((1, 1)), np.array([True]), None))[1:]
-    (1, nan)
-    """
+    """Laplace's posterior of a lesson, its Newton steps, and log p(y | X), NaN of a single row."""
     if lesson.design.shape[0] == 1:
         return laplace.update(posterior, *lesson[:2], weight=lesson.weight), 1, math.nan
     fit = laplace.fit(posterior, *lesson[:2], weight=lesson.weight)
@@ -190,15 +165,7 @@ def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
 
 
 def refine(learner: FabCost, max_sweeps: int, stacklevel: int = 4) -> Swept:
-    """EP over all that a learner keeps, with scikit-learn's warning if it still moves.
-
-    Examples
-    --------
-    >>> learner = FabCost(Gaussian.isotropic(1))
-    >>> learner.observe([1.0], True)
-    >>> refine(learner, 20).converged
-    True
-    """
+    """EP over all that a learner keeps, with scikit-learn's warning if it still moves."""
     swept = learner.refresh()
     lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
     if not swept.converged:
@@ -236,13 +203,7 @@ def row_weights(
 
 
 def for_a_part(class_weight: ClassWeight) -> ClassWeight:
-    """Weights of classes as they are; a ValueError if they need all labels to be known.
-
-    Examples
-    --------
-    >>> for_a_part({"click": 5.0})
-    {'click': 5.0}
-    """
+    """Weights of classes as they are; a ValueError if they need all labels to be known."""
     if isinstance(class_weight, str):
         raise ValueError(
             f"class_weight is {class_weight!r} but must be a dictionary or None for partial_fit, "
@@ -273,13 +234,7 @@ def check_inference(inference: str, **of_fab_cost: object) -> None:
 
 
 def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Both labels, sorted; a ValueError if they are not two.
-
-    Examples
-    --------
-    >>> two_classes(np.array(["skip", "click", "skip"]), "y")
-    array(['click', 'skip'], dtype='<U5')
-    """
+    """Both labels, sorted; a ValueError if they are not two."""
     classes = np.unique(labels)
     if classes.size != 2:
         raise ValueError(
@@ -290,13 +245,7 @@ def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def both_classes(given: npt.ArrayLike | None, known: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
-    """Both labels: those of the first call, which a later one may repeat.
-
-    Examples
-    --------
-    >>> both_classes(None, np.array(["click", "skip"]))
-    array(['click', 'skip'], dtype='<U5')
-    """
+    """Both labels: those of the first call, which a later one may repeat."""
     if given is None:
         if known is None:
             raise ValueError("classes is None but the first partial_fit needs both labels")
@@ -308,12 +257,7 @@ def both_classes(given: npt.ArrayLike | None, known: npt.NDArray[Any] | None) ->
 
 
 def check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
-    """A ValueError that shows the first label of neither class.
-
-    Examples
-    --------
-    >>> check_known(np.array([0, 1, 0]), np.array([0, 1]))
-    """
+    """A ValueError that shows the first label of neither class."""
     unknown = labels[(labels != classes[0]) & (labels != classes[1])]
     if unknown.size:
         raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")

@@ -397,4 +397,19 @@ def test_columns_of_a_log_are_what_one_says(tmp_path: Path) -> None:
     known = read_items(tmp_path / "items.csv", "item", kinds={"code": "category"})
     assert known.features.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     with pytest.raises(ValueError, match="'size' is neither a --context nor one of --items"):
-        check_kinds(["code", "size"], columns, tmp_path / "items.csv")
+        check_kinds(["code", "size"], [], columns, tmp_path / "items.csv")
+
+
+def test_columns_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("click,p,item,shop,age\n0,0.5,ad-0,1,2\n1,0.5,ad-1,2,3\n")
+    (tmp_path / "items.csv").write_text("item,code,size\nad-0,7,1\nad-1,9,2\n")
+    columns = Columns("click", "p", "item", ("shop",))
+    known = read_items(tmp_path / "items.csv", "item", drop=["size", "age"])
+    assert known.features.shape == (2, 1)
+    unused = check_kinds([], ["size", "age"], columns, tmp_path / "items.csv")
+    assert unused == ["age"]
+    assert read_log(tmp_path / "log.csv", columns, drop=unused).contexts.shape[1] == 1
+    with pytest.raises(ValueError, match="no column 'sice'"):
+        read_log(tmp_path / "log.csv", columns, drop=["sice"])
+    with pytest.raises(ValueError, match="'shop' is dropped, but another option names it"):
+        check_kinds([], ["shop"], columns, None)

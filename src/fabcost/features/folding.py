@@ -154,7 +154,7 @@ class FoldedRows:
     def numbers(self, index: int) -> tuple[Places, FloatArray]:
         """Columns of a row's numbers that are not zero, and these."""
         row = self.row(index)
-        columns = np.flatnonzero(row)
+        columns = row.nonzero()[0]
         return columns, row[columns]
 
     def dense(self) -> FloatArray:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import numpy.typing as npt
 
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import GivenRows, Tally, as_batch, readable
+from fabcost.impressions import FloatArray, GivenRows, Rows, Tally, as_batch, readable
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.passes import filter_rows
 from fabcost.inference.result import Fit
+from fabcost.sparse import SparseRows
 from fabcost.tilted import Moments, check_moments
 
 
@@ -53,3 +55,25 @@ def fit(
     over = Pass(readable(rows), labels, Sites.flat(0), 0, labels.size, None, counts)
     skipped = filter_rows(belief, over, None, exact=check_moments(moments, counts))
     return Fit(belief.gaussian(keep=True), converged=True, iterations=1, skipped=skipped)
+
+
+def scattered(rows: Rows, labels: FloatArray) -> npt.NDArray[np.intp]:
+    """An order as good as a random one that depends on rows and labels alone, zeros left out.
+
+    It is that of sums of the numbers' bits, times odd numbers, one for each column, modulo 2⁶⁴.
+    """
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1] + 1, dtype=np.uint64)
+    factors += factors + np.uint64(1)
+    codes = (labels > 0.0) * factors[-1]
+    if isinstance(rows, SparseRows):
+        numbers = _mixed(rows.values) * factors[rows.columns]
+        sums = np.append(np.zeros(1, dtype=np.uint64), np.cumsum(numbers, dtype=np.uint64))
+        codes += sums[rows.starts[1:]] - sums[rows.starts[:-1]]
+    else:
+        codes += _mixed(rows) @ factors[:-1]
+    return np.argsort(codes, kind="stable")
+
+
+def _mixed(numbers: FloatArray) -> npt.NDArray[np.uint64]:
+    bits = (numbers + 0.0).view(np.uint64)  # there is no −0 after that
+    return bits ^ (bits >> np.uint64(32))

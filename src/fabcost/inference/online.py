@@ -321,8 +321,7 @@ class FabCost:
         return History(weights, self.most_kept, owned=owned, compact=True)
 
     def _filter(self, over: Pass) -> None:
-        given = (self._carried, over, self.own)
-        self.skipped += filter_rows(*given, exact=self._exact, lag=self._lag)
+        self.skipped += filter_rows(self._carried, over, self.own, self._lag, exact=self._exact)
         self.seen += over.stop - over.start
         self._posterior = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -160,8 +160,9 @@ class Sweeping:
             factors = math.nan if left_out else log_factors
             converged = remaining <= self._tolerance
             self.swept = Swept(self._done, converged, self._skipped, factors)
+        else:
+            self._sums[:], self._moves[:], self._own_moves[:] = kernels.NO_SUMS, 0.0, 0.0
         self.moved, self.at, self._left_out = change, 0, 0
-        self._sums[:], self._moves[:], self._own_moves[:] = kernels.NO_SUMS, 0.0, 0.0
 
 
 def check_stopping(tolerance: float, max_sweeps: int) -> None:
@@ -252,7 +253,7 @@ def _written_out(over: Pass) -> Iterator[Pass]:
 
 
 def filter_rows(
-    belief: Carried, over: Pass, own: OwnEffects | None, *, exact: bool, lag: Lag | None = None
+    belief: Carried, over: Pass, own: OwnEffects | None, lag: Lag | None = None, *, exact: bool
 ) -> int:
     """Learn the rows of a pass by ADF, each with its site; how many steps were skipped.
 
@@ -264,25 +265,28 @@ def filter_rows(
     >>> filter_rows(belief, rows, None, exact=True), belief.mean.round(2)
     (0, array([0.41]))
     """
-    if over.start == over.stop:
-        return 0
-    few = lag is not None and over.stop - over.start <= _FEW
-    if isinstance(over.X, SparseRows) and (few or own is not None):
-        parts = _written_out(over)
-        return sum([filter_rows(belief, some, own, exact=exact, lag=lag) for some in parts])
     X, y, sites, start, stop, items, counts = over
+    if start == stop:
+        return 0
+    if lag is None and own is None and counts is None and type(X) is not SparseRows:
+        return kernels.adf_pass(*belief, X, y, *sites, start, stop, exact)  # type: ignore[no-any-return]
+    few = lag is not None and stop - start <= _FEW
+    if isinstance(X, SparseRows) and (few or own is not None):
+        parts = _written_out(over)
+        return sum([filter_rows(belief, some, own, lag, exact=exact) for some in parts])
     lag = None if lag is None else lag.where_it_pays(belief, over)
-    if type(X) is SparseRows:
+    if isinstance(X, SparseRows):
         sparse = (*belief, *X.arrays, y, *sites, start, stop)
         return int(kernels.sparse_adf_pass(*sparse, exact, counts))
-    given = (*belief, X, y, *sites, start, stop)
+    given: tuple[Any, ...] = (*belief, X, y, *sites, start, stop)
     if lag is not None:
         table = None if own is None or items is None else own.table
         slots = None if table is None else items
         return int(kernels.lagging_adf_pass(*given, exact, slots, table, counts, lag))
-    how = exact if counts is None else counts
+    given = (*given, exact if counts is None else counts)
     if own is None or items is None:
         step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
-        return int(step(*given, how))
-    owned = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
-    return int(owned(*given, how, items, own.table))
+    else:
+        step = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
+        given = (*given, items, own.table)
+    return int(step(*given))

@@ -290,8 +290,8 @@ class Portion(NamedTuple):
         at = None if self.at is None else self.at.copy()
         return Portion(self.rows.copy(), self.labels.copy(), self.keys, counts, at)
 
-    def part(self, span: slice) -> Portion:
-        """Some of the rows, without their times."""
+    def part(self, span: Any) -> Portion:
+        """Some of the rows, without their times; or all in another order, if they have no keys."""
         keys = None if self.keys is None else self.keys[span]
         counts = None if self.counts is None else self.counts[span]
         return Portion(self.rows[span], self.labels[span], keys, counts)

@@ -6,7 +6,7 @@ import os
 import shlex
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -35,8 +35,9 @@ def simulate(
     from fabcost.paper import designs  # noqa: PLC0415
 
     many, clicks = partitions or 1, 0
+    how: dict[str, Any] = {"design": design, "seed": seed, "force": force}
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
-    with explained("reports"):
+    with explained():
         for name in names:
             designs.check_new(name, force=force)
         with Progress(console=Console()) as bar:
@@ -45,12 +46,7 @@ def simulate(
             for name, impressions in zip(names, parts, strict=False):
                 clicks += int(impressions.y.sum())
                 designs.write(
-                    impressions,
-                    name,
-                    design=design,
-                    seed=seed,
-                    force=force,
-                    advance=lambda done: bar.advance(task, done),
+                    impressions, name, advance=lambda done: bar.advance(task, done), **how
                 )
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
 
@@ -68,9 +64,8 @@ def reproduce(
     """The paper's results, claim by claim, as an HTML report; continues where it was stopped."""
     from fabcost.paper.units import find_scale  # noqa: PLC0415
 
-    with explained("reports"):
-        if lacking := extras.missing(*extras.of_command("reproduce")):
-            raise extras.MissingExtraError(extras.needs("fabcost reproduce", lacking))
+    extras.check("reproduce")
+    with explained():
         size = find_scale(scale)
     try:
         from fabcost.paper import reproduction  # noqa: PLC0415

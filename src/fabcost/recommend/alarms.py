@@ -121,9 +121,15 @@ class Watch:
         """An outcome: its row if columns have names, mean and variance of the log-odds foretold."""
         clicks = int(clicked) if clicked in (0, 1) else clicked
         self.counted(1, clicks, expired=int(expired))
-        p = self.foretold(np.array([centre]), np.array([variance]), clicks)
+        given = np.array([centre]), np.array([max(variance, _LEAST_VARIANCE)])
+        p = min(kernels.predictions(*given, True).item(), 1.0)
+        self.predicted += p
+        self.variance += p * (1.0 - p)
+        self.furthest = max(self.furthest, abs(centre))
+        self._foretold += 1
+        self._came += clicks
         if self._foretold > FIRST:
-            self.late_losses.outcomes(p, [clicked])
+            self.late_losses.outcome(p, clicked)
         if row is not None:
             self.saw(row, row, 1)
 

@@ -199,15 +199,16 @@ class Recommender:
         names: tuple[Any, ...] = read.names
         excluded = positions(names, exclude)
         worths, expenses = options.amounts(names, values, costs)
-        if self.own is not None:
-            self.own.find(names)  # a ValueError if one can be no item
+        own = self.own
+        if own is not None:
+            own.find(names)  # a ValueError if one can be no item
         # Whatever can be refused has been: from here on the state changes.
         self._expire_before(now)
         self.schema.grow_to(reader)
         items = read if isinstance(read, EncodedItems) else self.schema.place_items(reader, read)
         rows = self.schema.drawn(terms, items)
         self.weights.follow(self.learner)
-        self._watch.decided(alike=self.own is None and rows.alike)
+        self._watch.decided(alike=own is None and rows.alike)
         choice = self.bandit.choose(
             rows,
             top_k=top_k,
@@ -289,8 +290,7 @@ class Recommender:
         self, choice: Choice, names: tuple[Any, ...], row: Numbers, now: float | None
     ) -> Decision:
         item = names[choice.index]
-        known = None if self.own is None else item
-        decision = self._ledger.issue(row, now, known)
+        decision = self._ledger.issue(row, now, None if self.own is None else item)
         ranking = tuple([names[index] for index in choice.ranking.tolist()])
         return Decision(decision, item, ranking, choice.scores, choice.propensities, now)
 

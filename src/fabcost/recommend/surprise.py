@@ -45,14 +45,18 @@ class Surprise:
 
     def outcomes(self, probability: FloatArray, clicked: Any) -> None:
         """Predicted probabilities of a click, in order, and whether, or how much of it, came."""
-        stays = 1.0 - 1.0 / LATE
         for p, came in zip(probability.tolist(), np.asarray(clicked).tolist(), strict=True):
-            click, miss = -_log(p), -_log(1.0 - p)
-            mean = p * click + (1.0 - p) * miss
-            self.excess = stays * self.excess + (came * click + (1.0 - came) * miss) - mean
-            self.expected = stays * self.expected + mean
-            self.variance = stays * stays * self.variance + p * (1.0 - p) * (click - miss) ** 2
-            self.jump = max(stays * self.jump, click, miss)
+            self.outcome(p, came)
+
+    def outcome(self, p: float, came: float) -> None:
+        """One of them."""
+        stays = 1.0 - 1.0 / LATE
+        click, miss = -_log(p), -_log(1.0 - p)
+        mean = p * click + (1.0 - p) * miss
+        self.excess = stays * self.excess + (came * click + (1.0 - came) * miss) - mean
+        self.expected = stays * self.expected + mean
+        self.variance = stays * stays * self.variance + p * (1.0 - p) * (click - miss) ** 2
+        self.jump = max(stays * self.jump, click, miss)
 
     def __str__(self) -> str:
         times = 1.0 + self.excess / max(self.expected, 1e-9)

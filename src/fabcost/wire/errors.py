@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fabcost.extras import MissingExtraError, told_what_is_missing
-
 
 class ServiceError(Exception):
     """A request that cannot be served; ``code`` is for programs, the message for people.
@@ -138,16 +136,12 @@ class LearningFailedError(ServiceError):
 
 
 @contextmanager
-def explained(extra: str = "service") -> Iterator[None]:
-    """Tell errors of whoever typed a command without a traceback; it needs an ``extra``."""
+def explained() -> Iterator[None]:
+    """Tell errors of whoever typed a command without a traceback."""
     import typer  # noqa: PLC0415 - only commands need it
 
     try:
-        with told_what_is_missing("this command", extra):
-            yield
-    except MissingExtraError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
+        yield
     except (ValueError, OSError, ServiceError) as error:
         typer.echo(f"Error: {getattr(error, 'detail', '') or error}", err=True)
         raise typer.Exit(2) from error

@@ -266,6 +266,31 @@ def test_a_transaction_tells_the_others(postgres_address: str) -> None:
     share(postgres_address, use)
 
 
+def test_a_snapshot_does_not_hide_what_another_wrote_before_it(postgres_address: str) -> None:
+    """It is a transaction that follows nobody, and leaves a stamp of its own."""
+
+    async def use(one: Service, other: Service) -> None:
+        await until_equal(lambda: [leads(one), leads(other)].count(True), 1)
+        first, second = (one, other) if leads(one) else (other, one)
+        await cars(first)
+        await until(has(second))
+        for name in ("x", "y", "z"):
+            assert await decide(first, name)
+        for each in (first, second):
+            await each._upkeep.stop()
+        assert await told(first, "x") == "applied"
+        await first._writer.call(id)  # its thread has nothing left to do
+        journal = first._writer.journal
+        journal.keepers["cars"].learning.pack()
+        assert await told(second, "y") == "applied"
+        journal.snapshot("cars")
+        assert await told(first, "z") == "applied"
+        assert await told(first, "y", key="again") == "duplicate"
+        assert first.posterior("cars").impressions == 3
+
+    share(postgres_address, use)
+
+
 def test_others_are_told_of_what_they_must_know_only(postgres_address: str) -> None:
     """Two servers that told each other of their counts would count without end."""
 

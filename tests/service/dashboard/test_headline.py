@@ -71,8 +71,8 @@ def test_outcomes_that_get_lost(visitor: Visitor) -> None:
     ("bandit", "holdback", "words"),
     [
         ((4000, 600, 400), (400, 12.0, 12), "So choosing overstates by +50 %"),
-        ((400, 42, 40), (400, 12.5, 12), "No selection to be seen"),
-        ((400, 42, 40), (40, 1.5, 2), "takes a holdback: 2 of 10 clicks there so far."),
+        ((400, 42, 40), (400, 12.5, 12), "No effect of selection can be seen"),
+        ((400, 42, 40), (40, 1.5, 2), "due to selection: 2 of 10 clicks there so far."),
     ],
 )
 def test_selection_in_words(

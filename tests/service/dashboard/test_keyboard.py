@@ -23,7 +23,15 @@ def walk_to(visitor: Visitor, name: str) -> list[str]:
 def test_tab_reaches_everything_in_order(visitor: Visitor) -> None:
     visitor.see_figures()
     path = walk_to(visitor, "Why?")
-    assert path == ["Skip to the figures", "All models", "model", "minutes", "filter", "Why?"]
+    assert path == [
+        "Skip to the figures",
+        "All models",
+        "API",
+        "model",
+        "minutes",
+        "filter",
+        "Why?",
+    ]
 
 
 def test_the_focus_can_be_seen(visitor: Visitor) -> None:

@@ -19,7 +19,7 @@ def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
         page.get_by_label("auth-bearer-value").fill(key)
         page.get_by_role("button", name="Authorize").nth(1).click()
         page.get_by_label("Close").first.click()
-        page.locator("#operations-default-create_model .opblock-summary-control").click()
+        page.locator("#operations-Models-create_model .opblock-summary-control").click()
         asked = json.loads(page.get_by_label("Request body").input_value())
         assert asked["name"] == "shop"
         page.get_by_role("button", name="Execute").click()

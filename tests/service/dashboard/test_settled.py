@@ -98,7 +98,7 @@ def test_clicks_of_open_decisions_are_only_a_bound(chromium: Browser, site: Adve
         assert visitor.figure("Gained over holdback") == "–"
         assert (visitor.figure("Impressions"), visitor.figure("Clicks")) == ("7", "7")
         expect(visitor.page.locator("#ctr-note")).to_contain_text(
-            "Hollow: at least; 13 of the latest 20 decisions wait for their outcome."
+            "lower bounds: 13 of the latest 20 decisions still wait for their outcome."
         )
         rows = visitor.page.locator("#items tbody tr")
         rates = rows.locator("td:last-child").all_inner_texts()
@@ -121,7 +121,7 @@ def test_clicks_alone_are_no_rate(chromium: Browser, site: Adverts) -> None:
         visitor.see_figures()
         assert visitor.figure("CTR bandit") == "–"
         expect(visitor.page.locator("#ctr-note")).to_contain_text(
-            "nothing but clicks is known of the latest 3 decisions."
+            "only clicks are known of the latest 3 decisions."
         )
 
 

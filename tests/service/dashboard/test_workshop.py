@@ -25,7 +25,7 @@ def test_a_model_is_made_and_tried(chromium: Browser, locked: Adverts) -> None:
         page.keyboard.press("Enter")
         expect(page.locator("#models tbody tr")).to_have_count(1)
         page.get_by_label("Name").fill("shop")
-        page.get_by_role("button", name="Make it").click()
+        page.get_by_role("button", name="Make the model").click()
         expect(page.get_by_label("Model", exact=True)).to_have_value("shop", timeout=60_000)
         page.get_by_text("Put items").click()
         page.get_by_label("Items as JSON").fill("{not JSON")
@@ -65,7 +65,7 @@ def test_a_key_that_may_only_read_is_told_so(chromium: Browser, locked: Adverts)
         visitor.page.get_by_label("API key").fill(key)
         visitor.page.keyboard.press("Enter")
         visitor.page.get_by_label("Name").fill("shop")
-        visitor.page.get_by_role("button", name="Make it").click()
+        visitor.page.get_by_role("button", name="Make the model").click()
         expect(visitor.page.locator("#new-model-said")).to_contain_text("role admin")
         assert len(locked.ask("GET", "models")["models"]) == 1
 

@@ -16,7 +16,7 @@ from tests.service.faults.visitors import Told, Visitors, make_model
 
 SEED = 20
 KILLS = 30
-WIDE = {"kind": "wide", "bits": 20}
+WIDE = {"kind": "wide", "bits": 14}
 #: Every so often a server is stopped in good order, so that there are snapshots to start from.
 STOPPED_AFTER = 7
 

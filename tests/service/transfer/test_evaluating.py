@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.offline.logs.exports import is_export
+from fabcost.offline.logs.exports import is_export, read_export
 from fabcost.wire.settings import ModelSettings
 from tests.service.transfer.adverts_log import RATES, ROUNDS, Played, evaluate, rewrite
 
@@ -106,6 +106,18 @@ def test_columns_of_an_export_may_be_named(log: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(application, ["evaluate", str(tmp_path / "plain.parquet")])
     assert done.exit_code == 2
     assert "--reward, --propensity and --action must name" in " ".join(done.output.split())
+
+
+def test_features_of_an_export_are_left_out(log: Path) -> None:
+    whole, less = read_export(log), read_export(log, drop=["hour", "make"])
+    assert whole.contexts.shape[1] > 0
+    assert less.contexts.shape[1] == 0
+    assert less.items.by_id
+    assert not whole.items.by_id
+    with pytest.raises(ValueError, match="no feature 'price' to drop; it has hour, make"):
+        read_export(log, drop=["price"])
+    few = ("--policy", "uniform", "--estimator", "dr", "--drop", "make")
+    assert evaluate(log, *few)[0]["log"]["drop"] == ["make"]
 
 
 def test_choices_without_a_chance_are_said(tmp_path: Path) -> None:

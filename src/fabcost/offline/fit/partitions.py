@@ -311,5 +311,5 @@ def repeats(sheet: Sheet, plan: Plan) -> tuple[bool, str]:
     rows, _ = plan.encoded(sheet)
     many, distinct = len(rows.X), len(rows.distinct().X) if len(rows.X) else 0
     if distinct <= _SHARE_OF_DISTINCT * many:
-        return True, f"of the first {many:,} rows only {distinct:,} differ: equal rows become one"
-    return False, f"of the first {many:,} rows {distinct:,} differ: every row is kept, in blocks"
+        return True, f"of the first {many:,} rows only {distinct:,} differ"
+    return False, f"of the first {many:,} rows {distinct:,} differ"

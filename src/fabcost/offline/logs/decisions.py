@@ -87,12 +87,18 @@ def columns_of(
     return Columns(reward, propensity, action, *more), False
 
 
-def check_kinds(kinds: Iterable[str], columns: Columns, items: Path | None) -> None:
-    """A ValueError unless each column whose kind is told is of the context or of the items."""
-    known = {*columns.context, *(() if items is None else read_file(items).columns)}
+def check_kinds(
+    kinds: Iterable[str], drop: Iterable[str], columns: Columns, items: Path | None
+) -> list[str]:
+    """Columns to drop that are not of the items; a ValueError if one is not where it must be."""
+    of_items = () if items is None else read_file(items).columns
     for name in kinds:
-        if name not in known:
+        if name not in (*columns.context, *of_items):
             raise ValueError(f"column {name!r} is neither a --context nor one of --items")
+    for name in drop:
+        if name in columns.named:
+            raise ValueError(f"column {name!r} is dropped, but another option names it")
+    return [name for name in drop if name not in of_items]
 
 
 def open_log(
@@ -104,9 +110,11 @@ def open_log(
     skip_bad_rows: bool,
     crosses: bool,
     kinds: Mapping[str, cells.Kind] | None = None,
+    drop: Sequence[str] = (),
 ) -> Log:
     """The log with the columns of `columns_of`."""
     options: dict[str, Any] = {"items": items, "skip_bad_rows": skip_bad_rows, "crosses": crosses}
+    options["drop"] = drop
     if not export:
         return read_log(path, columns, kinds=kinds, **options)
     if not {*columns.context}.isdisjoint(kinds or ()):
@@ -119,15 +127,16 @@ def read_items(
     item_id: str,
     amounts: tuple[str | None, str | None] = (None, None),
     kinds: Mapping[str, cells.Kind] | None = None,
+    drop: Sequence[str] = (),
 ) -> LoggedItems:
-    """Items of a table: all its named columns but the id are features.
+    """Items of a table: all its named columns but the id and those to ``drop`` are features.
 
     Those that ``amounts`` names, value and cost, are kept as they are besides, if all are here.
     """
     sheet = replace(read_file(path), kinds=kinds or {})
     sheet.check_has([item_id])
     ids = cells.texts(item_id, sheet.table[item_id])
-    values, wrong = sheet.clean(name for name in sheet.columns if name != item_id)
+    values, wrong = sheet.clean(name for name in sheet.columns if name not in (item_id, *drop))
     places, codes = Arrow(ids).coded
     repeated = np.ones(len(sheet), dtype=bool)
     repeated[np.unique(codes, return_index=True)[1]] = False
@@ -154,15 +163,16 @@ def read_log(
     skip_bad_rows: bool = False,
     crosses: bool = False,
     kinds: Mapping[str, cells.Kind] | None = None,
+    drop: Sequence[str] = (),
 ) -> Log:
-    """The log in ``path``.
+    """The log in ``path``; what is not named is no feature, so that to ``drop`` it changes nothing.
 
     A bad row is a `BadRowsError` that names its number, or is skipped and counted.  Without
     ``items`` they are those of the log, told apart by a feature each.
     """
     given = (columns.reward, columns.impressions)
     sheet, no_counts = read_counted(path, *given, skip_bad_rows=skip_bad_rows)
-    sheet.check_has(columns.named)
+    sheet.check_has((*columns.named, *drop))
     sheet = replace(sheet, kinds=kinds or {})
     cleaned, wrong = sheet.clean(columns.context)
     read = _Read(

@@ -41,11 +41,12 @@ def read_export(
     items: LoggedItems | None = None,
     skip_bad_rows: bool = False,
     crosses: bool = False,
+    drop: Sequence[str] = (),
 ) -> Log:
     """The log of a service: Parquet of ``fabcost export-log``, or of ``GET …/log?format=parquet``.
 
-    Of the ``context`` the named features are used, or all; ``items`` replace those of the log.  A
-    bad row is an error that names it, from 1, and what is wrong, or is skipped and counted.
+    Of the ``context`` the named features are used, or all but those to ``drop``; ``items`` replace
+    those of the log.  A bad row is an error that names it and what is wrong, or is skipped.
     """
     there = set(pyarrow.parquet.read_schema(path).names)
     columns = [*EXPORTED, *(name for name in AMOUNTS if name in there)]
@@ -55,7 +56,7 @@ def read_export(
         why = "; ".join([*notes, f"{skipped.total()} bad rows were skipped"])
         raise ValueError(f"{path} has no round with an outcome and propensities ({why})")
     notes += _notes_on(rounds)
-    rounds = _with_context(path, _as_of_export(rounds), context)
+    rounds = _with_context(path, _without(path, _as_of_export(rounds), drop), context)
     log = _assembled(path, rounds, items, skipped, crosses)
     return replace(log, notes=tuple(notes), amounts=_worth(log, rounds))
 
@@ -127,6 +128,26 @@ def _as_of_export(rounds: list[ExportedRound]) -> list[ExportedRound]:
         each._replace(features={n: now.get(n, f) for n, f in each.features.items()})
         if each.changed
         else each
+        for each in rounds
+    ]
+
+
+def _without(path: Path, rounds: list[ExportedRound], drop: Sequence[str]) -> list[ExportedRound]:
+    """Rounds without some features of contexts and candidates."""
+    known = dict.fromkeys(
+        name for each in rounds for some in (each.context, *each.features.values()) for name in some
+    )
+    for name in drop:
+        if name not in known:
+            raise ValueError(f"{path} has no feature {name!r} to drop; it has {', '.join(known)}")
+
+    def kept(features: Features) -> Features:
+        return {name: value for name, value in features.items() if name not in drop}
+
+    return [
+        each._replace(
+            context=kept(each.context), features={k: kept(f) for k, f in each.features.items()}
+        )
         for each in rounds
     ]
 

@@ -52,6 +52,14 @@ _ROLES: dict[Role, str] = {
 }
 #: Of what stands in paths; those of bodies and answers are in examples.json.
 _NAMES = {"model": "shop", "item": "tea", "decision": "visit-1", "key_id": "3f1c9a52"}
+#: Headings of operations by what follows the model in their paths.
+_HEADINGS = {
+    **dict.fromkeys(("posterior", "contrasts", "alarms", "stats"), "What a model has learnt"),
+    "items": "Catalogue",
+    **dict.fromkeys(("decisions", "explanations", "activations"), "Decisions"),
+    **dict.fromkeys(("feedback", "beacons"), "Feedback"),
+    **dict.fromkeys(("file", "log"), "Files and logs"),
+}
 _SECURITY = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
@@ -161,6 +169,7 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
     summary, _, rest = inspect.cleandoc(operation.handler.__doc__ or "").partition("\n\n")
     made: dict[str, Any] = {
         "operationId": operation.handler.__name__,
+        "tags": [_heading(operation.path)],
         "summary": summary,
         "parameters": [*_in_path(operation, schema_of), *_in_query(operation)],
         "responses": _responses(operation, schema_of),
@@ -174,6 +183,14 @@ def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any
     needs = "" if operation.role is None else f"Needs a key with the role `{operation.role}`."
     made["description"] = "\n\n".join(part for part in (rest, needs) if part)
     return made
+
+
+def _heading(path: str) -> str:
+    """What an operation is listed under: by its model's part, its own name, or the server."""
+    _, version, *rest = path.split("/")
+    if version != "v1":
+        return "Server"
+    return _HEADINGS[rest[2]] if len(rest) > 2 else rest[0].capitalize()
 
 
 def _in_path(operation: Operation, schema_of: dict[str, Any]) -> list[dict[str, Any]]:

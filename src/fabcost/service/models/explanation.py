@@ -212,18 +212,14 @@ def _told(
     if other is None:
         return {"summary": "No other candidate is there to compare it with."}
     called = other.item if other.name is UNSET else other.name
-    beside = f"{_percent(probability)} beside {_percent(other.click_probability)} of {called}"
+    rates = f"{_percent(probability)} for it and {_percent(other.click_probability)} for {called}"
+    now = f"the predicted click rates are now {rates}."
     by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
     if by_chance:
-        return {
-            "by_chance": True,
-            "summary": f"By chance, to learn: {called} was likelier to be shown. A click is "
-            f"expected in {beside}, by what is known now.",
-        }
+        why = f"By chance, to learn: {called} was more likely to be shown"
+        return {"by_chance": True, "summary": f"{why}; {now}"}
     then = "" if probability >= other.click_probability else " by its value, or at the time"
-    return {
-        "summary": f"It promised most{then}: a click is expected in {beside}, by what is known now."
-    }
+    return {"summary": f"It looked best{then}; {now}"}
 
 
 def _percent(probability: float) -> str:

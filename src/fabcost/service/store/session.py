@@ -51,6 +51,8 @@ class Session:
         #: The one that leads is taken to hang if it asks for nothing for so long.
         self.lease_seconds = 10.0
         self._leads = False
+        #: Whether others have written what is not `followed` yet; for within a transaction.
+        self.moved = False
         # That of whoever wrote last, and the last whose changes we know.
         self._current = self._followed = ""
         self._stamp = ""
@@ -178,17 +180,13 @@ class Session:
             if stamp in (self._stamp, self._next_stamp):
                 self._stamp = self._next_stamp = stamp
                 self._current = current
+                self.moved |= self.shared and current not in (stamp, self._followed)
                 return
         raise TakenOverError(_REPLACED)
 
-    @property
-    def moved(self) -> bool:
-        """Whether others have written what is not `followed` yet; for within a transaction."""
-        return self.shared and self._current not in (self._stamp, self._followed)
-
     def followed(self) -> None:
         """All that others have written is known."""
-        self._followed = self._current
+        self._followed, self.moved = self._current, False
 
     def leads(self) -> bool:
         """Whether this server does what only one of them is to do; asks for it if nobody does.

@@ -12,7 +12,7 @@ const MARGIN = 0.35;
 
 /** Draw the calibration bins into `holder`, and say in `note` how much is selection. */
 export function drawCalibration(holder, note, { calibration, foretold }) {
-  note.textContent = `On the dashed line, predictions come true. ${selectionText(foretold)}`;
+  note.textContent = `Points on the dashed line are predictions that came true. ${selectionText(foretold)}`;
   const bins = calibration.filter(({ impressions }) => impressions > 0).map(observed);
   if (bins.length === 0) {
     holder.replaceChildren(nothing("No impressions yet."));

@@ -27,7 +27,7 @@ export const ask = (path) => send(path, {}, "This key may not read this model.")
 /** The answer to something that changes the server, which takes a key of that role. */
 export function tell(method, path, body) {
   const request = { method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-  return send(path, request, "This key may not do that: it takes one with the role admin.");
+  return send(path, request, "This key may not do that: it needs the role admin.");
 }
 
 async function send(path, request, forbidden) {

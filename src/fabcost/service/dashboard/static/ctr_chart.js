@@ -17,16 +17,16 @@ export function drawCtr(holder, note, { buckets, now }, known) {
     .map((arm) => rates(buckets, arm, span, known))
     .filter(({ line }) => line.length > 0);
   note.replaceChildren(...series.map(describe), "Bands are 95 % intervals.", missing(known.left));
-  if (series.length > 0) drawPlot(holder, picture(span, series));
-  else holder.replaceChildren(nothing(known.left.decisions > 0 ? "Outcomes are awaited." : "No decisions in this period."));
+  if (series.length > 0) drawPlot(holder, picture(span, series, holder.clientWidth > 600 ? 340 : 280));
+  else holder.replaceChildren(nothing(known.left.decisions > 0 ? "No outcomes yet." : "No decisions in this period."));
 }
 
 function missing(left) {
   if (left.decisions === 0) return "";
   const reason = open(left) > 0
-    ? `${count(open(left))} of the latest ${count(left.decisions)} decisions wait for their outcome`
-    : `nothing but clicks is known of the latest ${count(left.decisions)} decisions`;
-  return ` Hollow: at least; ${reason}.`;
+    ? `${count(open(left))} of the latest ${count(left.decisions)} decisions still wait for their outcome`
+    : `only clicks are known of the latest ${count(left.decisions)} decisions`;
+  return ` Hollow points are lower bounds: ${reason}.`;
 }
 
 const describe = ({ arm, width }) =>
@@ -44,11 +44,11 @@ function rates(buckets, arm, span, { isKnown }) {
   return { arm, width, line };
 }
 
-function picture(span, series) {
+function picture(span, series, height) {
   const ticks = ceiling(series);
   return {
     title: "Click-through rate over time, by arm",
-    height: 280,
+    height,
     x: timeAxis(span),
     y: { domain: [0, ticks.at(-1)], ticks: () => ticks, format: percentTick, label: "Click-through rate" },
     marks: (place) => [bands, lines].flatMap((draw) => series.flatMap((each) => draw(place, each))),

@@ -57,7 +57,7 @@ function context({ context: values }) {
 
 function comparison(other) {
   const better = `The chosen one is the better of the two with probability ${percent(other.chosen_is_better)}`;
-  const title = `Beside the runner-up, ${itemName(other)}`;
+  const title = `Compared with the runner-up, ${itemName(other)}`;
   return reasons(title, "in which the two differ", other.differences, `${better}. `);
 }
 
@@ -78,7 +78,7 @@ function reasons(title, which, contributions, before = "") {
 
 function note(shown, all, which) {
   const many = shown < all ? `The ${shown} largest of ${all} columns` : "All columns";
-  return `${many} ${which}, with the weights of now.`;
+  return `${many} ${which}, with the current weights.`;
 }
 
 function reason({ name, value, weight, sd, contribution }, scale) {

@@ -21,7 +21,7 @@ function soFar({ buckets, decisions, pending }, holdback) {
     return { text, note: "Nothing is held back, so there is nothing to compare the bandit with: a holdback of 0.1 would show one visitor in ten a random item." };
   }
   const waits = pending > 0 ? `${count(pending)} decisions wait for their outcome. ` : "";
-  return { text, note: `${waits}What the bandit earns is told as soon as both arms have outcomes.` };
+  return { text, note: `${waits}As soon as both arms have outcomes, this says what the bandit earns.` };
 }
 
 function told(lift) {
@@ -34,13 +34,13 @@ function told(lift) {
 
 const untrusted = ({ over, share, planned_share: planned }) => ({
   verdict: "untrusted",
-  text: "What the bandit earns is not to be trusted: outcomes get lost.",
+  text: "What the bandit earns cannot be trusted: outcomes get lost.",
   note: `${percent(share)} of the outcomes are of the ${over}, not ${percent(planned)} as planned.`,
 });
 
 const evidence = ({ over, clicks, impressions, clicks_beside: theirs, impressions_beside: beside, level }) =>
   `${count(clicks)} clicks of ${count(impressions)} by the bandit, ${count(theirs)} of ${count(beside)} by the ${over}. `
-  + `The interval holds with ${percent(level, 0)} at every moment: look and stop when you like.`;
+  + `The interval holds at all times together with probability ${percent(level, 0)}, so you may look as often as you like.`;
 
 const between = ({ low, high }) => (high === null || high > FAR
   ? `at least ${signedPercent(low)}`

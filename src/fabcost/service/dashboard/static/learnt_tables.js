@@ -15,8 +15,8 @@ const FORMS = [{ head: "95 % interval", plot: true }, { head: "Odds", number: tr
 
 /** Show those of the contrasts whose names contain `text`, best first; `note` says what they are. */
 export function showLearnt(holder, note, { contexts, items, pairs, impressions, note: words }, text) {
-  note.textContent = words ?? `From ${count(impressions)} impressions: how many times the odds of a click, beside the mean `
-    + "of all levels of a feature, or for a larger number. Faint: not known yet.";
+  note.textContent = words ?? `From ${count(impressions)} impressions: by how much the odds of a click are multiplied, compared with `
+    + "the average of a feature's levels, or for a larger number. Faint: not known yet.";
   const groups = Object.entries({ contexts, items, pairs })
     .map(([kind, all]) => ({ kind, found: all.filter((each) => matches(each, text)) }))
     .filter(({ found }) => found.length > 0);

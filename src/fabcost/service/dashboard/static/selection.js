@@ -8,16 +8,16 @@ const ENOUGH = 10;
 /** In words, from the predictions of each arm beside what came of them. */
 export function selectionText({ bandit, holdback }) {
   if (!bandit || bandit.impressions === 0) return "Predictions are compared with outcomes as these come in.";
-  const ours = `Of what the bandit chose, ${share(bandit)}`;
+  const ours = `For items that the bandit chose, ${share(bandit)}`;
   if (!holdback || holdback.rewards < ENOUGH || bandit.rewards < ENOUGH) {
     const many = holdback ? `${count(Math.round(holdback.rewards))} of ${ENOUGH} clicks there so far` : "there is none";
-    return `${ours}. How much of that is selection takes a holdback: ${many}.`;
+    return `${ours}. Only a holdback can show how much of that is due to selection: ${many}.`;
   }
-  return `${ours}; of what was shown at random, ${share(holdback)}. ${verdict(bandit, holdback)}`;
+  return `${ours}; for items shown at random, ${share(holdback)}. ${verdict(bandit, holdback)}`;
 }
 
 const share = ({ predicted, rewards, impressions }) =>
-  `${percent(predicted / impressions)} were promised and ${percent(rewards / impressions)} came`;
+  `${percent(predicted / impressions)} was predicted and ${percent(rewards / impressions)} observed`;
 
 const over = ({ predicted, rewards }) => predicted / rewards;
 
@@ -28,8 +28,8 @@ function verdict(bandit, holdback) {
   const [low, high] = [ratio - spread, ratio + spread].map((end) => Math.expm1(end));
   const range = `${signed(low)} to ${signed(high)}`;
   if (low > 0) return `So choosing overstates by ${signed(Math.expm1(ratio))} (${range}): the best of many predictions is partly luck.`;
-  if (high < 0) return `So what is chosen is promised too little, by ${signed(Math.expm1(ratio))} (${range}).`;
-  return `No selection to be seen: choosing overstates by ${signed(Math.expm1(ratio))} (${range}).`;
+  if (high < 0) return `So predictions for chosen items are too low, by ${signed(Math.expm1(ratio))} (${range}).`;
+  return `No effect of selection can be seen: choosing overstates by ${signed(Math.expm1(ratio))} (${range}).`;
 }
 
 const signed = (value) => `${value > 0 ? "+" : ""}${percent(value, 0)}`;

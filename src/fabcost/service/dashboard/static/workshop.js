@@ -67,7 +67,7 @@ function shown(model, { decision_id: id, item, arm, ranking, scores, propensitie
   ]);
   const place = element("span", { role: "status" });
   return [
-    element("p", {}, "Show ", element("strong", {}, itemName({ item, name: names[item] })), `, by the ${arm}. It does not count unless you say what came of it:`),
+    element("p", {}, "Show ", element("strong", {}, itemName({ item, name: names[item] })), `, by the ${arm}. It does not count unless you say what happened:`),
     element("div", { class: "row" },
       answering("It was clicked", 1, model, id, place), answering("It was not", 0, model, id, place), place),
     table("Ranking of the tried decision", RANKING, rows),

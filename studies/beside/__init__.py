@@ -1,0 +1,1 @@
+"""The library and its server beside those of earlier commits, in turns."""
