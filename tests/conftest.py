@@ -44,7 +44,7 @@ LONGEST = (
     "demo/test_demo.py",
     "test_wheel.py",
     "test_package.py",
-    "offline/fit/test_cluster.py",
+    "offline/fit/test_engines.py",
     "offline/test_replay_command.py",
     "inference/test_compilation.py",
     "bandit/test_bandit.py",

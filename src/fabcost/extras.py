@@ -23,7 +23,13 @@ _OF_SERVICE = ("serve", "keys", "demo", "doctor", "backup", "restore", *_OF_LOGS
 
 
 class MissingExtraError(ImportError):
-    """Something needs packages that are not installed; the message says which, and how to."""
+    """Something needs packages that are not installed; the message says which, and how to.
+
+    Examples
+    --------
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
 
 
 def missing(*extras: str) -> dict[str, list[str]]:
@@ -63,7 +69,12 @@ def told_what_is_missing(what: str, *extras: str) -> Iterator[None]:
 
 
 def check(command: str) -> None:
-    """Raise a `MissingExtraError` if a command lacks something, before it has begun."""
+    """Raise a `MissingExtraError` if a command lacks something, before it has begun.
+
+    Examples
+    --------
+    >>> check("serve")
+    """
     if lacking := missing(*of_command(command)):
         raise MissingExtraError(needs(f"fabcost {command}", lacking))
 

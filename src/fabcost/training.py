@@ -67,7 +67,13 @@ def design(rows: Design, weights: int) -> Rows:
 
 
 def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
-    """What there is to learn: rows of weight zero have no part in it."""
+    """What there is to learn: rows of weight zero have no part in it.
+
+    Examples
+    --------
+    >>> lesson(np.eye(2), np.array([True, False]), np.array([0.0, 3.0])).design
+    array([[0., 1.]])
+    """
     if weight is None:
         return Lesson(design, second, weight)
     told = weight > 0.0
@@ -75,7 +81,15 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
 
 
 def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
-    """Learn row by row, warning as scikit-learn does; with all refreshes if it is all."""
+    """Learn row by row, with scikit-learn's warning in place of ours; all refreshes if it is all.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(2))
+    >>> teach(learner, Lesson(np.eye(2), np.array([True, False]), None), is_all=False)
+    >>> learner.seen
+    2
+    """
     rows, second, weight = lesson
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -151,13 +165,25 @@ def prior(columns: int, variance: float, of_intercept: float | None) -> Gaussian
 def schedule(
     inference: Inference, refresh: Refresh | Callable[[int], bool] | None, max_sweeps: int
 ) -> Refresh | Callable[[int], bool] | None:
-    """When a learner refines what it keeps: as it is told, never, or when it is asked to."""
+    """When a learner refines what it keeps: as it is told, never, or when it is asked to.
+
+    Examples
+    --------
+    >>> schedule("adf", None, 20).kind
+    'never'
+    """
     all_rows = Refresh.at(_BEYOND_ANY_STREAM, max_sweeps=max_sweeps)
     return {"adf": Refresh.never(), "ep": all_rows}.get(inference, refresh)
 
 
 def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
-    """Laplace's posterior of a lesson, its Newton steps, and log p(y | X), NaN of a single row."""
+    """Laplace's posterior of a lesson, its Newton steps, and log p(y | X), NaN of a single row.
+
+    Examples
+    --------
+    >>> step(Gaussian.isotropic(1), Lesson(np.ones((1, 1)), np.array([True]), None))[1:]
+    (1, nan)
+    """
     if lesson.design.shape[0] == 1:
         return laplace.update(posterior, *lesson[:2], weight=lesson.weight), 1, math.nan
     fit = laplace.fit(posterior, *lesson[:2], weight=lesson.weight)
@@ -165,7 +191,15 @@ def step(posterior: Gaussian, lesson: Lesson) -> tuple[Gaussian, int, float]:
 
 
 def refine(learner: FabCost, max_sweeps: int, stacklevel: int = 4) -> Swept:
-    """EP over all that a learner keeps, with scikit-learn's warning if it still moves."""
+    """EP over all that a learner keeps, with scikit-learn's warning if it still moves.
+
+    Examples
+    --------
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> learner.observe([1.0], True)
+    >>> refine(learner, 20).converged
+    True
+    """
     swept = learner.refresh()
     lost = "; log_evidence_ is NaN without their factors" if swept.skipped else ""
     if not swept.converged:
@@ -203,7 +237,13 @@ def row_weights(
 
 
 def for_a_part(class_weight: ClassWeight) -> ClassWeight:
-    """Weights of classes as they are; a ValueError if they need all labels to be known."""
+    """Weights of classes as they are; a ValueError if they need all labels to be known.
+
+    Examples
+    --------
+    >>> for_a_part({"click": 5.0})
+    {'click': 5.0}
+    """
     if isinstance(class_weight, str):
         raise ValueError(
             f"class_weight is {class_weight!r} but must be a dictionary or None for partial_fit, "
@@ -234,7 +274,13 @@ def check_inference(inference: str, **of_fab_cost: object) -> None:
 
 
 def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """Both labels, sorted; a ValueError if they are not two."""
+    """Both labels, sorted; a ValueError if they are not two.
+
+    Examples
+    --------
+    >>> two_classes(np.array(["skip", "click", "skip"]), "y")
+    array(['click', 'skip'], dtype='<U5')
+    """
     classes = np.unique(labels)
     if classes.size != 2:
         raise ValueError(
@@ -245,7 +291,13 @@ def two_classes(labels: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def both_classes(given: npt.ArrayLike | None, known: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
-    """Both labels: those of the first call, which a later one may repeat."""
+    """Both labels: those of the first call, which a later one may repeat.
+
+    Examples
+    --------
+    >>> both_classes(None, np.array(["click", "skip"]))
+    array(['click', 'skip'], dtype='<U5')
+    """
     if given is None:
         if known is None:
             raise ValueError("classes is None but the first partial_fit needs both labels")
@@ -257,7 +309,12 @@ def both_classes(given: npt.ArrayLike | None, known: npt.NDArray[Any] | None) ->
 
 
 def check_known(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> None:
-    """A ValueError that shows the first label of neither class."""
+    """A ValueError that shows the first label of neither class.
+
+    Examples
+    --------
+    >>> check_known(np.array([0, 1, 0]), np.array([0, 1]))
+    """
     unknown = labels[(labels != classes[0]) & (labels != classes[1])]
     if unknown.size:
         raise ValueError(f"y contains {unknown[0]!r} but the classes are {classes}")

@@ -181,8 +181,9 @@ def test_nothing_is_sent_if_a_line_is_wrong(server: Running, tmp_path: Path) -> 
 def test_a_missing_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['httpx'] = None\n"
-        "from fabcost import cli\n"
-        "cli.application(['export-log', 'news', '--out', 'log.jsonl'])"
+        "sys.argv = ['fabcost', 'export-log', 'news', '--out', 'log.jsonl']\n"
+        "from fabcost.__main__ import main\n"
+        "main()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2

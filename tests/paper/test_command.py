@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
+from fabcost.extras import MissingExtraError
 from fabcost.offline.pictures import Plot
 from fabcost.paper import reproduction
 from fabcost.paper.parts.part import Change, PaperClaim, Part, Verdict
@@ -221,8 +222,8 @@ def test_missing_extra_is_named_before_any_work(
     monkeypatch.setattr("fabcost.extras.find_spec", find_others)
     out = tmp_path / "out"
     result = CliRunner().invoke(application, ["reproduce", "--out", str(out)])
-    assert result.exit_code == 2
-    assert complaint in result.output
+    assert isinstance(result.exception, MissingExtraError)
+    assert complaint in str(result.exception)
     assert not out.exists()
 
 

@@ -42,7 +42,13 @@ _A_DATE = re.compile(
 
 
 class ColumnWarning(UserWarning):
-    """A column is constant, or has values far from its others."""
+    """A column is constant, or has values far from its others.
+
+    Examples
+    --------
+    >>> issubclass(ColumnWarning, UserWarning)
+    True
+    """
 
 
 class Asked(NamedTuple):

@@ -61,6 +61,12 @@ def scattered(rows: Rows, labels: FloatArray) -> npt.NDArray[np.intp]:
     """An order as good as a random one that depends on rows and labels alone, zeros left out.
 
     It is that of sums of the numbers' bits, times odd numbers, one for each column, modulo 2⁶⁴.
+
+    Examples
+    --------
+    >>> rows, labels = np.array([[1.0], [2.0], [3.0]]), np.array([1.0, -1.0, 1.0])
+    >>> rows[scattered(rows, labels)].ravel() == rows[::-1][scattered(rows[::-1], labels)].ravel()
+    array([ True,  True,  True])
     """
     factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1] + 1, dtype=np.uint64)
     factors += factors + np.uint64(1)

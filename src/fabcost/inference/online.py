@@ -19,9 +19,17 @@ from fabcost.inference.inheritance.inheritance import Inheritance, put_below, pu
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows
-from fabcost.inference.refreshing import MOST_WORK, Refreshing, begin, check, refine
+from fabcost.inference.refreshing import (
+    MOST_WORK,
+    Refreshing,
+    begin,
+    check,
+    limit_of,
+    refine,
+    work_of,
+)
 from fabcost.inference.saved import checks, state
-from fabcost.inference.schedule import Portion, Refresh, as_refresh, ask_schedule, limit_of, work_of
+from fabcost.inference.schedule import Portion, Refresh, as_refresh, ask_schedule
 from fabcost.inference.summary import LEVEL, Summary, summarise
 from fabcost.sparse import FloatArray, Rows, as_sparse, is_sparse
 from fabcost.tilted import Moments, check_moments, is_exact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -242,3 +243,34 @@ def begin(learner: FabCost, visits: int, due: int | None) -> None:
         begun.sweep(calls=1)
         if begun.ends == learner.seen:
             learner.finish()
+
+
+def limit_of(most_kept: int | None, window: int | None) -> int | None:
+    """How many impressions are kept, by the new name or the old.
+
+    Examples
+    --------
+    >>> limit_of(100, None)
+    100
+    """
+    if window is not None:
+        told = "window is now most_kept, with which EP visits all rows before they leave"
+        warnings.warn(told, DeprecationWarning, stacklevel=3)
+    limit = most_kept if window is None else window
+    if limit is not None and limit < 1:
+        raise ValueError(f"most_kept is {limit} but must be at least 1, or None for all")
+    return limit
+
+
+def work_of(most: int | None) -> int | None:
+    """How much work a refresh may take in one call.
+
+    Examples
+    --------
+    >>> work_of(0)
+    Traceback (most recent call last):
+    ValueError: most_work is 0 but must be at least 1, or None for all at once
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
+    return most

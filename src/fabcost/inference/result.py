@@ -14,7 +14,13 @@ _INNER = "fabcost.inference."
 
 
 class ConvergenceWarning(UserWarning):
-    """Iterations were to go on until nothing moves, and ended before."""
+    """Iterations were to go on until nothing moves, and ended before.
+
+    Examples
+    --------
+    >>> issubclass(ConvergenceWarning, UserWarning)
+    True
+    """
 
 
 def warn_that_it_moves(seen: int, sweeps: int, skipped: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -175,14 +174,30 @@ def _refresh(learner: FabCost, due: int | None, spread: Spread) -> None:
 
 
 def refined(learner: FabCost, max_sweeps: int | None) -> Swept:
-    """One visit after the other, as a refresh that is spread makes them."""
+    """One visit after the other, as a refresh that is spread makes them.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1), refresh=Refresh.at(9))
+    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
+    >>> refined(learner, 50).converged, learner.refreshes
+    (True, 1)
+    """
     sweeps = sweeps_of(learner, max_sweeps)
     visit(learner, sweeps, sys.maxsize)
     return note(learner, sweeps.outcome)
 
 
 def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
-    """EP over all that a learner keeps, before its first visit."""
+    """EP over all that a learner keeps, before its first visit.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> sweeps_of(FabCost(Gaussian.isotropic(1))).visits
+    0
+    """
     own, history = learner.own, learner._history
     return Sweeping(
         history.count,
@@ -195,7 +210,16 @@ def sweeps_of(learner: FabCost, max_sweeps: int | None = None) -> Sweeping:
 
 
 def visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
-    """Go on with sweeps for ``most`` visits, or to their end; how many visits it were."""
+    """Go on with sweeps for ``most`` visits, or to their end; how many visits it were.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1), refresh=Refresh.at(9))
+    >>> learner.observe_many([[1.0]] * 3, [1, 0, 0])
+    >>> visit(learner, sweeps_of(learner), 2)
+    2
+    """
     before, history = sweeps.visits, learner._history
     while sweeps.swept is None and (left := most - sweeps.visits + before) > 0:
         most_at_once = AT_ONCE if history.rows.written_out else left
@@ -213,7 +237,17 @@ def visit(learner: FabCost, sweeps: Sweeping, most: int) -> int:
 
 
 def note(learner: FabCost, swept: Swept) -> Swept:
-    """Let a learner know how its refresh went."""
+    """Let a learner know how its refresh went.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> learner = FabCost(Gaussian.isotropic(1))
+    >>> note(learner, Swept(2, False, 1, math.nan)) is learner.last_refresh
+    True
+    >>> learner.refreshes, learner.skipped, learner.unconverged
+    (1, 1, 1)
+    """
     learner.last_refresh = swept
     learner.skipped += swept.skipped
     learner.refreshes += 1
@@ -223,7 +257,13 @@ def note(learner: FabCost, swept: Swept) -> Swept:
 
 
 def warn_of(learner: FabCost, swept: Swept) -> None:
-    """Warn of a refresh on schedule that did not come to an end of itself, but was to."""
+    """Warn of a refresh on schedule that did not come to an end of itself, but was to.
+
+    Examples
+    --------
+    >>> from fabcost import FabCost, Gaussian
+    >>> warn_of(FabCost(Gaussian.isotropic(1)), Swept(9, False, 0, math.nan))
+    """
     if _moves(swept) and learner.refresh_schedule.kind != "geometric":
         warn_that_it_moves(learner.seen, swept.sweeps, swept.skipped)
 
@@ -295,34 +335,3 @@ class Portion(NamedTuple):
         keys = None if self.keys is None else self.keys[span]
         counts = None if self.counts is None else self.counts[span]
         return Portion(self.rows[span], self.labels[span], keys, counts)
-
-
-def limit_of(most_kept: int | None, window: int | None) -> int | None:
-    """How many impressions are kept, by the new name or the old.
-
-    Examples
-    --------
-    >>> limit_of(100, None)
-    100
-    """
-    if window is not None:
-        told = "window is now most_kept, with which EP visits all rows before they leave"
-        warnings.warn(told, DeprecationWarning, stacklevel=3)
-    limit = most_kept if window is None else window
-    if limit is not None and limit < 1:
-        raise ValueError(f"most_kept is {limit} but must be at least 1, or None for all")
-    return limit
-
-
-def work_of(most: int | None) -> int | None:
-    """How much work a refresh may take in one call.
-
-    Examples
-    --------
-    >>> work_of(0)
-    Traceback (most recent call last):
-    ValueError: most_work is 0 but must be at least 1, or None for all at once
-    """
-    if most is not None and most < 1:
-        raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
-    return most

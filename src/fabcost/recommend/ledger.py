@@ -39,11 +39,23 @@ class Feedback(Enum):
 
 
 class UnknownDecisionError(ValueError):
-    """Feedback for a decision that was never made."""
+    """Feedback for a decision that was never made.
+
+    Examples
+    --------
+    >>> issubclass(UnknownDecisionError, ValueError)
+    True
+    """
 
 
 class ExpiredDecisionError(ValueError):
-    """Feedback for a decision that had waited too long and was learnt as no click."""
+    """Feedback for a decision that had waited too long and was learnt as no click.
+
+    Examples
+    --------
+    >>> issubclass(ExpiredDecisionError, ValueError)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)

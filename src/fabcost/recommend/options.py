@@ -16,7 +16,13 @@ from fabcost.prior import Prior
 
 
 def one_prior(prior: Prior | None, variance: float | None) -> Prior:
-    """The prior that is given, or one variance for all weights, or else the default."""
+    """The prior that is given, or one variance for all weights, or else the default.
+
+    Examples
+    --------
+    >>> one_prior(None, None) == Prior()
+    True
+    """
     if variance is None:
         return Prior() if prior is None else prior
     if prior is not None:
@@ -44,7 +50,14 @@ def check_wide(learner: object, prior: object, variance: object) -> None:
 
 
 def check_options(top_k: float, draws: int | None, floor: float) -> None:
-    """A ValueError for what the bandit would refuse later."""
+    """A ValueError for what the bandit would refuse later.
+
+    Examples
+    --------
+    >>> check_options(0, None, 0.0)
+    Traceback (most recent call last):
+    ValueError: top_k is 0 but must be a whole number of at least 1
+    """
     if not isinstance(top_k, int | np.integer) or top_k < 1:
         raise ValueError(f"top_k is {top_k} but must be a whole number of at least 1")
     check_mixing(1 if draws is None else draws, floor)
@@ -84,7 +97,14 @@ def _in_order(names: tuple[Any, ...], given: Mapping[Any, float] | None, what: s
 def read_candidates(
     schema: Schema, reader: Reader, candidates: Mapping[Any, Record] | EncodedItems
 ) -> ReadItems | EncodedItems:
-    """Records that have been read, or the items of a catalogue of the same schema."""
+    """Records that have been read, or the items of a catalogue of the same schema.
+
+    Examples
+    --------
+    >>> schema = Schema.open()
+    >>> read_candidates(schema, schema.reader(), {"ad-1": {"make": "kia"}}).names
+    ('ad-1',)
+    """
     if not isinstance(candidates, EncodedItems):
         return ReadItems.by(reader, candidates)
     if candidates.schema is not schema:

@@ -154,7 +154,13 @@ _LEFT_OUT = (
 
 
 class GrowthWarning(UserWarning):
-    """New values of a feature share weights, or have none."""
+    """New values of a feature share weights, or have none.
+
+    Examples
+    --------
+    >>> issubclass(GrowthWarning, UserWarning)
+    True
+    """
 
 
 @runtime_checkable
