@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -163,6 +164,23 @@ class Sweeping:
         else:
             self._sums[:], self._moves[:], self._own_moves[:] = kernels.NO_SUMS, 0.0, 0.0
         self.moved, self.at, self._left_out = change, 0, 0
+
+
+def limit_of(most_kept: int | None, window: int | None) -> int | None:
+    """How many impressions are kept, by the new name or the old.
+
+    Examples
+    --------
+    >>> limit_of(100, None)
+    100
+    """
+    if window is not None:
+        told = "window is now most_kept, with which EP visits all rows before they leave"
+        warnings.warn(told, DeprecationWarning, stacklevel=3)
+    limit = most_kept if window is None else window
+    if limit is not None and limit < 1:
+        raise ValueError(f"most_kept is {limit} but must be at least 1, or None for all")
+    return limit
 
 
 def check_stopping(tolerance: float, max_sweeps: int) -> None:

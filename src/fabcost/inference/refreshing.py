@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -243,23 +242,6 @@ def begin(learner: FabCost, visits: int, due: int | None) -> None:
         begun.sweep(calls=1)
         if begun.ends == learner.seen:
             learner.finish()
-
-
-def limit_of(most_kept: int | None, window: int | None) -> int | None:
-    """How many impressions are kept, by the new name or the old.
-
-    Examples
-    --------
-    >>> limit_of(100, None)
-    100
-    """
-    if window is not None:
-        told = "window is now most_kept, with which EP visits all rows before they leave"
-        warnings.warn(told, DeprecationWarning, stacklevel=3)
-    limit = most_kept if window is None else window
-    if limit is not None and limit < 1:
-        raise ValueError(f"most_kept is {limit} but must be at least 1, or None for all")
-    return limit
 
 
 def work_of(most: int | None) -> int | None:
