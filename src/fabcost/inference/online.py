@@ -18,8 +18,8 @@ from fabcost.inference.history import Carried, History, Paired, Pass, Sites, ind
 from fabcost.inference.inheritance.inheritance import Inheritance, put_below, put_prior
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
-from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows, limit_of
-from fabcost.inference.refreshing import MOST_WORK, Refreshing, begin, check, refine, work_of
+from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows, limit_of, work_of
+from fabcost.inference.refreshing import MOST_WORK, Refreshing, begin, check, refine
 from fabcost.inference.saved import checks, state
 from fabcost.inference.schedule import Portion, Refresh, as_refresh, ask_schedule
 from fabcost.inference.summary import LEVEL, Summary, summarise

@@ -183,6 +183,20 @@ def limit_of(most_kept: int | None, window: int | None) -> int | None:
     return limit
 
 
+def work_of(most: int | None) -> int | None:
+    """How much work a refresh may take in one call.
+
+    Examples
+    --------
+    >>> work_of(0)
+    Traceback (most recent call last):
+    ValueError: most_work is 0 but must be at least 1, or None for all at once
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
+    return most
+
+
 def check_stopping(tolerance: float, max_sweeps: int) -> None:
     """Whether sweeps can end, and one is made; else a ValueError.
 

@@ -242,17 +242,3 @@ def begin(learner: FabCost, visits: int, due: int | None) -> None:
         begun.sweep(calls=1)
         if begun.ends == learner.seen:
             learner.finish()
-
-
-def work_of(most: int | None) -> int | None:
-    """How much work a refresh may take in one call.
-
-    Examples
-    --------
-    >>> work_of(0)
-    Traceback (most recent call last):
-    ValueError: most_work is 0 but must be at least 1, or None for all at once
-    """
-    if most is not None and most < 1:
-        raise ValueError(f"most_work is {most} but must be at least 1, or None for all at once")
-    return most
