@@ -192,9 +192,16 @@ def evaluate(
         settings = EvaluationSettings(
             tuple(estimator), clip, level, folds, prior, draws, seed, least_propensity
         )
-        told: dict[str, Any] = {"crosses": crosses, "kinds": kinds, "drop": unused}
-        told |= {"skip_bad_rows": skip_bad_rows, "items": known}
-        read = open_log(log, columns, export=export, **told)
+        read = open_log(
+            log,
+            columns,
+            export=export,
+            items=known,
+            skip_bad_rows=skip_bad_rows,
+            crosses=crosses,
+            kinds=kinds,
+            drop=unused,
+        )
         origin = {"path": str(log), "items": str(items), "crosses": crosses, **vars(columns)}
         for name in ("impressions", "weight", "value", "cost"):
             if origin[name] is None:
@@ -274,14 +281,31 @@ def replay(
         settings = ReplaySettings(
             tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
         )
-        more = {"weight": weight, "value": value, "cost": cost}
-        told: dict[str, Any] = {"item": item, "impressions": impressions, **more}
-        read = read_log(log, outcome, drop=drop, kinds=kinds, skip_bad_rows=skip_bad_rows, **told)
+        read = read_log(
+            log,
+            outcome,
+            drop=drop,
+            kinds=kinds,
+            item=item,
+            impressions=impressions,
+            weight=weight,
+            value=value,
+            cost=cost,
+            skip_bad_rows=skip_bad_rows,
+        )
         origin: dict[str, Any] = {"path": str(log), "reward": outcome, "drop": drop, "item": item}
-        origin |= {k: v for k, v in {"kinds": kinds, **more}.items() if v} | {"select": select}
-        files: dict[str, Any] = {"out": out, "report": report, "origin": origin}
-        workers = jobs or os.cpu_count() or 1
-        run(read, settings, console=Console(), jobs=workers, features=select, **files)
+        more = {"kinds": kinds, "weight": weight, "value": value, "cost": cost}
+        origin |= {name: each for name, each in more.items() if each} | {"select": select}
+        run(
+            read,
+            settings,
+            console=Console(),
+            jobs=jobs or os.cpu_count() or 1,
+            features=select,
+            out=out,
+            origin=origin,
+            report=report,
+        )
 
 
 application.command()(paper.simulate)

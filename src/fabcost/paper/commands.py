@@ -6,7 +6,7 @@ import os
 import shlex
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -32,21 +32,25 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay` or `fabcost fit`."""
     from rich.progress import Progress  # noqa: PLC0415
 
-    from fabcost.paper import designs  # noqa: PLC0415
+    from fabcost.paper import designs, parquet  # noqa: PLC0415
 
     many, clicks = partitions or 1, 0
-    how: dict[str, Any] = {"design": design, "seed": seed, "force": force}
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
     with explained():
         for name in names:
-            designs.check_new(name, force=force)
+            parquet.check_new(name, force=force)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
             parts = designs.simulate_parts(design, rows, seed, many)
             for name, impressions in zip(names, parts, strict=False):
                 clicks += int(impressions.y.sum())
-                designs.write(
-                    impressions, name, advance=lambda done: bar.advance(task, done), **how
+                parquet.write(
+                    impressions,
+                    name,
+                    design=design,
+                    seed=seed,
+                    force=force,
+                    advance=lambda done: bar.advance(task, done),
                 )
     typer.echo(f"{out}: {rows:,} impressions, {clicks:,} clicks ({clicks / rows:.2%})")
 

@@ -15,7 +15,8 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import driver
 from fabcost.offline.fit.driver import Laid, Result, Task
 from fabcost.offline.fit.encoding import CountedRows
-from fabcost.offline.fit.rounds import Factor, Visit, refined
+from fabcost.offline.fit.natural import Factor
+from fabcost.offline.fit.rounds import Visit, refined
 from tests.offline.fit.laid import Backwards, laid, made, with_items
 
 ROWS, WEIGHTS = 400, 5
