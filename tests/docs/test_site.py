@@ -114,6 +114,13 @@ def test_every_page_is_reached_from_the_index(site: Path) -> None:
     assert {page.removesuffix(".md") + ".html" for page in nav()} == met
 
 
+def test_no_page_has_two_versions_of_a_passage() -> None:
+    marks = ("<<<<<<< ", "=======\n", ">>>>>>> ")
+    for page in (ROOT / "docs").rglob("*.md"):
+        lines = page.read_text(encoding="utf-8").splitlines(keepends=True)
+        assert [line for line in lines if line.startswith(marks)] == [], page
+
+
 @needs_mkdocs
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for page, links in pages_of(site).items():
