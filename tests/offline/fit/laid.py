@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class Data(NamedTuple):
-    X: FloatArray
+    X: Any  # sparse or not
     y: FloatArray
     items: Any = None
 

@@ -21,7 +21,7 @@ import fabcost
 from fabcost.cli import application
 from fabcost.impressions import Tally
 from fabcost.inference import adf, ep, laplace
-from fabcost.offline.fit import blocks, fitting, partitions
+from fabcost.offline.fit import blocks, encoding, fitting, partitions
 from fabcost.offline.fit.fitting import FittedLog, LogSettings, fit_log
 from fabcost.recommend.ledger import Feedback
 from fabcost.service.learning.recovery import from_base
@@ -159,6 +159,23 @@ def test_blocks_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = fit_log(tmp_path / "log.parquet", EP, say=said.append)
     assert said[-2:] == ["3 partitions of 1 files", "rounds over 5 blocks"]
     check_same(found, fit_log(log(), EP))
+
+
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("method", ["ep", "laplace", "adf", "fab-cost"])
+def test_many_one_hot_columns_are_kept_without_their_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: fitting.Method, group: bool
+) -> None:
+    rng, levels = np.random.default_rng(3), 60
+    names = np.array([f"level {each}" for each in range(levels)])
+    columns = {f"column {k}": names[rng.integers(0, levels, 900)] for k in range(5)}
+    table = pa.table({**columns, "click": rng.random(900) < 0.3})
+    settings = LogSettings("click", method=method, group=group)
+    found = fit_log(table, settings, work=tmp_path / "sparse")
+    size = lambda folder: sum(each.stat().st_size for each in folder.rglob("*rows*"))  # noqa: E731
+    monkeypatch.setattr(encoding, "LARGE", 10**9)
+    check_same(found, fit_log(table, settings, work=tmp_path / "dense"))
+    assert 10 * size(tmp_path / "sparse") < size(tmp_path / "dense")
 
 
 def test_counts_of_clicks_and_weights_are_two_exponents(expected: FittedLog) -> None:

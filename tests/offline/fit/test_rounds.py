@@ -17,7 +17,8 @@ from fabcost.offline.fit.driver import Laid, Result, Task
 from fabcost.offline.fit.encoding import CountedRows
 from fabcost.offline.fit.natural import Factor
 from fabcost.offline.fit.rounds import Visit, refined
-from tests.offline.fit.laid import Backwards, laid, made, with_items
+from fabcost.sparse import as_sparse
+from tests.offline.fit.laid import Backwards, Data, laid, made, with_items
 
 ROWS, WEIGHTS = 400, 5
 PRIOR = Gaussian.isotropic(WEIGHTS, variance=10.0)
@@ -136,6 +137,20 @@ def test_laplace_with_effects_is_that_of_a_column_for_each_item(tmp_path: Path) 
 def test_laplace_has_the_posterior_of_one_process(tmp_path: Path, cuts: list[int]) -> None:
     found = driver.laplace(PRIOR, laid(tmp_path, DATA.ordered(DATA.y), cuts))
     check_same(found, laplace.fit(PRIOR, DATA.X, DATA.y))
+
+
+@pytest.mark.parametrize("fit", [driver.ep, driver.laplace], ids=["ep", "laplace"])
+def test_rows_without_their_zeros_answer_as_those_with_them(
+    tmp_path: Path, fit: Callable[[Gaussian, Laid], Fit]
+) -> None:
+    X = np.where(np.arange(ROWS)[:, None] % WEIGHTS == np.arange(WEIGHTS), DATA.X, 0.0)
+    dense = with_items(Data(X, DATA.y), 30, OWN)
+    sparse = dense._replace(X=as_sparse(X, WEIGHTS))
+    for own in (0.0, OWN):
+        expected = fit(PRIOR, laid(tmp_path / f"dense {own}", dense, UNEVENLY[4], own))
+        found = fit(PRIOR, laid(tmp_path / f"sparse {own}", sparse, UNEVENLY[4], own))
+        check_same(found, expected, 1e-9)
+    check_effects(found, expected, 1e-9)
 
 
 def check_bits(found: Fit, expected: Fit) -> None:

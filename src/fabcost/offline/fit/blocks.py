@@ -112,7 +112,7 @@ def written(
 
 def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]:
     """Pieces as large as a block may be, and equal rows made one where the plan says so."""
-    most = most_rows(plan.schema.width)
+    most = max(1024, BYTES // plan.row_bytes)
     kept: list[CountedRows] = []
     for piece in pieces:
         kept.append(piece)
@@ -127,11 +127,6 @@ def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]
     rest = CountedRows.joined(kept) if kept else None
     if rest is not None and len(rest.X):
         yield rest.distinct() if plan.together else rest
-
-
-def most_rows(width: int) -> int:
-    """Of a block."""
-    return max(1024, BYTES // (8 * width))
 
 
 def read(folder: Folder, name: str) -> CountedRows:

@@ -21,8 +21,10 @@ from fabcost.features.tables.cells import Cells
 from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.sheet import BadRowsError, Sheet, Wrong
 from fabcost.features.tables.table import Table
-from fabcost.impressions import FloatArray, Outcomes, Tally, as_outcomes, grouped
+from fabcost.impressions import FloatArray, Outcomes, Rows, Tally, as_outcomes, grouped
+from fabcost.inference.sparse.memory import LARGE
 from fabcost.offline.logs.counted import weights_of
+from fabcost.sparse import joined
 
 _MANY = "fabcost: how many"
 
@@ -50,7 +52,7 @@ class CountedRows(NamedTuple):
     1.0
     """
 
-    X: FloatArray
+    X: Rows
     outcomes: Outcomes
     items: Any = None
 
@@ -79,7 +81,7 @@ class CountedRows(NamedTuple):
         items = None
         if parts[0].items is not None:
             items = pa.chunked_array([each.items for each in parts]).combine_chunks()
-        return cls(np.concatenate([each.X for each in parts]), Outcomes(labels, counts), items)
+        return cls(joined([each.X for each in parts]), Outcomes(labels, counts), items)
 
     def distinct(self) -> CountedRows:
         """Equal rows made one."""
@@ -88,7 +90,7 @@ class CountedRows(NamedTuple):
         items = None
         if kept is not None:
             items = pa.DictionaryArray.from_arrays(kept.astype(np.int32), self.items.dictionary)
-        return CountedRows(np.asarray(X), outcomes, items)
+        return CountedRows(X, outcomes, items)
 
     def between(self, start: int, stop: int) -> CountedRows:
         """Some of them, as arrays of their own, with no other items."""
@@ -132,6 +134,21 @@ class Plan:
         dates = tuple(f"{name} " for name, each in features.items() if each.kind == "date")
         return [name for name in features if not (dates and name.startswith(dates))]
 
+    @cached_property
+    def numbers(self) -> int:
+        """How many of a row are at most not zero: one of each feature and cross, and the bias."""
+        return len(self.document["features"]) + len(self.document["crosses"]) + 1
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows are kept without their zeros, as learners keep theirs."""
+        return self.schema.width >= max(LARGE, 4 * self.numbers)
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes at most: its numbers, and where they stand if zeros are left out."""
+        return 16 * self.numbers + 8 if self.sparse else 8 * self.schema.width
+
     @property
     def used(self) -> list[str]:
         """All columns that are read."""
@@ -139,7 +156,7 @@ class Plan:
 
     def mark(self, told: object) -> str:
         """The same for the same plan and what else is told: what was made by others is not used."""
-        given = [self.document, self.columns, self.together, self.skip, told]
+        given = [self.document, self.columns, self.together, self.skip, self.sparse, told]
         return hashlib.sha256(json.dumps(given).encode()).hexdigest()[:24]
 
     def encoded(self, sheet: Sheet) -> tuple[CountedRows, Counter[str]]:
@@ -179,7 +196,8 @@ class Plan:
             raise BadRowsError(sheet.name, bad)
         sound = ~np.any([each.rows for each in wrong], axis=0)
         columns = {name: Arrow(each.values.filter(sound)) for name, each in found.items()}
-        X = schema.design(Table(columns, int(sound.sum())))
+        table = Table(columns, int(sound.sum()))
+        X = schema.sparse_design(table) if self.sparse else schema.design(table)
         if isinstance(y, Tally):
             y = Tally(np.asarray(y.clicks)[sound], np.asarray(y.impressions)[sound])
         else:

@@ -286,9 +286,9 @@ def _fitted(read: _Read, settings: LogSettings, say: Callable[[str], None]) -> t
 def _converged(
     prior: Gaussian, own: float, read: _Read, method: Method, say: Callable[[str], None]
 ) -> Fit:
-    width, laid, owned = prior.dimension, read.laid, read.plan.columns.item is not None
+    laid, owned = read.laid, read.plan.columns.item is not None
     if read.plan.together and not (owned and method == "laplace"):
-        most = _BYTES_TOGETHER // (8 * (width + 4))
+        most = _BYTES_TOGETHER // (read.plan.row_bytes + 32)
         rows = blocks.merged(laid.folder, laid.blocks, most)
         if rows is not None:
             say(f"{len(rows.X):,} distinct rows are fitted at once, in this process")

@@ -15,6 +15,7 @@ import pyarrow.ipc
 
 from fabcost import archive
 from fabcost.archive import Array
+from fabcost.sparse import SparseRows, is_sparse
 
 _STATE = archive.Format("fabcost-fit", 1, "state of a fit")
 
@@ -72,9 +73,11 @@ class Folder(NamedTuple):
     def write_rows(self, name: str, columns: dict[str, Any]) -> None:
         """Arrays with as many rows each, in Arrow's own format, from which they need no copy.
 
-        Words are coded, as one of Arrow's own arrays.
+        Words are coded, as one of Arrow's own arrays; rows may be sparse.
         """
-        batch = pa.record_batch({name: _arrow(each) for name, each in columns.items()})
+        widths = {k: str(each.weights) for k, each in columns.items() if is_sparse(each)}
+        arrays = {name: _arrow(each) for name, each in columns.items()}
+        batch = pa.record_batch(arrays, metadata=widths)
 
         def write(stream: Any) -> None:
             with pa.ipc.new_file(stream, batch.schema) as file:
@@ -91,7 +94,8 @@ class Folder(NamedTuple):
         except (FileNotFoundError, pa.ArrowInvalid):
             return None
         columns = zip(batch.schema.names, batch.columns, strict=True)
-        return {name: _numpy(column) for name, column in columns}
+        widths = batch.schema.metadata or {}
+        return {name: _numpy(each, widths.get(name.encode())) for name, each in columns}
 
     def _put(self, name: str, write: Callable[[Any], object]) -> None:
         """A file that takes the place of an older one in one step."""
@@ -122,14 +126,21 @@ class Folder(NamedTuple):
 
 
 def _arrow(array: Any) -> Any:
+    if isinstance(array, SparseRows):
+        numbers = {"column": pa.array(array.columns), "value": pa.array(array.values)}
+        found = pa.StructArray.from_arrays([*numbers.values()], names=[*numbers])
+        return pa.LargeListArray.from_arrays(pa.array(array.starts), found)
     if not isinstance(array, np.ndarray):
         return array
     flat = pa.array(array.ravel())
     return flat if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, array.shape[1])
 
 
-def _numpy(column: Any) -> Any:
+def _numpy(column: Any, width: bytes | None) -> Any:
     """Numbers as they lie in the file: a table is a view, the rest is small and is copied."""
+    if width is not None:
+        columns, values = (each.to_numpy() for each in column.values.flatten())
+        return SparseRows.part_of(column.offsets.to_numpy(), columns, values, int(width))
     if pa.types.is_dictionary(column.type):
         return column
     if not pa.types.is_fixed_size_list(column.type):

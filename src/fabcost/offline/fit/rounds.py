@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost.impressions import FloatArray
+from fabcost import kernels
+from fabcost.impressions import FloatArray, Rows
 from fabcost.inference.ep import sweep
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.logistic import log_likelihood, quadratic_sites
@@ -23,6 +24,7 @@ from fabcost.offline.fit.blocks import RowBlock
 from fabcost.offline.fit.encoding import CountedRows
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.natural import ROWS_AT_ONCE, Factor, Point, effects_given, one_thread
+from fabcost.sparse import SparseRows
 
 
 class BlockAnswer(NamedTuple):
@@ -123,21 +125,33 @@ def refined(
 
 def _answer(rows: CountedRows, sites: Sites, value: float, *, begun: bool) -> BlockAnswer:
     """Στᵢxᵢxᵢᵀ and Σνᵢxᵢ, and the same by items."""
-    X, weights = rows.X, rows.X.shape[1]
+    own = None if rows.items is None else _by_items(rows, sites)
+    return BlockAnswer(Factor(*_summed(rows.X, sites)), value, begun, own)
+
+
+def _summed(X: Rows, sites: Sites) -> tuple[FloatArray, FloatArray]:
+    weights = X.shape[1]
+    if isinstance(X, SparseRows):
+        gram = kernels.sparse_gram(*X.arrays, sites.precision, weights)
+        return gram, X.sum(sites.shift)
     precision, shift = np.zeros((weights, weights)), np.zeros(weights)
     for start in range(0, len(X), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
         precision += (X[some] * sites.precision[some, None]).T @ X[some]
         shift += X[some].T @ sites.shift[some]
-    own = None if rows.items is None else _by_items(rows, sites)
-    return BlockAnswer(Factor(0.5 * (precision + precision.T), shift), value, begun, own)
+    return 0.5 * (precision + precision.T), shift
 
 
 def _by_items(rows: CountedRows, sites: Sites) -> FloatArray:
-    codes, many = rows.codes, len(rows.items.dictionary)
-    crossed = (column * sites.precision for column in rows.X.T)
-    sums = [np.bincount(codes, each, many) for each in (*sites, *crossed)]
-    return np.column_stack(sums)
+    X, codes, many = rows.X, rows.codes, len(rows.items.dictionary)
+    if isinstance(X, SparseRows):
+        row = np.repeat(np.arange(len(X)), np.diff(X.starts))
+        places, weights = codes[row] * X.weights + X.columns, many * X.weights
+        crossed = np.bincount(places, sites.precision[row] * X.values, weights)
+        sums = [np.bincount(codes, each, many) for each in sites]
+        return np.column_stack([*sums, crossed.reshape(many, -1)])
+    parts = (*sites, *(column * sites.precision for column in X.T))
+    return np.column_stack([np.bincount(codes, each, many) for each in parts])
 
 
 def look(task: Look) -> BlockAnswer:
