@@ -10,7 +10,7 @@ from typer.main import get_group
 from typer.testing import CliRunner
 
 import fabcost
-from fabcost.bandit.rules import RULES
+from fabcost.bandit.rules import SPELT
 from fabcost.cli import application
 from fabcost.offline.methods import THOMPSON, UNSCALED
 
@@ -77,7 +77,7 @@ def test_help_names_all_policies() -> None:
     }
     for name in (*THOMPSON, *UNSCALED):
         assert f"{name}," in shown["replay"] or f"{name};" in shown["replay"], name
-    for name in RULES:
+    for name in SPELT:
         assert name in shown["evaluate"], name
 
 

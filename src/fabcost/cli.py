@@ -152,8 +152,9 @@ def evaluate(
     policy: Annotated[
         list[str],
         typer.Option(
-            help="uniform, greedy, epsilon-greedy:0.1, thompson:1, ucb:0.95, ts-ucb:1, "
-            "information-relaxation:5, information-directed:64, always:ITEM, "
+            help="default (by which a service decides), uniform, greedy, epsilon-greedy:0.1, "
+            "thompson:1, ucb:0.95, ts-ucb:1, information-relaxation:5, "
+            "information-directed:64, always:ITEM, "
             "or learning-thompson and so on; repeatable."
         ),
     ] = ["uniform", "greedy", "thompson"],  # noqa: B006

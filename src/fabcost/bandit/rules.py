@@ -281,6 +281,10 @@ RULES: dict[str, type[Rule]] = {
 }
 
 
+#: What commands call the rules.
+SPELT: dict[str, Callable[..., Rule]] = {"default": lambda: DEFAULT, **RULES}
+
+
 def rule_of(spec: str) -> Rule:
     """A rule as commands spell it: its name, and its first parameter after a colon.
 
@@ -288,11 +292,13 @@ def rule_of(spec: str) -> Rule:
     --------
     >>> rule_of("thompson:0.5"), rule_of("ts-ucb")
     (Thompson(scale=0.5), TSUCB(draws=1, log_odds=False, scatter=0.0, rare=0.0))
+    >>> rule_of("default") == DEFAULT
+    True
     """
     kind, _, argument = spec.partition(":")
-    if kind not in RULES:
-        raise ValueError(f"the rule is {kind!r} but must be one of {', '.join(RULES)}")
-    rule: Callable[..., Rule] = RULES[kind]
+    if kind not in SPELT:
+        raise ValueError(f"the rule is {kind!r} but must be one of {', '.join(SPELT)}")
+    rule = SPELT[kind]
     try:
         return rule(float(argument)) if argument else rule()
     except (TypeError, ValueError) as error:

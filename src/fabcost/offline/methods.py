@@ -19,7 +19,7 @@ from fabcost.bandit.baselines import (
     LinearGaussian,
     OnlineLaplace,
 )
-from fabcost.bandit.rules import RULES, Greedy, Policy, Thompson, Uniform, rule_of
+from fabcost.bandit.rules import SPELT, Greedy, Policy, Thompson, Uniform, rule_of
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh
 
@@ -153,7 +153,7 @@ def contender(spec: str) -> tuple[str, Contender]:
     if kind not in THOMPSON:
         known = ", ".join([*THOMPSON, *UNSCALED])
         raise ValueError(f"policy is {spec!r} but must be one of {known}; or as fabcost@0.5")
-    if scale.partition(":")[0] in RULES:
+    if scale.partition(":")[0] in SPELT:
         return f"{kind}@{scale}", Contender(THOMPSON[kind], rule_of(scale))
     policy = Thompson(_scale(spec, scale) if has_scale else 1.0)
     name = kind if policy.scale == 1.0 else f"{kind}@{policy.scale:g}"
@@ -191,6 +191,6 @@ def _scale(spec: str, text: str) -> float:
     if not (math.isfinite(scale) and scale >= 0.0):
         raise ValueError(
             f"policy is {spec!r} but a scale must be a number of at least 0, "
-            f"or a rule one of {', '.join(RULES)}"
+            f"or a rule one of {', '.join(SPELT)}"
         )
     return scale

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import logit
 
 from fabcost.service.service import Service
-from fabcost.wire.messages import DecisionRequest, ExplanationAnswer
+from fabcost.wire.messages import DecisionRequest, ExplanationAnswer, FeedbackRequest
 from fabcost.wire.settings import GreedySettings, ModelSettings, ThompsonSettings, WideSettings
 from tests.service.core.running import ITEMS, serving, told
 
@@ -79,6 +79,31 @@ def test_the_best_of_the_others_is_compared_where_nothing_is_known_of_chances(
     assert why.runner_up is not None
     assert why.runner_up.click_probability <= why.click_probability
     assert why.runner_up.chosen_is_better >= 0.5
+
+
+@pytest.mark.parametrize("by", ["request", "features"])
+def test_what_earns_more_is_not_said_to_be_shown_by_chance(tmp_path: Path, by: str) -> None:
+    async def main() -> tuple[ExplanationAnswer, ExplanationAnswer]:
+        async with serving(str(tmp_path / "bandit.db")) as service:
+            for name, rule in (("best", GreedySettings()), ("drawn", ThompsonSettings(0.01))):
+                settings = ModelSettings(policy=rule, propensities="none", value_feature="_price")
+                await service.create_model(name, settings)
+                price = 500.0 if by == "features" else 1.0
+                await service.put_items(name, {"a": {"x": 1}, "b": {"x": 2, "_price": price}})
+                values = {"b": 500.0} if by == "request" else None
+                for k in range(30):
+                    asked = DecisionRequest(decision_id=f"d{k}", items=["a"])
+                    await service.decide(name, asked)
+                    await service.feedback(name, [FeedbackRequest(decision_id=f"d{k}", value=1.0)])
+                await service.decide(name, DecisionRequest(decision_id="d", values=values))
+            return await service.explain("best", "d"), await service.explain("drawn", "d")
+
+    for why in asyncio.run(main()):
+        assert why.decision.item == "b"
+        assert why.runner_up is not None
+        assert why.runner_up.click_probability > why.click_probability
+        assert not why.by_chance
+        assert why.summary.startswith("It looked best by its value")
 
 
 def test_items_are_called_by_their_names(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabcost.bandit.rows import OwnRows, Rows
-from fabcost.bandit.rules import RULES, Policy, Uniform, rule_of
+from fabcost.bandit.rules import SPELT, Policy, Uniform, rule_of
 from fabcost.bandit.values import ValuedRows
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray, Tally
@@ -83,8 +83,8 @@ class Target:
         if name.startswith(_ALWAYS):
             return cls(name, Uniform(), item=name.removeprefix(_ALWAYS))
         kind = name.removeprefix(_LEARNING).partition(":")[0]
-        if kind not in RULES:
-            known = ", ".join([*RULES, _ALWAYS + "ITEM"])
+        if kind not in SPELT:
+            known = ", ".join([*SPELT, _ALWAYS + "ITEM"])
             raise ValueError(f"policy is {name!r} but must be one of {known}, or {_LEARNING}…")
         try:
             policy = rule_of(name.removeprefix(_LEARNING))

@@ -17,6 +17,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.service.learning.follower import Learnt, predicted
+from fabcost.service.models.candidates import amounts_of
 from fabcost.service.models.model import Known, Model
 from fabcost.service.store.rows import (
     DecisionRecord,
@@ -33,6 +34,7 @@ from fabcost.wire.messages import (
     ExplanationAnswer,
     RunnerUp,
 )
+from fabcost.wire.settings import GreedySettings, UCBSettings
 from fabcost.wire.statistics import ContrastView, ItemEffect
 
 #: Keys of items, of which the first that is there is shown to people.
@@ -62,6 +64,7 @@ class Rival(NamedTuple):
     row: Impression
     was_likelier: bool | None
     chosen_is_better: float
+    is_worth_more: bool
 
 
 def explained(model: Model, past: Past) -> ExplanationAnswer:
@@ -77,10 +80,9 @@ def explained(model: Model, past: Past) -> ExplanationAnswer:
         names=_called(model, shown.ranking),
     )
     rival = _rival(model, known, past.made, past.item)
-    if rival is None:
-        return msgspec.structs.replace(answer, **_told(shown, probability, None, None))
-    beside = _runner_up(model, known, past, rival)
-    told = _told(shown, probability, beside, rival.was_likelier)
+    beside = None if rival is None else _runner_up(model, known, past, rival)
+    always_best = isinstance(model.settings.policy, GreedySettings | UCBSettings)
+    told = _told(shown, probability, beside, rival, always_best=always_best)
     return msgspec.structs.replace(answer, runner_up=beside, **told)
 
 
@@ -154,13 +156,19 @@ def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Riv
         names = [chosen, *others[:_MOST_OTHERS]]
     inline = None if made.features is None else {name: made.features[name] for name in names}
     listed = names if inline is None else None
-    request = DecisionRequest(context=made.context, candidates=inline, items=listed)
+    values, costs = (_given(each, names) for each in (made.values, made.costs))
+    request = DecisionRequest(
+        context=made.context, candidates=inline, items=listed, values=values, costs=costs
+    )
     try:
         scene, _ = model.scenes.of(request)
+        amounts = amounts_of(request, model.catalogue, model.settings)
     except ServiceError:  # an item changed, and the context cannot be read beside it
         return None
     rows, own_place = known.rows(scene), scene.names.index(chosen)
     expected = moments(rows, *marginal(known.belief, rows))[0]
+    if amounts is not None:
+        expected = expected * amounts.values - amounts.costs
     ranks = [(0.0 if likely is None else likely[name]) for name in scene.names]
     ranks[own_place] = -1.0
     place = int(np.lexsort((expected, np.array(ranks)))[-1])
@@ -170,7 +178,13 @@ def _rival(model: Model, known: Known, made: DecisionRecord, chosen: str) -> Riv
         row=impression(scene.at(place).row),
         was_likelier=None if likely is None else likely[scene.names[place]] > likely[chosen],
         chosen_is_better=_first_is_better(pair),
+        is_worth_more=bool(expected[place] > expected[own_place]),
     )
+
+
+def _given(amounts: dict[str, float] | None, names: list[str]) -> dict[str, float] | None:
+    """Those that a request gave, of some candidates."""
+    return amounts and {name: amounts[name] for name in names if name in amounts}
 
 
 def _first_is_better(pair: Prospects) -> float:
@@ -202,24 +216,32 @@ def _runner_up(model: Model, known: Known, past: Past, rival: Rival) -> RunnerUp
 
 
 def _told(
-    shown: DecisionView, probability: float, other: RunnerUp | None, was_likelier: bool | None
+    shown: DecisionView,
+    probability: float,
+    other: RunnerUp | None,
+    rival: Rival | None,
+    *,
+    always_best: bool,
 ) -> dict[str, Any]:
     """Whether it was shown by chance, and why it was, in a sentence."""
     if shown.arm == "holdback":
         return {"by_chance": True, "summary": "By chance: the holdback shows any candidate."}
     if shown.arm != "bandit":
         return {"summary": _ARMS.get(shown.arm, "")}
-    if other is None:
+    if other is None or rival is None:
         return {"summary": "No other candidate is there to compare it with."}
     called = other.item if other.name is UNSET else other.name
     rates = f"{_percent(probability)} for it and {_percent(other.click_probability)} for {called}"
     now = f"the predicted click rates are now {rates}."
-    by_chance = was_likelier or (was_likelier is None and other.click_probability > probability)
-    if by_chance:
+    if rival.was_likelier:
         why = f"By chance, to learn: {called} was more likely to be shown"
         return {"by_chance": True, "summary": f"{why}; {now}"}
-    then = "" if probability >= other.click_probability else " by its value, or at the time"
-    return {"summary": f"It looked best{then}; {now}"}
+    if rival.was_likelier is None and rival.is_worth_more and not always_best:
+        why = f"By chance, to learn: {called} looks better by what is known now"
+        return {"by_chance": True, "summary": f"{why}; {now}"}
+    then = " at the time" if rival.is_worth_more else " by its value"
+    worse = rival.is_worth_more or probability < other.click_probability
+    return {"summary": f"It looked best{then if worse else ''}; {now}"}
 
 
 def _percent(probability: float) -> str:
