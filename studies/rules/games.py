@@ -25,6 +25,7 @@ from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
 
 THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
 SCALES = (THOMPSON, "thompson:0.5", "thompson:0.25")
+OF_LAPLACE = (*SCALES, "thompson:0.125")
 PROBABILITIES, SCATTERED = "ts-ucb, scattered", "ts-ucb, log-odds, scattered"
 #: A quarter of each candidate's own draw, where those above have a sixteenth.
 QUARTER, QUARTER_PROBABILITIES = f"{SCATTERED} 1/4", f"{PROBABILITIES} 1/4"

@@ -38,7 +38,7 @@ from studies.rules.report import (
     table,
     tree_lines,
 )
-from studies.rules.worlds import CLICKS, DRIFT, LOGS_CHOOSING, ROUNDS, TREES_RARE
+from studies.rules.worlds import CLICKS, DRIFT, LOGS_CHOOSING, LOST, ROUNDS, TREES_RARE
 
 COMMAND = "python -m studies.rules --docs"
 
@@ -132,8 +132,10 @@ def _confirmed(report: Report) -> list[str]:
     return [
         f"{kept.CONFIRMED}",
         origin(COMMAND).removesuffix(" Do not edit by hand."),
-        f"`{FROZEN}`, the default, on seeds from {TRIAL.many[0]}. No rule had met them, nor the "
-        "trees and logs of this half, when it was written down.",
+        f"`{FROZEN}`, the default, on seeds from {TRIAL.many[0]}, which no rule had met when it "
+        "was written down. The trees and logs of this half had not chosen a rule either, but for one: "
+        f"rules before it had lost in *{LOST}*, and it came of what was "
+        "[found there](rare-clicks.md) on other sets.",
         claims.as_markdown(claimed(report, TRIAL)),
         "### The click worlds, confirmed",
         as_markdown(click_lines(report, TRIAL)),

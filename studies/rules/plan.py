@@ -11,12 +11,12 @@ from studies.rules.arms import DIGITS, MADE
 from studies.rules.games import (
     DEFAULT,
     EIGHTH_RARE,
+    OF_LAPLACE,
     OWN,
     PROBABILITIES,
     QUARTER,
     QUARTER_PROBABILITIES,
     RULES,
-    SCALES,
     SCATTERED,
     THOMPSON,
     WIDE,
@@ -106,7 +106,7 @@ def tried(trial: Trial) -> Iterator[Game]:
     ours = (THOMPSON, trial.rule)
     yield from _games(trial.many, CLICKS, ours, prior=WIDE)
     yield from _games(trial.many, TREES_CONFIRMING, ours)
-    yield from _games(trial.of_laplace, CLICKS, SCALES[1:], LAPLACE, WIDE)
+    yield from _games(trial.of_laplace, CLICKS, OF_LAPLACE, LAPLACE, WIDE)
     for learner in (FAB_COST, LAPLACE):
         yield from _games(trial.of_logs, LOGS_CONFIRMING, ours, learner)
     yield from _games(trial.of_laplace, FIXED_TREES, ours, OWN)

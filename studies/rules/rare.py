@@ -34,13 +34,12 @@ from studies.rules.games import (
     met,
 )
 from studies.rules.report import Lines, Ratio, as_markdown, marked
-from studies.rules.worlds import CANDIDATES, CLICKS, ITEMS, ROUNDS, WEIGHTS, trees
+from studies.rules.worlds import CANDIDATES, CLICKS, ITEMS, LOST, ROUNDS, WEIGHTS, trees
 
 MADE, LOW = "made sets", "few in a thousand"
 SETS, OF_SETS, CHOOSING, OF_LOW, OF_LATE = range(21, 61), range(10), range(40), range(20), range(20)
 CONSTANTS, LONG, DELAYS = (-6.0, -4.5), 3_000, (100, 300)
 #: Where the default is worse than Thompson sampling, and a game of that kind that it loses.
-LOST = "trees, fixed: made, 2 % positive"
 STUCK, AFTER = Game(f"{LOST}, number 13", QUARTER, 5), 400
 
 

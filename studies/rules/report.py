@@ -16,9 +16,9 @@ from studies.clicks.worlds import FIXED, FRESH
 from studies.rules.costs import Cost
 from studies.rules.games import (
     DEFAULT,
+    OF_LAPLACE,
     OWN,
     RULES,
-    SCALES,
     THOMPSON,
     WIDE,
     Game,
@@ -225,7 +225,7 @@ def click_lines(report: Report, trial: Trial) -> Lines:
     lines = [["world", "prior variance", "learner, rule", "regret", "clicks after 100", "seeds"]]
     for world in CLICKS:
         sides = [Side(rule, prior=p) for p in (WIDE, DEFAULT) for rule in (THOMPSON, trial.rule)]
-        sides += [Side(rule, LAPLACE, WIDE) for rule in SCALES[1:]]
+        sides += [Side(rule, LAPLACE, WIDE) for rule in OF_LAPLACE]
         for side in sides:
             regret, early = (report.values(world, side, at, trial.many) for at in (REGRET, EARLY))
             found = np.isfinite(regret)
@@ -237,7 +237,7 @@ def click_lines(report: Report, trial: Trial) -> Lines:
 
 def best_laplace(report: Report, world: str, seeds: range) -> Side:
     """Laplace under Thompson sampling, at the scale of least regret on the very seeds compared."""
-    sides = [Side(rule, LAPLACE, WIDE) for rule in SCALES[1:]]
+    sides = [Side(rule, LAPLACE, WIDE) for rule in OF_LAPLACE]
     means = [np.nanmean(report.values(world, side, REGRET, seeds)) for side in sides]
     return sides[int(np.argmin(means))]
 

@@ -158,6 +158,8 @@ TREES_CONFIRMING = _of_trees(
     "made, 2 % positive",
     "digits, eights",
 )
+#: In which rules before the default had lost to Thompson sampling.
+LOST = "trees, fixed: made, 2 % positive"
 #: Where a rule was mended that had lost in one of those to confirm on.
 TREES_RARE = {title: make for title, make in _of_trees(*RARE).items() if "fixed" in title}
 
