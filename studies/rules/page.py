@@ -133,8 +133,8 @@ def _confirmed(report: Report) -> list[str]:
         f"{kept.CONFIRMED}",
         origin(COMMAND).removesuffix(" Do not edit by hand."),
         f"`{FROZEN}`, the default, on seeds from {TRIAL.many[0]}, which no rule had met when it "
-        "was written down. The trees and logs of this half had not chosen a rule either, but for one: "
-        f"rules before it had lost in *{LOST}*, and it came of what was "
+        "was written down. The trees and logs of this half had not chosen a rule either, but for "
+        f"one: rules before it had lost in *{LOST}*, and it came of what was "
         "[found there](rare-clicks.md) on other sets.",
         claims.as_markdown(claimed(report, TRIAL)),
         "### The click worlds, confirmed",
