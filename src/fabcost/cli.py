@@ -92,6 +92,7 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the dashboard.")] = False,
 ) -> None:
     """A server with car adverts, and simulated visitors who come by HTTP."""
+    extras.check("demo")
     with explained():
         from fabcost.demo import run
 

@@ -1,6 +1,7 @@
 """`fabcost demo`: a server, a catalogue of car adverts, and visitors who come by HTTP.
 
-`run` is the command; it starts the process of `server` and sends it visitors.
+`run` is the command; it starts the process of `server` and sends it visitors.  What these need
+takes as long to import as the server takes to start, and is imported meanwhile.
 """
 
 from __future__ import annotations
@@ -15,23 +16,24 @@ import time
 import webbrowser
 import zlib
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from statistics import fmean
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.status import Status
 from rich.table import Table
 
-from fabcost.client import Client
-from fabcost.wire.settings import ModelSettings
-from fabcost.worlds.adverts import synthetic
-from fabcost.worlds.visitors import CarAdverts
+if TYPE_CHECKING:
+    from fabcost.client import Client
+    from fabcost.wire.settings import ModelSettings
+    from fabcost.worlds.visitors import CarAdverts
 
 if sys.platform != "win32":
     import fcntl
@@ -81,12 +83,19 @@ class Score:
 
 def world(seed: int) -> CarAdverts:
     """Adverts and the tastes of those who will look at them."""
+    import numpy as np
+
+    from fabcost.worlds.adverts import synthetic
+    from fabcost.worlds.visitors import CarAdverts
+
     rng = np.random.default_rng(seed)
     return CarAdverts.random(synthetic(ADVERTS, rng=rng), candidates=CANDIDATES, rng=rng)
 
 
 def settings(cars: CarAdverts, *, wait: float, seed: int) -> ModelSettings:
     """Of a model of these adverts; who has not clicked after ``wait`` seconds will not."""
+    from fabcost.wire.settings import ModelSettings
+
     schema = cars.schema.to_dict()
     return ModelSettings(schema=schema, reward_wait_seconds=wait, holdback=0.1, seed=seed)
 
@@ -108,14 +117,23 @@ def run(
         serving = server(
             database, port=port, log=log, held=held, started=partial(note_process, out)
         )
-        with ExitStack() as until_the_end:
+        with ExitStack() as until_the_end, ThreadPoolExecutor(1) as aside:
+            making = aside.submit(_made, seed)
             with _waiting(log, console):
                 address = until_the_end.enter_context(serving)
-            client = until_the_end.enter_context(Client(address))
+            connect, cars = making.result()
+            client = until_the_end.enter_context(connect(address))
             console.print(f"Dashboard: [bold]{address}/[/bold]\n")
             if browser:
                 webbrowser.open(f"{address}/")
-            return _show(client, seed, exit_after, console)
+            return _show(client, cars, seed, exit_after, console)
+
+
+def _made(seed: int) -> tuple[type[Client], CarAdverts]:
+    """What visitors need beside a server."""
+    from fabcost.client import Client
+
+    return Client, world(seed)
 
 
 @contextmanager
@@ -162,8 +180,10 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _show(client: Client, seed: int, exit_after: float | None, console: Console) -> Score:
-    score, cars = Score(), world(seed)
+def _show(
+    client: Client, cars: CarAdverts, seed: int, exit_after: float | None, console: Console
+) -> Score:
+    score = Score()
     client.create_model(MODEL, settings(cars, wait=_WAIT_SECONDS, seed=seed))
     client.put_items(MODEL, {name: catalogued(item) for name, item in cars.items.items()})
     try:
@@ -178,6 +198,8 @@ def _show(client: Client, seed: int, exit_after: float | None, console: Console)
 
 def visits(client: Client, cars: CarAdverts, seed: int) -> Iterator[Score]:
     """An endless stream of visitors, who see an advert and may click; the score after each."""
+    import numpy as np
+
     rng, score = np.random.default_rng(seed), Score()
     run = int(rng.integers(1 << 32))
     for visitor in cars.visitors(rng):
@@ -188,7 +210,7 @@ def visits(client: Client, cars: CarAdverts, seed: int) -> Iterator[Score]:
         clicked = visitor.clicked(decision.item)
         if clicked:
             client.feedback(MODEL, decision.decision_id)
-        score.add(clicked=clicked, at_random=float(np.mean(list(visitor.probability.values()))))
+        score.add(clicked=clicked, at_random=fmean(visitor.probability.values()))
         yield score
 
 
