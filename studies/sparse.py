@@ -173,7 +173,14 @@ def _marginals(data: Data) -> Callable[[], object]:
 def _filter(data: Data) -> Callable[[], object]:
     many = len(data.y)
     return lambda: kernels.sparse_adf_pass(
-        *_belief(data), *data.rows.arrays, data.y, *Sites.flat(many), 0, many, True, None
+        *_belief(data),
+        *data.rows.arrays,
+        data.y,
+        *Sites.flat(many),
+        0,
+        many,
+        True,
+        kernels.NO_COUNTS,
     )
 
 
@@ -189,7 +196,13 @@ def _sweep(data: Data) -> Callable[[], object]:
 def _match(data: Data) -> Callable[[], object]:
     mean, covariance = np.zeros(data.X.shape[1]), np.eye(data.X.shape[1])
     return lambda: kernels.sparse_match(
-        mean, covariance, *data.rows.arrays, data.y, *Sites.flat(len(data.y)), True, None
+        mean,
+        covariance,
+        *data.rows.arrays,
+        data.y,
+        *Sites.flat(len(data.y)),
+        True,
+        kernels.NO_COUNTS,
     )
 
 

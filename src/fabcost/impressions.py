@@ -315,6 +315,17 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
     )
 
 
+def told(counts: FloatArray | None) -> FloatArray:
+    """Counts as kernels take them, who have one kind of array for all: none are no rows.
+
+    Examples
+    --------
+    >>> told(None).shape
+    (0, 2)
+    """
+    return kernels.NO_COUNTS if counts is None else counts
+
+
 def grouped(
     X: Rows, outcomes: Outcomes, slots: npt.NDArray[np.int64] | None = None
 ) -> tuple[Rows, Outcomes, npt.NDArray[np.int64] | None]:
@@ -337,6 +348,7 @@ def grouped(
         counts = np.column_stack(sums).astype(np.float64)
     else:
         dense = read_only(np.ascontiguousarray(X))
-        rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), keys, *outcomes)
+        given = (keys, outcomes.labels, told(outcomes.counts))
+        rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), *given)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
     return rows, Outcomes(labels, counts), None if slots is None else slots[first]

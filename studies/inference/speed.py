@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from sklearn.linear_model import LogisticRegression
 
-from fabcost import Gaussian, kernels
+from fabcost import Gaussian
 from fabcost.inference import adf, ep, laplace
-from fabcost.inference.history import Carried
+from fabcost.inference.history import Carried, Sites
 from fabcost.paper import printed
 from studies.claims import Claim
 from studies.inference.workloads import PRIOR_VARIANCE, Sizes, Workload
@@ -67,8 +67,8 @@ def exact_beside_mackay(work: Workload, sizes: Sizes) -> Iterator[Claim]:
 
     def sweep(exact: bool) -> None:
         belief = Carried.of(result.posterior)
-        precision, shift = (each.copy() for each in result.sites)
-        kernels.ep_sweep(*belief, few.X, signed, precision, shift, exact)
+        given = (belief, few.X, signed, Sites(*(each.copy() for each in result.sites)))
+        ep.sweep(*given, exact=exact, tolerance=1.0, max_sweeps=1)
 
     rounds = in_turn(lambda: sweep(True), lambda: sweep(False), repeats=3 * sizes.repeats)
     exact, mackay = (median(column) / len(signed) for column in rounds.T)

@@ -32,7 +32,9 @@ def test_adf_pass_matches_its_twin() -> None:
     X, y = cold_start(40, 5)
     counts, prior = some_counts(40), correlated_prior(5)
     carried, sites = Carried.of(prior), Sites.flat(40)
-    kernels.counts_adf_pass(*carried, read_only(X), y, *sites, 0, 40, counts)
+    kernels.adf_pass(
+        *carried, read_only(X), y, *sites, 0, 40, True, *kernels.NO_ITEMS, counts, None
+    )
     mean, covariance = prior.mean, prior.covariance
     for row, (a, b) in zip(X, counts, strict=True):
         reach = covariance @ row

@@ -16,6 +16,7 @@ from fabcost.inference.history import Carried, History, Sites
 from fabcost.inference.logistic import product
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.saved import file as learner_file
+from tests.inference.calls import PLAIN
 from tests.inference.test_own import assert_joint, dense_prior, one_hot, shown
 from tests.simulated import correlated_prior
 
@@ -68,8 +69,9 @@ def test_effects_of_items_age_as_weights_of_one_hot_ids_do() -> None:
     slots = own.enter(given.items)
     for start in range(0, 300, 60):
         part = (start, start + 60)
-        kernels.own_adf_pass(*belief, X, given.y, *none, *part, True, *own.written(slots))
-        kernels.adf_pass(*dense, hot, given.y, *none, *part, True)
+        owned = (*own.written(slots), kernels.NO_COUNTS, None)
+        kernels.adf_pass(*belief, X, given.y, *none, *part, True, *owned)
+        kernels.adf_pass(*dense, hot, given.y, *none, *part, True, *PLAIN)
         # All items must stay, so that both are the same model: they are named in a history.
         past = History(9, None, owned=True)
         past.append(X[:50], given.y[:50], 50, np.arange(50) % len(own))

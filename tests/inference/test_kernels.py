@@ -11,7 +11,9 @@ from numba.core.errors import TypingError
 
 from fabcost import Gaussian, kernels
 from fabcost.inference.history import Carried, Sites
+from fabcost.kernels import NO_ITEMS
 from tests.inference import twins
+from tests.inference.calls import PLAIN, swept
 from tests.simulated import correlated_prior
 from tests.simulated import given_rows as cold_start
 
@@ -55,7 +57,7 @@ def test_adf_pass(exact: bool, weights: int) -> None:
     X, y = cold_start(60, weights)
     carried, twin = carried_and_twin(weights)
     sites = Sites.flat(60)
-    skipped = kernels.adf_pass(*carried, X, y, *sites, 0, 60, exact)
+    skipped = kernels.adf_pass(*carried, X, y, *sites, 0, 60, exact, *PLAIN)
     assert skipped == 0
     assert_same(carried, twins.adf_pass(twin, X, y, exact))
     rebuilt = twins.absorb(twin, X, *sites)
@@ -67,7 +69,7 @@ def test_absorb() -> None:
     rng = np.random.default_rng(5)
     sites = Sites(rng.uniform(0, 0.25, 40), rng.normal(size=40))
     carried, twin = carried_and_twin()
-    assert kernels.absorb(*carried, X, *sites, 10, 40) == 0
+    assert kernels.absorb(*carried, X, *sites, 10, 40, *NO_ITEMS) == 0
     assert_same(carried, twins.absorb(twin, X[10:], sites.precision[10:], sites.shift[10:]))
 
 
@@ -75,15 +77,15 @@ def test_absorb_takes_out_what_it_put_in() -> None:
     X, _ = cold_start(40)
     carried, twin = carried_and_twin()
     precision, shift = np.full(40, 0.2), np.linspace(-1, 1, 40)
-    kernels.absorb(*carried, X, precision, shift, 0, 40)
-    kernels.absorb(*carried, X, -precision, -shift, 0, 40)
+    kernels.absorb(*carried, X, precision, shift, 0, 40, *NO_ITEMS)
+    kernels.absorb(*carried, X, -precision, -shift, 0, 40, *NO_ITEMS)
     assert_same(carried, twin)
 
 
 def test_absorb_skips_what_would_leave_the_cone() -> None:
     X, _ = cold_start(1)
     carried, twin = carried_and_twin()
-    assert kernels.absorb(*carried, X, np.array([-1e9]), np.zeros(1), 0, 1) == 1
+    assert kernels.absorb(*carried, X, np.array([-1e9]), np.zeros(1), 0, 1, *NO_ITEMS) == 1
     assert_same(carried, twin)
 
 
@@ -94,7 +96,7 @@ def test_ep_sweep(exact: bool) -> None:
     sites, twin_sites = Sites.flat(50), Sites.flat(50)
     for _ in range(3):
         before = carried.gaussian()
-        skipped, log_factors, moved = kernels.ep_sweep(*carried, X, y, *sites, exact)
+        skipped, log_factors, moved = swept(carried, X, y, sites, exact)
         twin, twin_log_factors = twins.ep_sweep(twin, X, y, twin_sites, exact)
         assert skipped == 0
         assert log_factors == pytest.approx(twin_log_factors, rel=1e-8)

@@ -13,8 +13,10 @@ from fabcost.inference import ep
 from fabcost.inference.history import Carried, Sites
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.saved import file as learner_file
+from fabcost.kernels import NO_COUNTS
 from fabcost.tilted import Moments
 from tests.inference import twins
+from tests.inference.calls import PLAIN, swept
 from tests.simulated import correlated_prior
 
 ITEMS = 50
@@ -135,22 +137,22 @@ def test_kernels_and_their_twins() -> None:
     X, wide = read_only(given.X), read_only(one_hot(given, 4))
     carried, sites = Carried.of(prior), Sites.flat(60)
     twin = twins.State(*(getattr(dense_prior(prior, 4), name) for name in ("mean", "covariance")))
-    kernels.own_adf_pass(*carried, X, given.y, *sites, 0, 60, True, *owned)
+    kernels.adf_pass(*carried, X, given.y, *sites, 0, 60, True, *owned, NO_COUNTS, None)
     twin = twins.adf_pass(twin, wide, given.y, True)
     assert_joint(carried.gaussian(), own, Gaussian(*twin), 1e-7)
     twin_sites = Sites(*(each.copy() for each in sites))
     for _ in range(2):
-        skipped, factors, moved = kernels.ep_sweep(*carried, X, given.y, *sites, True, *owned)
+        skipped, factors, moved = swept(carried, X, given.y, sites, True, owned)
         twin, twin_factors = twins.ep_sweep(twin, wide, given.y, twin_sites, True)
         assert skipped == 0
         assert factors == pytest.approx(twin_factors, rel=1e-7)
     assert_joint(carried.gaussian(), own, Gaussian(*twin), 1e-6)
     dense, dense_sites = Carried.of(dense_prior(prior, 4)), Sites.flat(60)
-    kernels.adf_pass(*dense, wide, given.y, *dense_sites, 0, 60, True)
+    kernels.adf_pass(*dense, wide, given.y, *dense_sites, 0, 60, True, *PLAIN)
     for _ in range(2):
-        *_, dense_moved = kernels.ep_sweep(*dense, wide, given.y, *dense_sites, True)
+        *_, dense_moved = swept(dense, wide, given.y, dense_sites, True)
     assert moved == pytest.approx(dense_moved, rel=1e-6)
-    kernels.own_absorb(*carried, X, -sites.precision, -sites.shift, 0, 60, *owned)
+    kernels.absorb(*carried, X, -sites.precision, -sites.shift, 0, 60, *owned)
     assert_joint(carried.gaussian(), own, dense_prior(prior, 4), 1e-9)
 
 

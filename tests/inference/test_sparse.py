@@ -19,8 +19,10 @@ from fabcost.inference.sparse import memory
 from fabcost.inference.sparse.covariance import CovarianceSweep, covariance_of
 from fabcost.inference.sparse.memory import SparseStore
 from fabcost.inference.sparse.parallel import sweep_sparse
+from fabcost.kernels import NO_COUNTS, NO_ITEMS
 from fabcost.sparse import as_sparse
 from tests.inference import twins
+from tests.inference.calls import PLAIN, swept
 from tests.simulated import correlated_prior
 
 #: Around the width of lanes, pairs of lanes and tiles, and of roots that are walked by rows.
@@ -55,8 +57,8 @@ def test_adf_has_the_bits_of_dense_rows(weights: int, exact: bool) -> None:
     dense, sparse = Carried.of(prior), Carried.of(prior)
     sites, others = Sites.flat(ROWS), Sites.flat(ROWS)
     rows = as_sparse(X, weights)
-    skipped = kernels.adf_pass(*dense, X, y, *sites, 3, ROWS, exact)
-    found = kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 3, ROWS, exact, None)
+    skipped = kernels.adf_pass(*dense, X, y, *sites, 3, ROWS, exact, *PLAIN)
+    found = kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 3, ROWS, exact, NO_COUNTS)
     assert found == skipped
     assert same_bits((*dense, *sites), (*sparse, *others))
     some = 3 + np.flatnonzero(X[3:].any(axis=1))  # the twin divides by the variance of a row
@@ -72,11 +74,11 @@ def test_other_passes_have_the_bits_of_dense_rows(weights: int) -> None:
     rng = np.random.default_rng(5)
     known = Sites(rng.uniform(0, 0.25, ROWS), rng.normal(size=ROWS))
     dense, sparse = Carried.of(prior), Carried.of(prior)
-    kernels.absorb(*dense, X, *known, 0, ROWS)
+    kernels.absorb(*dense, X, *known, 0, ROWS, *NO_ITEMS)
     kernels.sparse_absorb(*sparse, *rows.arrays, *known, 0, ROWS)
     assert same_bits(dense, sparse)
     sites, others = (Sites(*(each.copy() for each in known)) for _ in range(2))
-    kernels.counts_adf_pass(*dense, X, y, *sites, 0, ROWS, counts)
+    kernels.adf_pass(*dense, X, y, *sites, 0, ROWS, True, *NO_ITEMS, counts, None)
     kernels.sparse_adf_pass(*sparse, *rows.arrays, y, *others, 0, ROWS, True, counts)
     assert same_bits((*dense, *sites), (*sparse, *others))
     belief = dense.gaussian()
@@ -94,7 +96,7 @@ def test_sweep_by_covariance(weights: int, exact: bool) -> None:
     sites, others = Sites.flat(100), Sites.flat(100)
     twin = twins.State(prior.mean, prior.covariance)
     for _ in range(2):
-        _, factors, move = kernels.ep_sweep(*by_root, X, y, *sites, exact)
+        _, factors, move = swept(by_root, X, y, sites, exact)
         sweep = CovarianceSweep(by_covariance, others)
         assert sweep.go_on(by_covariance, Pass(rows, y, others, 0, 100), None, exact=exact)
         assert sweep.found is not None
@@ -239,11 +241,11 @@ def test_where_rounding_would_show_the_root_is_kept() -> None:
         Carried.of(prior),
         *(Sites.flat(40) for _ in range(2)),
     )
-    swept = kernels.ep_sweep(*dense, read_only(X), labels, *sites, True)
+    expected = swept(dense, read_only(X), labels, sites, True)
     sweeps = Sweeping(40, 8, tolerance=1e-10, max_sweeps=1)
     while sweeps.swept is None:
         sweeps.visit(sparse, Pass(rows, labels, others, sweeps.at, 40), exact=True)
-    assert (0, sweeps.swept.log_factors, sweeps.moved) == swept
+    assert (0, sweeps.swept.log_factors, sweeps.moved) == expected
     assert same_bits((*dense, *sites), (*sparse, *others))
     assert sweeps.visits == 80
 
@@ -262,7 +264,7 @@ def test_sites_matched_at_once_end_where_visits_do() -> None:
         assert found.converged == expected.converged
         assert_near(belief.gaussian(), expected.posterior, 3e-9)
         rebuilt = Carried.of(prior)
-        kernels.absorb(*rebuilt, read_only(X), *sites, 0, 120)
+        kernels.absorb(*rebuilt, read_only(X), *sites, 0, 120, *NO_ITEMS)
         assert_near(rebuilt.gaussian(), belief.gaussian(), 1e-8)
 
 
@@ -283,7 +285,7 @@ def test_match_is_a_sweep_that_leaves_the_belief(weights: int) -> None:
     y, rows, belief = y[: len(X)], as_sparse(X, weights), correlated_prior(weights)
     sites, expected = Sites.flat(len(X)), Sites.flat(len(X))
     law = belief.mean.copy(), belief.covariance.copy()
-    given = (*law, *rows.arrays, y, *sites, True, None)
+    given = (*law, *rows.arrays, y, *sites, True, NO_COUNTS)
     assert kernels.sparse_match(*given)[0] == 0
     for i, row in enumerate(X):
         centre, variance = belief.marginal(row)

@@ -198,4 +198,5 @@ class LinearGaussian:
             clicked * self._precision,
             0,
             1,
+            *kernels.NO_ITEMS,
         )

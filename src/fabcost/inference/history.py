@@ -201,7 +201,7 @@ class History:
             if owned and not isinstance(X, SparseRows):
                 given = (read_only(X), *sites, 0, stop - start)
                 some = (owned.slots[start:stop], owned.table)
-                left_out += kernels.own_absorb(*belief, *given, *some)
+                left_out += kernels.absorb(*belief, *given, *some)
             else:
                 left_out += absorb_rows(belief, X, sites)
         if not left_out:

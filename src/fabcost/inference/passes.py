@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray, read_only, told
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
@@ -86,8 +86,7 @@ class Sweeping:
         self.moved = math.inf
         self._by_covariance: CovarianceSweep | None = None
         self._shows_at = -1
-        self._numbers: Slots | None = None
-        many = 0
+        self._numbers, many = kernels.NO_ITEMS[0], 0
         if items is not None:
             self._numbers, many = kernels.numbered(items, capacity)
         self._sums = np.array(kernels.NO_SUMS)
@@ -118,11 +117,9 @@ class Sweeping:
             self._visit_sparse(belief, over, lag, table, exact=exact)
             return
         lag = None if lag is None else lag.where_it_pays(belief, over)
-        slots, numbers = (None, None) if table is None else (items, self._numbers)
-        if numbers is not None:
-            numbers = numbers[self.at - start :]
+        numbers = self._numbers if table is None else self._numbers[self.at - start :]
         self._left_out += kernels.ep_visits(
-            *(*belief, X, y, *sites, start, stop, exact, slots, table, counts),
+            *(*belief, X, y, *sites, start, stop, exact, *_owned(items, table), told(counts)),
             *(numbers, self._sums, self._moves, self._own_moves, lag),
         )
         self.visits += stop - start
@@ -300,25 +297,35 @@ def filter_rows(
     X, y, sites, start, stop, items, counts = over
     if start == stop:
         return 0
-    if lag is None and own is None and counts is None and type(X) is not SparseRows:
-        return kernels.adf_pass(*belief, X, y, *sites, start, stop, exact)  # type: ignore[no-any-return]
+    if isinstance(X, SparseRows):
+        return _filter_sparse(belief, X, over, own, lag, exact=exact)
+    if lag is not None:
+        lag = lag.where_it_pays(belief, over)
+    owned = _owned(items, None if own is None else own.table)
+    given = (*belief, X, y, *sites, start, stop, exact, *owned, told(counts), lag)
+    return kernels.adf_pass(*given)  # type: ignore[no-any-return]
+
+
+def _filter_sparse(
+    belief: Carried,
+    X: SparseRows,
+    over: Pass,
+    own: OwnEffects | None,
+    lag: Lag | None,
+    *,
+    exact: bool,
+) -> int:
+    _, y, sites, start, stop, _, counts = over
     few = lag is not None and stop - start <= _FEW
-    if isinstance(X, SparseRows) and (few or own is not None):
+    if few or own is not None:
         parts = _written_out(over)
         return sum([filter_rows(belief, some, own, lag, exact=exact) for some in parts])
-    lag = None if lag is None else lag.where_it_pays(belief, over)
-    if isinstance(X, SparseRows):
-        sparse = (*belief, *X.arrays, y, *sites, start, stop)
-        return int(kernels.sparse_adf_pass(*sparse, exact, counts))
-    given: tuple[Any, ...] = (*belief, X, y, *sites, start, stop)
     if lag is not None:
-        table = None if own is None or items is None else own.table
-        slots = None if table is None else items
-        return int(kernels.lagging_adf_pass(*given, exact, slots, table, counts, lag))
-    given = (*given, exact if counts is None else counts)
-    if own is None or items is None:
-        step = kernels.adf_pass if counts is None else kernels.counts_adf_pass
-    else:
-        step = kernels.own_adf_pass if counts is None else kernels.own_counts_adf_pass
-        given = (*given, items, own.table)
-    return int(step(*given))
+        lag.where_it_pays(belief, over)
+    given = (*belief, *X.arrays, y, *sites, start, stop, exact, told(counts))
+    return int(kernels.sparse_adf_pass(*given))
+
+
+def _owned(items: Slots | None, table: FloatArray | None) -> tuple[Slots, FloatArray]:
+    """Slots and their table, as kernels take them."""
+    return kernels.NO_ITEMS if items is None or table is None else (items, table)

@@ -5,7 +5,7 @@ function of this source and of the input: every sum has one order (`lanes`), eve
 made of sums, products, quotients and square roots (`functions`), no flag lets the compiler
 change them, and no library is called that might.
 
-A reader starts at `beliefs`, the ADF pass and the EP sweep; `sparse` has them for rows of which
+A reader starts at `beliefs`, the ADF pass and the visits of EP; `sparse` has them for rows of which
 most numbers are zero, `moments` the integrals of a site that these match, `counts` those of a row
 that stands for many, `choosing` what a decision needs of a belief.
 """
@@ -13,20 +13,16 @@ that stands for many, `choosing` what a decision needs of a belief.
 from fabcost.compilation import announce_slow_compilation
 from fabcost.kernels.ageing import age, half_power, own_age
 from fabcost.kernels.beliefs import (
+    NO_COUNTS,
+    NO_ITEMS,
     NO_SUMS,
     absorb,
     adf_pass,
-    counts_adf_pass,
     drawn,
     ep_summary,
-    ep_sweep,
     ep_visits,
-    lagging_adf_pass,
     marginals,
     numbered,
-    own_absorb,
-    own_adf_pass,
-    own_counts_adf_pass,
 )
 from fabcost.kernels.choosing import (
     LARGEST_FEATURE,

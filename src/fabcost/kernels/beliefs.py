@@ -54,6 +54,9 @@ LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
 AHEAD = 4  # visits before which the row of an item is asked for
 NO_SUMS = (0.0, 1.0, 0.0, 0.0)  # Σ log Cᵢ but for a product, that, and what grew and shrank
+#: In place of items that have effects of their own and their table, and of counts.
+NO_ITEMS = (np.empty(0, dtype=np.int64), np.empty((0, 0)))
+NO_COUNTS = np.empty((0, 2))
 SCATTER = 0x9E3779B1  # odd: its multiples of the numbers below 2ᵏ are all different modulo 2ᵏ
 
 
@@ -133,7 +136,7 @@ def _go(lag, mean, root, weights, width, along, step, shrink):
 @helper()
 def _aim(slots, table, i, x, weights, tilted):
     """Where θ and η meet, u; and what the item adds to centre and variance of η, hᵢ/dᵢ and 1/dᵢ."""
-    if slots is None:
+    if slots.size == 0:
         return x, 0.0, 0.0
     own = pointer(table)
     if i + AHEAD < slots.size and slots[i + AHEAD] >= 0:
@@ -160,9 +163,7 @@ def _aim(slots, table, i, x, weights, tilted):
 @helper()
 def _add(slots, table, i, x, weights, change, shift_change):
     """Let the item take part in the change of a site: cᵢ += Δτ x, dᵢ += Δτ, hᵢ += Δν."""
-    if slots is None:
-        return
-    if slots[i] < 0:
+    if slots.size == 0 or slots[i] < 0:
         return
     own = skip(pointer(table), slots[i] * table.shape[1])
     own[0] += change
@@ -182,52 +183,20 @@ def _add(slots, table, i, x, weights, change, shift_change):
 @helper()
 def match(labels, counts, i, centre, variance, exact):
     """`site` of an impression, or of the clicks and misses that a row stands for; slope along η."""
-    if counts is None:
+    if counts.size == 0:
         log_scale, z, slope, curvature, kept = site(labels[i] * centre, variance, exact)
         return log_scale, z, labels[i] * slope, curvature, kept
     return counts_site(counts[i, 0], counts[i, 1], centre, variance)
 
 
 @kernel()
-def adf_pass(mean, root, X, y, precision, shift, start, stop, exact):
+def adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts, lag):
     """One ADF step for each row of ``X[start:stop]``; returns how many steps were skipped.
 
-    The site that each step implies is written to ``precision`` and ``shift`` unless empty.
+    The site that each step implies is written to ``precision`` and ``shift`` unless empty.  Slots
+    and their table are empty where no item has an effect of its own, counts where labels are
+    learnt; ``lag`` is None unless the root may lag behind.
     """
-    return lagging_adf_pass(
-        mean, root, X, y, precision, shift, start, stop, exact, None, None, None, None
-    )
-
-
-@kernel()
-def counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts):
-    """`adf_pass` where rows have clicks and misses, which are learnt in place of labels."""
-    return lagging_adf_pass(
-        mean, root, X, y, precision, shift, start, stop, True, None, None, counts, None
-    )
-
-
-@kernel()
-def own_adf_pass(mean, root, X, y, precision, shift, start, stop, exact, slots, table):
-    """`adf_pass` where items have effects of their own."""
-    return lagging_adf_pass(
-        mean, root, X, y, precision, shift, start, stop, exact, slots, table, None, None
-    )
-
-
-@kernel()
-def own_counts_adf_pass(mean, root, X, y, precision, shift, start, stop, counts, slots, table):
-    """`counts_adf_pass` where items have effects of their own."""
-    return lagging_adf_pass(
-        mean, root, X, y, precision, shift, start, stop, True, slots, table, counts, None
-    )
-
-
-@kernel()
-def lagging_adf_pass(
-    mean, root, X, y, precision, shift, start, stop, exact, slots, table, counts, lag
-):
-    """Each of these passes, where the root may lag behind."""
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots = pointer(scratch), pointer(mean), pointer(root)
@@ -259,19 +228,8 @@ def lagging_adf_pass(
 
 
 @kernel()
-def absorb(mean, root, X, precision, shift, start, stop):
+def absorb(mean, root, X, precision, shift, start, stop, slots, table):
     """Multiply the belief by the Gaussian sites of ``X[start:stop]``; returns those skipped."""
-    return _absorb(mean, root, X, precision, shift, start, stop, None, None)
-
-
-@kernel()
-def own_absorb(mean, root, X, precision, shift, start, stop, slots, table):
-    """`absorb` where items have effects of their own."""
-    return _absorb(mean, root, X, precision, shift, start, stop, slots, table)
-
-
-@helper()
-def _absorb(mean, root, X, precision, shift, start, stop, slots, table):
     weights, width = root.shape
     scratch = np.empty(2 * width)
     along, centres, roots, rows = pointer(scratch), pointer(mean), pointer(root), pointer(X)
@@ -304,8 +262,6 @@ def numbered(slots, capacity):
 
     They are counted as they come, so that a sweep over a few items of many needs little memory.
     """
-    if slots is None:
-        return slots, 0
     if capacity <= 4 * slots.size:
         return slots, capacity
     size = 1
@@ -362,43 +318,6 @@ def multiply(log_factors, product, log_factor, factor):
 
 
 @kernel()
-def ep_sweep(mean, root, X, y, precision, shift, exact, slots=None, table=None, counts=None):
-    """One EP sweep over all rows; returns skipped visits, Σ log Cᵢ, and how far the belief moved.
-
-    Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
-
-    The move is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
-    moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
-    precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
-    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
-    is one coordinate more, along which f is 1/√dᵢ.
-    """
-    numbers, many = numbered(slots, 0 if slots is None else len(table))
-    sums, moves, own_moves = np.array(NO_SUMS), np.zeros(root.shape[1]), np.zeros(many)
-    skipped = ep_visits(
-        mean,
-        root,
-        X,
-        y,
-        precision,
-        shift,
-        0,
-        y.size,
-        exact,
-        slots,
-        table,
-        counts,
-        numbers,
-        sums,
-        moves,
-        own_moves,
-        None,
-    )
-    log_factors, move = ep_summary(sums, moves, own_moves)
-    return skipped, log_factors, move
-
-
-@kernel()
 def ep_visits(
     mean,
     root,
@@ -418,9 +337,10 @@ def ep_visits(
     own_moves,
     lag,
 ):
-    """The visits of `ep_sweep` to ``X[start:stop]``; returns how many were skipped.
+    """The visits of an EP sweep to ``X[start:stop]``; returns how many were skipped.
 
-    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``.
+    What a sweep adds up goes on in ``sums`` (from `NO_SUMS`), ``moves`` and ``own_moves``, of
+    which the latter has a number for each item (``numbers``); else as for `adf_pass`.
     """
     weights, width = root.shape
     scratch = np.empty(2 * width)
@@ -453,7 +373,7 @@ def ep_visits(
         )
         for j in range(0, width, 8):
             store(moved, j, load(moved, j) + step * load(along, j))
-        if slots is not None and spare > 0.0:
+        if spare > 0.0:
             own_moves[numbers[i]] += step * math.sqrt(spare)
         _add(slots, table, i, x, weights, change, new_shift - shift[i])
         grown += max(growth - 1.0, 0.0)
@@ -473,7 +393,16 @@ def ep_visits(
 
 @kernel()
 def ep_summary(sums, moves, own_moves):
-    """Σ log Cᵢ of a sweep, and how far the belief moved."""
+    """Σ log Cᵢ of a sweep, and how far the belief moved.
+
+    Cᵢ is the factor that makes the site Cᵢ exp(νη − τη²/2) integrate to Zᵢ over its cavity.
+
+    The move is in sds, along the direction that moved most, or more.  With f = rootᵀ x a visit
+    moves the mean by step·f in the belief's own coordinates, which add up to a vector, and its
+    precision by Δτ f fᵀ.  The sum of those that grow, and of those that shrink, has no
+    eigenvalue above its trace Σ |Δτ| fᵀf; an sd changes by half as much.  An effect of its own
+    is one coordinate more, along which f is 1/√dᵢ.
+    """
     log_factors, product, grown, shrunk = sums[0], sums[1], sums[2], sums[3]
     moved, own_moved = pointer(moves), pointer(own_moves)
     length = dot(moved, moved, moves.size) + dot(own_moved, own_moved, own_moves.size)

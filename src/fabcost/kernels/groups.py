@@ -106,7 +106,7 @@ def group_rows(X, bits, keys, y, counts):
             codes[group], first[group] = code, i
             for k in range(columns):
                 rows[group, k] = X[i, k]
-        if counts is None:
+        if counts.size == 0:
             sums[group, 0 if y[i] > 0.0 else 1] += 1.0
         else:
             sums[group, 0] += counts[i, 0]

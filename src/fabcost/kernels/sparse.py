@@ -198,9 +198,9 @@ def _go(belief, awaited, step, shrink):
 
 @kernel()
 def sparse_adf_pass(
-    mean, root, starts, columns, values, y, precision, shift, start, stop, exact, counts=None
+    mean, root, starts, columns, values, y, precision, shift, start, stop, exact, counts
 ):
-    """`adf_pass` and `counts_adf_pass` over sparse rows, with the same bits."""
+    """`adf_pass` over sparse rows, with the same bits."""
     belief, scratch = _carry(mean, root)
     skipped, awaited, labels = 0, 0, pointer(y)
     for i in range(start, stop):

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabcost import kernels
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray
 from fabcost.inference.history import Carried, Sites
+from fabcost.inference.sparse.memory import absorb_rows
 
 #: Of the prior's precision along a direction: less is rounding, not information.
 LEAST = 1e-9
@@ -60,7 +60,7 @@ class Information(NamedTuple):
         """
         carried = Carried.of(prior)
         sites = Sites(discount * self.sites.precision, discount * self.sites.shift)
-        kernels.absorb(*carried, read_only(self.rows), *sites, 0, sites.shift.size)
+        absorb_rows(carried, self.rows, sites)
         return carried.gaussian(keep=True)
 
     def widened(self, more: int) -> Information:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import LANE
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, told
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.sparse import as_sparse
 
@@ -131,7 +131,15 @@ class CovarianceSweep:
         rows = as_sparse(over.X, mean.size)
         skipped = kernels.covariance_visits(
             *(self._centre, self._covariance, *rows.arrays, over.y, *self._sites),
-            *(start, self._done[1], exact, over.counts, self._sums, self._scratch, self._pending),
+            *(
+                start,
+                self._done[1],
+                exact,
+                told(over.counts),
+                self._sums,
+                self._scratch,
+                self._pending,
+            ),
         )
         self._skipped += max(skipped, 0)
         return bool(skipped >= 0)

@@ -311,4 +311,4 @@ def absorb_rows(belief: Pair, rows: Rows, sites: Pair) -> int:
     """
     if isinstance(rows, SparseRows):
         return int(kernels.sparse_absorb(*belief, *rows.arrays, *sites, 0, len(rows)))
-    return int(kernels.absorb(*belief, read_only(rows), *sites, 0, len(rows)))
+    return int(kernels.absorb(*belief, read_only(rows), *sites, 0, len(rows), *kernels.NO_ITEMS))

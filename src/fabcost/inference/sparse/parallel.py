@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, told
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.logistic import quadratic_sites
 from fabcost.inference.own.directory import NOBODY
@@ -142,7 +142,15 @@ class _AtOnce:
     def sweep(self, y: FloatArray, sites: Sites, exact: bool, counts: Counts) -> Found | None:
         """Match all sites, and make the belief of them; None, and nothing changes, if none is."""
         tried = Sites(*(each.copy() for each in sites))
-        given = (self._belief.mean, self._covariance, *self._rows.arrays, y, *tried, exact, counts)
+        given = (
+            self._belief.mean,
+            self._covariance,
+            *self._rows.arrays,
+            y,
+            *tried,
+            exact,
+            told(counts),
+        )
         skipped, log_factors, change = kernels.sparse_match(*given)
         moved = None if skipped or change < 0.0 else self._take(tried)
         if moved is None:
