@@ -138,7 +138,8 @@ def test_a_kernel_is_compiled_anew_when_a_helper_of_another_file_changes(tmp_pat
             "import numpy as np\n"
             "from fabcost.kernels.beliefs import NO_ITEMS, absorb\n"
             "mean, root = np.zeros(1), np.eye(1, 8)\n"
-            "absorb(mean, root, np.ones((1, 1)), np.ones(1), np.ones(1), 0, 1, *NO_ITEMS); print(mean[0])"
+            "absorb(mean, root, np.ones((1, 1)), np.ones(1), np.ones(1), 0, 1, *NO_ITEMS)\n"
+            "print(mean[0])"
         )
         variables = {"PYTHONPATH": str(package.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         ran = subprocess.run(
