@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,3 +148,101 @@ def test_another_prior_comes_below_what_is_inherited(source: FabCost) -> None:
 def test_nothing_of_elsewhere_is_among_what_the_outcomes_choose_from() -> None:
     assert min(DISCOUNTS) == 0.0
     assert max(DISCOUNTS) == 1.0
+
+
+#: Learners that do not keep all of the first outcomes for a refresh to look at.
+FORGETFUL: dict[str, dict[str, Any]] = {
+    "never": {"refresh": Refresh.never()},
+    "at last": {"refresh": Refresh.at(1_000)},
+    "at first": {"refresh": Refresh.at(10)},
+    "seldom": {"refresh": Refresh.geometric(30.0)},
+    "when": {"refresh": Refresh.when(lambda seen: seen == 30)},
+    "few kept": {"most_kept": 20},
+    "half-life": {"half_life": 360},
+    "short half-life": {"half_life": 40},
+    "in seconds": {"half_life": fabcost.HalfLife(400, "seconds")},
+    "both": {"half_life": 100, "most_kept": 20, "refresh": Refresh.geometric(1.5)},
+    "spread": {"half_life": 100, "most_kept": 30, "most_work": 64},
+}
+
+
+def learnt(learner: FabCost, theta: np.ndarray, start: int, stop: int) -> FabCost:
+    X, y = impressions(theta, 2 * LOOKED, seed=2)
+    items = [f"ad-{k % 7}" for k in range(start, stop)]
+    learner.observe_many(X[start:stop], y[start:stop], items, at=10.0 * np.arange(start, stop))
+    return learner
+
+
+@pytest.mark.parametrize("how", FORGETFUL)
+def test_whatever_is_kept_outcomes_speak_against_a_market_that_is_not_alike(
+    source: FabCost, how: str
+) -> None:
+    learner = learnt(FabCost(inherited(source), **FORGETFUL[how]), -THETA, 0, 2 * LOOKED)
+    assert learner.inheritance is not None
+    assert (learner.inheritance.discount, learner.inheritance.look) == (0.0, None)
+    alone = learnt(
+        FabCost(Gaussian.isotropic(4, variance=4.0), **FORGETFUL[how]), -THETA, 0, 2 * LOOKED
+    )
+    np.testing.assert_allclose(learner.posterior.mean, alone.posterior.mean, atol=0.2)
+    np.testing.assert_allclose(learner.posterior.sd, alone.posterior.sd, rtol=0.1)
+
+
+@pytest.mark.parametrize("how", FORGETFUL)
+def test_whatever_is_kept_outcomes_speak_for_a_market_that_is_alike(
+    source: FabCost, how: str
+) -> None:
+    learner = learnt(FabCost(inherited(source), **FORGETFUL[how]), THETA, 0, 2 * LOOKED)
+    assert learner.inheritance is not None
+    assert learner.inheritance.discount >= 0.1
+    assert learner.inheritance.look is None
+    assert learner._past is None
+
+
+@pytest.mark.parametrize("how", sorted(FORGETFUL.keys() - {"when"}))
+def test_saved_among_the_first_outcomes_one_goes_on_with_the_same_bits(
+    source: FabCost, how: str, tmp_path: Path
+) -> None:
+    one = FabCost(inherited(source), own_variance=0.3, **FORGETFUL[how])
+    for start, stop in ((0, 1), (1, 9), (9, 150), (150, 300)):
+        fabcost.save(learnt(one, -THETA, start, stop), tmp_path / "learner")
+        one = fabcost.load(tmp_path / "learner")
+    other = learnt(FabCost(inherited(source), own_variance=0.3, **FORGETFUL[how]), -THETA, 0, 300)
+    for each in (one, other):
+        each.grow(1.0)
+        each.forget(["ad-3"])
+        rows, y = impressions(-np.append(THETA, 0.5), 300, seed=5)
+        each.observe_many(rows, y, at=3_000 + np.arange(300))
+    assert one.inheritance is not None
+    assert other.inheritance is not None
+    assert (one.inheritance.discount, one.inheritance.look) == (0.0, None)
+    np.testing.assert_array_equal(one.posterior.root, other.posterior.root)
+    np.testing.assert_array_equal(one.posterior.mean, other.posterior.mean)
+    assert one.own is not None
+    assert "ad-3" not in one.own
+
+
+@pytest.mark.parametrize("how", ["never", "few kept", "in seconds", "spread"])
+def test_one_by_one_the_discount_has_the_same_bits(source: FabCost, how: str) -> None:
+    together, single = (FabCost(inherited(source), **FORGETFUL[how]) for _ in range(2))
+    learnt(together, -THETA, 0, 200)
+    for k in range(200):
+        learnt(single, -THETA, k, k + 1)
+    np.testing.assert_array_equal(together.posterior.root, single.posterior.root)
+    assert together.inheritance is not None
+    assert together.inheritance.discount == 0.0
+
+
+def test_a_learner_that_starts_later_keeps_outcomes_too(source: FabCost) -> None:
+    learner = FabCost(Gaussian.isotropic(4, variance=4.0), refresh=Refresh.never())
+    assert learner.replace_prior(inherited(source))
+    learnt(learner, -THETA, 0, 50)
+    assert learner.inheritance is not None
+    assert learner.inheritance.discount == 0.0
+
+
+def test_a_file_without_all_outcomes_is_refused(source: FabCost) -> None:
+    learner = learnt(FabCost(inherited(source), half_life=40), -THETA, 0, 20)
+    settings, arrays = learner.state()
+    arrays["past_rows"] = arrays["past_rows"][1:]
+    with pytest.raises(ValueError, match=r"past_rows has shape \(19, 4\) but must have \(20, 4\)"):
+        FabCost.restored(settings, arrays)

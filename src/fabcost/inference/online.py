@@ -15,7 +15,8 @@ from fabcost.impressions import GivenRows, Tally, as_batch, as_keys, as_label, a
 from fabcost.inference.ep import TOLERANCE
 from fabcost.inference.forgetting import Ageing, HalfLife, as_half_life, parts_of
 from fabcost.inference.history import Carried, History, Paired, Pass, Sites, independent, joined
-from fabcost.inference.inheritance.inheritance import Inheritance, put_below, put_prior
+from fabcost.inference.inheritance.inheritance import Inheritance, put_below
+from fabcost.inference.inheritance.past import learn_and_look, past_to_keep, put_prior, widen
 from fabcost.inference.own.directory import NOBODY, Key, Slots
 from fabcost.inference.own.effects import effects_of
 from fabcost.inference.passes import Lag, Swept, check_stopping, filter_rows, limit_of, work_of
@@ -101,26 +102,24 @@ class FabCost:
         window: int | None = None,
     ) -> None:
         check_stopping(tolerance, max_sweeps=1)
-        self.inheritance, prior = put_below(None, prior)
-        self.prior = prior
+        self.inheritance, self.prior = put_below(None, prior)
         self.refresh_schedule = Refresh.geometric() if refresh is None else as_refresh(refresh)
-        self.moments = moments
+        self.moments, self._exact = moments, is_exact(moments)
         self.most_kept = limit_of(most_kept, window)
-        self.half_life = as_half_life(half_life)
-        self.tolerance = tolerance
+        self.half_life, self.tolerance = as_half_life(half_life), tolerance
         self.seen = self.refreshes = self.skipped = self.unconverged = 0
         self.last_refresh: Swept | None = None
-        self.own = effects_of(prior.dimension, own_variance)
+        self.own = effects_of(self.prior.dimension, own_variance)
         if self.inheritance is not None:
             self.inheritance.enter(self.own)
-        self._exact = is_exact(moments)
-        self._belief = Carried.of(prior)
-        self._ageing = Ageing.of(self.half_life, prior.dimension, moments)
+        self._belief = Carried.of(self.prior)
+        self._ageing = Ageing.of(self.half_life, self.prior.dimension, moments)
         self.most_work, self.visits_all = work_of(most_work), window is None
         self._refreshing: Refreshing | None = None
         self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
-        self._posterior: Gaussian | None = prior
+        self._past = past_to_keep(self)
+        self._posterior: Gaussian | None = self.prior
 
     @property
     def _belief(self) -> Carried:
@@ -173,7 +172,7 @@ class FabCost:
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
         dense = type(x) is np.ndarray or not is_sparse(x)
-        busy = self._refreshing is not None or self._ageing is not None
+        busy = not (self._refreshing is self._ageing is self._past is None)
         if busy or not dense or weight != 1.0 or type(y) is Tally:
             weights, counted = self.prior.dimension, type(y) is Tally or weight != 1.0
             rows: Rows = as_row(x, weights)[None, :] if dense else as_sparse(x, weights)
@@ -209,7 +208,7 @@ class FabCost:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        if self._refreshing is not None or self._ageing is not None:
+        if not (self._refreshing is self._ageing is self._past is None):
             check(self, batch)
         self.learn(batch if counts is None else batch.told())
 
@@ -218,10 +217,13 @@ class FabCost:
         done, size = 0, batch.labels.size
         while done < size:
             rest = batch.between(done, size) if done else batch
-            if self._refreshing is None:
-                done += self.learn_up_to_refresh(rest)
-            else:
-                done += self._refreshing.learn(self, rest)
+            done += self.go_on(rest) if self._past is None else learn_and_look(self, rest)
+
+    def go_on(self, batch: Portion) -> int:
+        """Learn until a refresh begins, or ends; how many that were."""
+        if self._refreshing is None:
+            return self.learn_up_to_refresh(batch)
+        return self._refreshing.learn(self, batch)
 
     def learn_up_to_refresh(self, batch: Portion) -> int:
         """Learn until a refresh is under way; how many that were."""
@@ -278,6 +280,7 @@ class FabCost:
             self.inheritance = self.inheritance.widened(fresh)
         self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
+        widen(self._past, fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
         self._posterior = None
@@ -317,8 +320,8 @@ class FabCost:
             self._history = self._no_history()
 
     def _no_history(self) -> History:
-        weights, owned = self.prior.dimension, self.own is not None
-        return History(weights, self.most_kept, owned=owned, compact=True)
+        given = self.prior.dimension, self.most_kept
+        return History(*given, owned=self.own is not None, compact=True)
 
     def _filter(self, over: Pass) -> None:
         self.skipped += filter_rows(self._carried, over, self.own, self._lag, exact=self._exact)

@@ -217,6 +217,7 @@ def set_aside(learner: FabCost) -> FabCost:
         behind._carried, behind._lag, learner._lag = learner._lag.copied(learner._carried)
     learner._ageing = copy.copy(behind._ageing)
     learner.own = None if behind.own is None else behind.own.copy()
+    learner._past = None
     learner.plan(None)
     return behind
 

@@ -15,7 +15,7 @@ from fabcost.inference.saved.checks import entry, real
 from fabcost.inference.wide.learner import WideFabCost
 from fabcost.prior import Prior
 
-FORMAT = archive.Format("fabcost-recommender", 6, "recommender")
+FORMAT = archive.Format("fabcost-recommender", 7, "recommender")
 _WIDE = "wide"
 _PREFIX = "learner_"
 _FORGETS_OR_STARTS = frozenset({"half_life", "inheritance"})
@@ -34,7 +34,9 @@ def format_of(settings: Mapping[str, Any]) -> archive.Format:
     learner, rule = settings.get("learner", {}), settings.get("policy", {})
     later = {"served", "rests_until"} & learner.keys() or rule.get("kind") in _LATER_RULES
     later_learner = "belief" in settings and _FORGETS_OR_STARTS & learner.keys()
-    if "rare" in rule or "written_out" in learner or later_learner:
+    if "past" in learner.get("inheritance", {}):
+        version = 7
+    elif "rare" in rule or "written_out" in learner or later_learner:
         version = 6
     elif "own" in learner.get("inheritance", {}) or "scatter" in rule:
         version = 5

@@ -12,7 +12,8 @@ import pytest
 from fabcost import Recommender, Schema
 from fabcost.service.service import Service
 from fabcost.wire.errors import InvalidRequestError
-from fabcost.wire.settings import ModelSettings, RefreshSettings
+from fabcost.wire.line import LoggedImpression
+from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings
 from tests.service.transfer.playing import CANDIDATES, play, served
 
 
@@ -59,8 +60,19 @@ def test_items_that_the_other_knew_bring_their_effects(tmp_path: Path) -> None:
     served(tmp_path, work)
 
 
+#: Of which some keep not all of the first outcomes for a refresh to look at.
+KEPT = {
+    "all": ModelSettings(),
+    "none": ModelSettings(refresh=RefreshSettings(kind="never")),
+    "few": ModelSettings(most_kept=15),
+    "fading": ModelSettings(half_life=HalfLifeSettings(40.0)),
+    "fading by time": ModelSettings(half_life=HalfLifeSettings(40.0, "seconds")),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
 def test_it_learns_as_a_recommender_of_that_start_and_comes_back_without_the_other(
-    tmp_path: Path,
+    tmp_path: Path, kept: str
 ) -> None:
     found: dict[str, bytes] = {}
 
@@ -68,13 +80,14 @@ def test_it_learns_as_a_recommender_of_that_start_and_comes_back_without_the_oth
         await service.create_model("here", ModelSettings())
         await play(service, "here", 40)
         content = await service.export_model("here")
-        await service.start_model("there", content, ModelSettings(), None)
+        await service.start_model("there", content, KEPT[kept], None)
         await service.delete_model("here")
         await play(service, "there", 60)
         found["before"] = await service.export_model("there")
         start = Recommender(Schema.open(), start=Recommender.from_bytes(content)).learner
         learner = Recommender.from_bytes(found["before"]).learner
         assert learner.seen == 60  # type: ignore[attr-defined]
+        assert learner.inheritance.look > 60  # type: ignore[attr-defined]
         given = learner.inheritance.information  # type: ignore[attr-defined]
         expected = start.inheritance.information  # type: ignore[attr-defined]
         width = expected.rows.shape[1]
@@ -92,6 +105,31 @@ def test_it_learns_as_a_recommender_of_that_start_and_comes_back_without_the_oth
 
     served(tmp_path, before)
     served(tmp_path, after)
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_a_market_that_is_the_opposite_is_believed_no_more(tmp_path: Path, kept: str) -> None:
+    async def work(service: Service) -> None:
+        await service.create_model("here", ModelSettings())
+        await service.import_log("here", market(400, liked="ad-1"))
+        content = await service.export_model("here")
+        await service.start_model("there", content, KEPT[kept], None)
+        await service.import_log("there", market(100, liked="ad-2"))
+        learner = Recommender.from_bytes(await service.export_model("there")).learner
+        assert learner.inheritance.discount == 0.0  # type: ignore[attr-defined]
+
+    served(tmp_path, work)
+
+
+def market(many: int, liked: str) -> list[LoggedImpression]:
+    """A log in which one item is clicked nearly always, and the others hardly ever."""
+    rng = np.random.default_rng(3)
+    shown = [list(CANDIDATES)[k % 3] for k in range(many)]
+    clicks = rng.random(many) < np.where(np.array(shown) == liked, 0.9, 0.1)
+    return [
+        LoggedImpression(candidates=CANDIDATES, item=item, value=float(clicked))
+        for item, clicked in zip(shown, clicks, strict=True)
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"something else"])

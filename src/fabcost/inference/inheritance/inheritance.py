@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects
-
-if TYPE_CHECKING:
-    from fabcost.inference.online import FabCost
+from fabcost.inference.schedule import Portion
 
 #: Among which the evidence chooses.
 DISCOUNTS = (0.0, 0.01, 0.1, 1.0)
@@ -36,7 +33,8 @@ class Inheritance:
 
     A discount δ is a power prior (Ibrahim and Chen, 2000): δ n impressions of elsewhere count as
     much as n of here.  If it is not given, it is the one of `DISCOUNTS` under which the outcomes
-    so far were most probable, with a `doubt`, anew until there are `LOOKED` of them.
+    so far were most probable, with a `doubt`, anew until there are `LOOKED` of them.  A history
+    from which items were forgotten cannot be asked: the discount then stays.
 
     Attributes
     ----------
@@ -127,21 +125,29 @@ class Inheritance:
         """With the discount that the outcomes speak for, if it is time to look."""
         if self.look is None or seen < self.look or history.count != seen:
             return self
-        found = [replace(self, discount=each)._evidence(history, own) for each in DISCOUNTS]
+        X, y, _ = history.kept()
+        items = history.items_between(0, y.size)
+        keys = None
+        if own is not None and items is not None:
+            known = own.keys
+            keys = [None if item == NOBODY else known[item] for item in items.tolist()]
+        return self.chosen(seen, Portion(X, y, keys, history.counts_between(0, y.size)), own)
+
+    def chosen(self, seen: int, outcomes: Portion, own: OwnEffects | None) -> Inheritance:
+        """With the discount that all outcomes so far speak for."""
+        found = [replace(self, discount=each)._evidence(outcomes, own) for each in DISCOUNTS]
         found[0] += doubt(seen)
         return replace(self, discount=DISCOUNTS[int(np.argmax(found))], look=next_look(seen))
 
-    def _evidence(self, history: History, known: OwnEffects | None) -> float:
+    def _evidence(self, outcomes: Portion, known: OwnEffects | None) -> float:
         """log p(outcomes), by a few sweeps of EP."""
         prior = self.prior
-        X, y, _ = history.kept()
+        X, y = outcomes.rows, outcomes.labels
         belief, sites = Carried.of(prior), Sites.flat(y.size)
         own = None if known is None else OwnEffects(prior.dimension, known.variance)
         owned: Owned | tuple[()] = NOT_OWNED
-        items = history.items_between(0, y.size)
-        if own is not None and known is not None and items is not None:
-            keys = known.keys
-            slots = own.enter([None if item == NOBODY else keys[item] for item in items.tolist()])
+        if own is not None and outcomes.keys is not None:
+            slots = own.enter(outcomes.keys)
             self.begin(own)
             owned = own.written(slots)
         first = None if own is None or self.effects is None else own.copy()
@@ -154,7 +160,7 @@ class Inheritance:
             tolerance=_TOLERANCE,
             max_sweeps=_SWEEPS,
             owned=owned,
-            counts=history.counts_between(0, y.size),
+            counts=outcomes.counts,
         )
         posterior = belief.gaussian(keep=True)
         return swept.log_factors + log_mass(prior, posterior, X, sites, own, owned, first)
@@ -202,30 +208,3 @@ def put_below(
     if inheritance is None:
         return None, prior
     return put_below(None, inheritance.on(prior))
-
-
-def put_prior(learner: FabCost, prior: Gaussian | Inheritance) -> bool:
-    """Put another prior below the sites of a learner that keeps all impressions; whether it does.
-
-    Examples
-    --------
-    >>> from fabcost import FabCost
-    >>> learner = FabCost(Gaussian.isotropic(1))
-    >>> put_prior(learner, Gaussian.isotropic(1, variance=9.0)), learner.posterior.sd
-    (True, array([3.]))
-    """
-    if prior.dimension != learner.prior.dimension:
-        raise ValueError(
-            f"the prior has {prior.dimension} weights but the learner {learner.prior.dimension}"
-        )
-    learner.finish()
-    if learner._history.count != learner.seen:
-        return False
-    inheritance, first = put_below(learner.inheritance, prior)
-    begin = OwnEffects.clear if inheritance is None else inheritance.begin
-    rebuilt = learner._history.rebuilt(first, learner.own, begin)
-    if rebuilt is None:
-        return False
-    learner.prior, learner._belief, learner._posterior = first, rebuilt, None
-    learner.inheritance = inheritance
-    return True

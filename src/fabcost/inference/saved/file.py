@@ -6,7 +6,7 @@ from fabcost import archive
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.state import rests
 
-LEARNER = archive.Format("fabcost-learner", 6, "learner")
+LEARNER = archive.Format("fabcost-learner", 7, "learner")
 
 
 def to_bytes(learner: FabCost) -> bytes:
@@ -31,7 +31,9 @@ def format_of(learner: FabCost) -> archive.Format:
     1
     """
     inherits, visits_all = learner.inheritance, learner.visits_all and learner.most_kept is not None
-    if learner._caught_up()._history.rows.written_out:
+    if learner._caught_up()._past is not None:
+        version = 7
+    elif learner._caught_up()._history.rows.written_out:
         version = 6
     elif inherits is not None and inherits.effects is not None:
         version = 5

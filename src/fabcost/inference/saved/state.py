@@ -15,6 +15,7 @@ from fabcost.inference.history import SPARSE, History, Sites
 from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information
 from fabcost.inference.inheritance.inheritance import Inheritance
+from fabcost.inference.inheritance.past import past_of, past_state
 from fabcost.inference.own.directory import NOBODY, Slots, check_keys
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.refreshing import MOST_WORK, Refreshing
@@ -77,6 +78,9 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     if learner.seen and learner._next is not None and learner.kept == 0:
         settings["without_rows"] = True
     more, of_more = inherited_state(learner.inheritance)
+    if learner._past is not None:
+        more[_KEY]["past"], of_past = past_state(learner._past)
+        of_more |= of_past
     return settings | more, arrays | of_more
 
 
@@ -96,7 +100,7 @@ def without_rows(learner: FabCost) -> FabCost:
     """
     learner.finish()
     alone = copy.copy(learner)
-    alone._history = learner._no_history()
+    alone._history, alone._past = learner._no_history(), None
     return alone
 
 
@@ -158,6 +162,12 @@ def restore(
     learner._belief = checks.belief_of(arrays, weights)
     learner.inheritance = inheritance_of(settings, arrays, weights)
     learner.own = checks.own_of(settings, arrays, weights)
+    given_past = settings.get(_KEY, {}).get("past")
+    learner._past = None
+    if given_past is not None:
+        timed = learner.half_life is not None and learner.half_life.unit == "seconds"
+        how: dict[str, Any] = {"seen": counts.seen, "weights": weights, "timed": timed}
+        learner._past = past_of(given_past, arrays, **how)
     fades = learner._ageing is not None or settings.get("without_rows") is True
     rows = kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
     given, written_out = (weights, limit, counts.slot, rows), bool(settings.get("written_out"))
@@ -190,6 +200,7 @@ def _restore_refreshing(
     ):
         raise ValueError("served has other parts than the learner that is refreshed")
     learner.skipped = skipped
+    learner._past = None
     learner.plan(None)
     learner._refreshing = Refreshing(behind, visits, behind._next, begun=begun, ends=ends)
 

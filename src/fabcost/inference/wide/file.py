@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import archive, kernels
-from fabcost.impressions import Outcomes, check_weights
 from fabcost.inference.history import SPARSE
+from fabcost.inference.inheritance.past import outcomes_of, outcomes_state
 from fabcost.inference.saved import checks as saved
 from fabcost.inference.schedule import Portion
 from fabcost.inference.wide.belief import WideGaussian
@@ -121,9 +121,6 @@ def _fill(belief: WideGaussian, arrays: dict[str, npt.NDArray[Any]]) -> None:
     belief.filled = filled
 
 
-_PAST = ("past_labels", "past_counts", "past_at")
-
-
 def past_state(past: Sequence[Portion], weights: int) -> dict[str, npt.NDArray[Any]]:
     """Arrays of the impressions from which outcomes are asked, for `past_of`.
 
@@ -132,18 +129,9 @@ def past_state(past: Sequence[Portion], weights: int) -> dict[str, npt.NDArray[A
     >>> sorted(past_state([], 8))[:2]
     ['past_labels', 'row_columns']
     """
-    if not past:
-        return dict(zip(SPARSE, SparseRows([0], [], [], weights).arrays, strict=True)) | {
-            _PAST[0]: np.zeros(0)
-        }
-    rows = SparseRows.joined([as_sparse(part.rows, weights) for part in past])
-    labels = np.concatenate([part.labels for part in past])
-    arrays = dict(zip((*SPARSE, _PAST[0]), (*rows.arrays, labels), strict=True))
-    if any(part.counts is not None for part in past):
-        each = [Outcomes(part.labels, part.counts).counted for part in past]
-        arrays[_PAST[1]] = np.concatenate(each)
-    times = [part.at for part in past if part.at is not None]
-    return arrays | ({_PAST[2]: np.concatenate(times)} if times else {})
+    parts = [SparseRows([0], [], [], weights), *(as_sparse(part.rows, weights) for part in past)]
+    rows = SparseRows.joined(parts)
+    return dict(zip(SPARSE, rows.arrays, strict=True)) | outcomes_state(past)
 
 
 def past_of(arrays: Mapping[str, npt.NDArray[Any]], seen: int, weights: int) -> list[Portion]:
@@ -160,12 +148,4 @@ def past_of(arrays: Mapping[str, npt.NDArray[Any]], seen: int, weights: int) -> 
     starts = saved.numbers(arrays, SPARSE[0], seen + 1, kind="i")
     columns = saved.numbers(arrays, SPARSE[1], size, kind="i")
     rows = SparseRows(starts, columns, saved.numbers(arrays, SPARSE[2], size), weights)
-    labels, counts, at = saved.numbers(arrays, _PAST[0], seen), None, None
-    if not (np.abs(labels) == 1.0).all():
-        raise ValueError("past_labels has labels that are not -1 or +1")
-    if _PAST[1] in arrays:
-        counts = saved.numbers(arrays, _PAST[1], seen, 2)
-        check_weights(counts, _PAST[1])
-    if _PAST[2] in arrays:
-        at = saved.numbers(arrays, _PAST[2], seen)
-    return [Portion(rows, labels, None, counts, at)]
+    return [outcomes_of(arrays, rows)]
