@@ -15,6 +15,7 @@ from fabcost.inference.inheritance.effects import InheritedEffects
 from fabcost.inference.inheritance.information import Information, marginal
 from fabcost.inference.inheritance.inheritance import DISCOUNTS, Inheritance
 from fabcost.inference.own.directory import Key
+from fabcost.inference.schedule import Portion
 
 THETA = np.array([-1.0, 1.5, -1.0])
 EFFECTS: dict[Key, float] = {"a": 1.5, "b": -1.0, 7: 0.5, "rare": 0.0}
@@ -124,8 +125,8 @@ def test_the_evidence_is_that_of_columns(source: FabCost, discount: float) -> No
     evidence = [
         Inheritance(each.base, each.information, discount, None, each.effects)._evidence(*known)
         for each, known in (
-            (learner.inheritance, (learner._history, learner.own)),
-            (other.inheritance, (other._history, None)),
+            (learner.inheritance, (Portion(*learner._history.kept()[:2], items), learner.own)),
+            (other.inheritance, (Portion(*other._history.kept()[:2]), None)),
         )
         if each is not None
     ]

@@ -23,7 +23,12 @@ from fabcost.service.service import Service
 from fabcost.service.store.rows import Impression, impression
 from fabcost.wire.line import LoggedImpression
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
-from fabcost.wire.settings import ModelSettings, RefreshSettings
+from fabcost.wire.settings import (
+    HalfLifeSettings,
+    ModelSettings,
+    RefreshSettings,
+    WideSettings,
+)
 from fabcost.wire.statistics import AlarmView
 from tests.service.core.running import ITEMS, Hands, cars, serving, shown, told, until
 
@@ -229,3 +234,41 @@ def test_an_impression_says_whether_candidates_were_alike(alike: bool, steps: in
     row = encoded(Impression.of(np.array([1.0, 0.0, 2.5])))
     kept = impression(at_step(row, steps, alike=alike))
     assert (kept.columns, kept.steps, kept.alike) == ([0, 2], steps, alike)
+
+
+def fashion(many: int, liked: str, seed: int) -> list[LoggedImpression]:
+    """Outcomes of a world in which one make is clicked often, and the others seldom."""
+    rng = np.random.default_rng(seed)
+    items = [f"ad-{k % 9}" for k in range(many)]
+    rates = [0.8 if ITEMS[item]["make"] == liked else 0.1 for item in items]
+    clicks = rng.random(many) < rates
+    return [
+        LoggedImpression(candidates=ITEMS, item=item, value=float(clicked))
+        for item, clicked in zip(items, clicks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("belief", [{}, {"belief": WideSettings("wide", bits=10)}])
+@in_a_loop
+async def test_a_world_that_a_model_does_not_follow_is_told_also_after_a_restart(
+    store_address: str, belief: dict[str, Any]
+) -> None:
+    """By what was believed before outcomes were learnt, so one with a half-life has no alarm.
+
+    Without a change, losses are as large as the alarm asks for once in two million looks.
+    """
+    async with serving(store_address) as service:
+        await cars(service, **belief)
+        followed = ModelSettings(half_life=HalfLifeSettings(60.0), **belief)
+        await service.create_model("followed", followed)
+        for model in ("cars", "followed"):
+            await service.import_log(model, fashion(900, "kia", seed=1))
+            assert await kinds(service, model) == set()
+            for seed in range(40):
+                await service.import_log(model, fashion(9, "ford", seed))
+        found = await alarms(service)
+        assert [each.kind for each in found] == ["drift"]
+        assert await alarms(service, "followed") == []
+    async with serving(store_address) as service:
+        assert await alarms(service) == found
+        assert await alarms(service, "followed") == []

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.prior import Prior
+from fabcost.recommend.surprise import Surprise
 from fabcost.recommend.weights import revise
 from fabcost.service.store.rows import Impression
 from fabcost.sparse import SparseRows
@@ -160,10 +161,11 @@ Growth = OneVariance | BySchema
 
 @dataclass(eq=False)
 class Follower:
-    """A learner, and how it grows."""
+    """A learner, how it grows, and how much late outcomes surprised it."""
 
     learner: FabCost
     growth: Growth
+    late: Surprise = field(default_factory=Surprise)
 
     def __post_init__(self) -> None:
         """Refreshes are whole: the service has its own way to spread them."""
@@ -256,9 +258,8 @@ class Publisher:
         self._lock = threading.Lock()
         #: Whose changes it tells; all of another's.
         self.of: OwnEffects | None = None
-        self._version = 0
+        self._version = self._many = 0
         self._waiting: list[OwnChanges] = []
-        self._many = 0
         self.latest = self.publish(lsn, learner.refreshes, learner)
 
     def publish(self, lsn: int, refreshes: int, learner: FabCost) -> Published:

@@ -16,6 +16,7 @@ from typing import Any
 from fabcost.impressions import FloatArray
 from fabcost.inference.online import FabCost
 from fabcost.inference.wide.learner import WideFabCost
+from fabcost.recommend.surprise import FIRST, Surprise
 from fabcost.service.learning.follower import Collected, Learnt, Published
 from fabcost.service.learning.wide import AnyFollower
 from fabcost.service.store.store import Store
@@ -159,6 +160,11 @@ class Learning:
         """A copy of the learner, for the thread that applies; None where `learner` is None."""
         return None if self.learner is None else self._follower.copy()
 
+    @property
+    def late(self) -> Surprise:
+        """Losses of late, each by what was believed before its outcome was learnt."""
+        return self._follower.late
+
     def collect(self) -> Collected:
         """What is published, and what is new about the items; for the one who decides."""
         collected: Collected = self._publisher.collect()
@@ -268,12 +274,20 @@ class Learning:
     def _learn_some(self, impressions: Sequence[Learnt]) -> float:
         """Learn, and pack the learner if that is due; how many seconds learning took."""
         started = time.monotonic()
+        self._watch(impressions)
         self._follower.learn(impressions)
         seconds = time.monotonic() - started
         self._learnt += len(impressions)
         if self.saving is not None:
             self.saving.learnt(self._follower, self._learnt, seconds=seconds)
         return seconds
+
+    def _watch(self, impressions: Sequence[Learnt]) -> None:
+        """Note how well impressions are predicted by those before them."""
+        of = self._follower
+        if of.learner.seen >= FIRST:
+            p = of.predicted(of.learner.posterior, impressions)
+            of.late.outcomes(p, [each.reward for each in impressions])
 
     def _takes_long(self) -> bool:
         return self._follower.work > self._inline

@@ -22,6 +22,7 @@ from fabcost.inference.saved import file as learner_file
 from fabcost.inference.schedule import Refresh
 from fabcost.inference.wide import file as wide_file
 from fabcost.inference.wide.learner import WideFabCost
+from fabcost.recommend.surprise import Surprise
 from fabcost.recommend.weights import Start, wide_learner
 from fabcost.service.learning.follower import (
     BySchema,
@@ -44,8 +45,9 @@ _AT_ONCE = 256
 #: Impressions that may wait in memory for a refresh while the log is read.
 _MOST_BEHIND = 20_000
 _ROWS = ("X", "y", *SPARSE)
-#: Where a snapshot says how often the schema had grown, and an imported learner of its prior.
-_STEPS, _GIVEN = "schema_steps", "given_weights"
+#: Where a snapshot says how often the schema had grown, an imported learner of its prior, and
+#: a snapshot how late outcomes were predicted.
+_STEPS, _GIVEN, _LATE = "schema_steps", "given_weights", "surprise"
 
 
 class StoppedLoadingError(Exception):
@@ -166,8 +168,10 @@ class Recovery:
         Or unless rows of the log are deleted.
         """
         if isinstance(follower, WideFollower):
-            return archive.pack(FORMAT, *follower.state())
+            settings, arrays = follower.state()
+            return archive.pack(FORMAT, settings | {_LATE: follower.late.state()}, arrays)
         settings, arrays = follower.learner.state()
+        settings[_LATE] = follower.late.state()
         del settings["most_work"]  # it is that of a follower
         if isinstance(follower.growth, BySchema):
             settings[_STEPS] = follower.growth.steps
@@ -209,8 +213,9 @@ class Recovery:
                 f"its arithmetic is {settings.get('arithmetic', 0)} but this version's is "
                 f"{kernels.ARITHMETIC}: the log is learnt again"
             )
+        late = Surprise.restored(settings.get(_LATE, {}))
         if wide:
-            return WideFollower(WideFabCost.restored(settings, arrays))
+            return WideFollower(WideFabCost.restored(settings, arrays), late=late)
         if "mean" not in settings.get("half_life", {"mean": ""}):
             raise ValueError("its mean went back to the prior's: the log is learnt again")
         growth = self._growth()
@@ -219,7 +224,7 @@ class Recovery:
             growth.go_to(settings[_STEPS])
         if self._base is None and "y" not in arrays:
             self._add_rows(settings, arrays)
-        return Follower(FabCost.restored(settings, arrays), growth)
+        return Follower(FabCost.restored(settings, arrays), growth, late)
 
     def _add_rows(self, settings: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
         """The impressions that a learner keeps, from the log."""

@@ -15,6 +15,7 @@ from fabcost.bandit.prospects import Belief
 from fabcost.impressions import FloatArray
 from fabcost.inference.wide.belief import WideChanges
 from fabcost.inference.wide.learner import WideFabCost
+from fabcost.recommend.surprise import Surprise
 from fabcost.service.learning.follower import (
     Collected,
     Follower,
@@ -33,6 +34,7 @@ class WideFollower:
 
     learner: WideFabCost
     touched: list[Columns] = field(default_factory=list)
+    late: Surprise = field(default_factory=Surprise)
     #: Nothing is ever refreshed.
     work = 0
 

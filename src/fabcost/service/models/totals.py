@@ -20,7 +20,6 @@ from fabcost.impressions import FloatArray
 from fabcost.inference.own.directory import OwnLaw
 from fabcost.inference.wide.belief import WideGaussian
 from fabcost.recommend.alarms import Watch
-from fabcost.recommend.surprise import FIRST
 from fabcost.service.learning.follower import Learnt, log_odds
 from fabcost.service.learning.recovery import learnt_of
 from fabcost.service.models.model import Model
@@ -214,9 +213,7 @@ class Tail(NamedTuple):
                 watch.saw(*_bounds(rows, belief.dimension), len(rows))
             odds = log_odds(belief, law, [each.impression for each in self.latest])
             rewards = np.array([each.reward for each in self.latest])
-            p = watch.foretold(*odds, float(rewards.sum()))
-            if len(self.learnt) > FIRST:
-                watch.late_losses.outcomes(p, rewards)
+            watch.foretold(*odds, float(rewards.sum()))
         return watch
 
 

@@ -194,6 +194,7 @@ class Views:
         else:
             watch = await self.reader.ask(lambda _: tail.watch(belief, law))
         watch.decisions = watch.decisions or totals.decisions
+        watch.late_losses = model.learning.late
         count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
         watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
         return [AlarmView(*alarm) for alarm in watch.alarms(model.schema)]
