@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fabcost import BayesianLogisticRegression, FabCost, Gaussian, Prior, Refresh
+from fabcost import BayesianLogisticRegression, FabCost, Gaussian, HalfLife, Prior, Refresh
 from fabcost.impressions import FloatArray
 from fabcost.inference import adf, ep, laplace
 from fabcost.sparse import SparseRows
@@ -598,3 +598,24 @@ def test_a_half_life_follows_what_is_new(inference: Inference) -> None:
 def test_the_old_name_of_most_kept() -> None:
     with pytest.warns(DeprecationWarning, match="most_kept"):
         BayesianLogisticRegression(window=3).fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+
+
+@pytest.mark.parametrize("inference", ["fab-cost", "adf"])
+def test_a_half_life_in_seconds_goes_by_the_times_of_rows(inference: Inference) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 2))
+    y = rng.random(200) < expit(X[:, 0])
+    times, weight = np.linspace(0.0, 900.0, 200), np.arange(200) % 4 / 2.0
+    half_life = HalfLife(100.0, "seconds")
+    model = BayesianLogisticRegression(inference=inference, half_life=half_life)
+    for some in (slice(0, 90), slice(90, 200)):
+        model.partial_fit(X[some], y[some], [0, 1], weight[some], at=times[some])
+    refresh = Refresh.never() if inference == "adf" else None
+    prior = Gaussian(np.zeros(3), np.diag([model.prior_variance] * 2 + [Prior().constant]))
+    learner = FabCost(prior, half_life=half_life, refresh=refresh)
+    learner.observe_many(np.column_stack([X, np.ones(200)]), y, weight=weight, at=times)
+    np.testing.assert_allclose(model.posterior_.mean, learner.posterior.mean, rtol=1e-9)
+    np.testing.assert_allclose(model.posterior_.sd, learner.posterior.sd, rtol=1e-9)
+    with pytest.raises(ValueError, match="a half-life in seconds needs the time"):
+        model.partial_fit(X, y)
+    assert model.partial_fit(X[:1], y[:1], at=2_000.0).posterior_.sd[0] > learner.posterior.sd[0]

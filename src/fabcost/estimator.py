@@ -18,6 +18,7 @@ from fabcost import training
 from fabcost.gaussian import Marginal
 from fabcost.impressions import FloatArray, GivenRows
 from fabcost.inference.ep import MAX_SWEEPS, TOLERANCE, Refresh
+from fabcost.inference.forgetting import HalfLife
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.state import without_rows
 from fabcost.inference.summary import LEVEL, Summary, sds_of, summarise
@@ -62,7 +63,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     most_kept
         How many of the last rows "fab-cost" keeps to refine; None for all.
     half_life
-        Rows after which "fab-cost" and "adf" count what a row says half; None for never.
+        Rows after which "fab-cost" and "adf" count what a row says half, or a `fabcost.HalfLife`;
+        None for never.  One in seconds is for `partial_fit`, which has the times.
     tolerance
         "ep" and "fab-cost" refine until what is still to come is below this many posterior sds.
     max_sweeps
@@ -120,7 +122,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         moments: Moments = "exact",
         refresh: Refresh | Callable[[int], bool] | None = None,
         most_kept: int | None = None,
-        half_life: float | None = None,
+        half_life: HalfLife | float | None = None,
         tolerance: float = TOLERANCE,
         max_sweeps: int = MAX_SWEEPS,
         class_weight: ClassWeight = None,
@@ -169,6 +171,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         y: npt.ArrayLike,
         classes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
+        at: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from further rows.
 
@@ -181,8 +184,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             The new rows only; y may be all of one class.
         classes
             Both labels; needed in the first call.
-        sample_weight
-            As in `fit`.
+        sample_weight, at
+            As in `fit`; and the times of the rows, or one for all, for a half-life in seconds.
         """
         first = not hasattr(self, "posterior_")
         both = training.both_classes(classes, getattr(self, "classes_", None))
@@ -192,7 +195,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         weight = training.row_weights(labels, both, sample_weight, given)
         if first:
             self._begin(both, rows)
-        return self._learn(rows, labels, weight, is_all=False)
+        return self._learn(rows, labels, weight, at, is_all=False)
 
     def decision_function(self, X: GivenRows) -> FloatArray:
         """Log-odds of ``classes_[1]``, log p₁/p₀ of the probabilities of `predict_proba`.
@@ -240,8 +243,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def predict(self, X: GivenRows) -> npt.NDArray[Any]:
         """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
-        likelier = (self.decision_function(X) > 0.0).astype(np.intp)
-        return np.asarray(self.classes_[likelier])
+        return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)])
 
     @property
     def converged_(self) -> bool:
@@ -294,8 +296,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class, tags.input_tags.sparse = False, True
         return tags
 
     def _begin(self, classes: npt.NDArray[Any], rows: Design) -> None:
@@ -320,11 +321,11 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_, self.posterior_ = classes, prior
 
     def _learn(
-        self, rows: Design, labels: npt.NDArray[Any], weight: Weights, *, is_all: bool
+        self, rows: Design, y: npt.NDArray[Any], weight: Weights, at: Any = None, *, is_all: bool
     ) -> Self:
         # The posterior, not fit_intercept, says what the model that was begun has.
         design = training.design(rows, self.posterior_.dimension)
-        lesson = training.lesson(design, labels == self.classes_[1], weight)
+        lesson = training.lesson(design, y == self.classes_[1], weight, at)
         evidence = math.nan
         if self._learner is None:
             self.posterior_, self._newton_steps, evidence = training.step(self.posterior_, lesson)
@@ -337,8 +338,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
                 self._last_converged = training.refine(self._learner, self.max_sweeps).converged
         if self._learner is not None:
             self.posterior_ = self._learner.posterior
-        self.log_evidence_ = evidence if is_all else math.nan
-        self._is_whole = is_all
+        self.log_evidence_, self._is_whole = evidence if is_all else math.nan, is_all
         return self
 
     def _marginal(self, X: GivenRows) -> Marginal:

@@ -38,7 +38,7 @@ _BEYOND_ANY_STREAM = 2**53  # a refresh point never reached: rows and sites are 
 
 
 class Lesson(NamedTuple):
-    """Rows as the model has them, which of them are of the second class, and their weights.
+    """Rows as the model has them, which are of the second class, their weights and times.
 
     Examples
     --------
@@ -49,6 +49,7 @@ class Lesson(NamedTuple):
     design: Rows
     second: npt.NDArray[np.bool_]
     weight: Weights
+    at: npt.ArrayLike | None = None
 
 
 def design(rows: Design, weights: int) -> Rows:
@@ -66,7 +67,7 @@ def design(rows: Design, weights: int) -> Rows:
     return as_rows(rows if columns == weights else np.column_stack([rows, np.ones(many)]), weights)
 
 
-def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Lesson:
+def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights, at: Any = None) -> Lesson:
     """What there is to learn: rows of weight zero have no part in it.
 
     Examples
@@ -75,9 +76,9 @@ def lesson(design: Rows, second: npt.NDArray[np.bool_], weight: Weights) -> Less
     array([[0., 1.]])
     """
     if weight is None:
-        return Lesson(design, second, weight)
-    told = weight > 0.0
-    return Lesson(design[told], second[told], weight[told])
+        return Lesson(design, second, weight, at)
+    told, times = weight > 0.0, None if at is None else np.broadcast_to(at, weight.shape)
+    return Lesson(design[told], second[told], weight[told], None if times is None else times[told])
 
 
 def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
@@ -90,10 +91,10 @@ def teach(learner: FabCost, lesson: Lesson, *, is_all: bool) -> None:
     >>> learner.seen
     2
     """
-    rows, second, weight = lesson
+    rows, second, weight, at = lesson
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        learner.observe_many(rows, second, weight=weight)
+        learner.observe_many(rows, second, weight=weight, at=at)
         if is_all:
             learner.finish()
     for each in told:
@@ -134,8 +135,7 @@ def teach_whole(learner: FabCost, lesson: Lesson, max_sweeps: int) -> tuple[Swep
 
 def _distinct(lesson: Lesson, learner: FabCost) -> Portion:
     """The rows that differ with the counts of all, or all where none are equal or have counts."""
-    outcomes = as_outcomes(lesson.second, lesson.weight, len(lesson.second))
-    rows = lesson.design
+    rows, outcomes = lesson.design, as_outcomes(*lesson[1:3], len(lesson.second))
     if check_moments(learner.moments, outcomes.counts) and _may_repeat(rows):
         rows, outcomes, _ = grouped(rows, outcomes)
     return Portion(rows, outcomes.labels, counts=outcomes.counts)
