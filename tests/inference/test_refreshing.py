@@ -459,3 +459,17 @@ def test_a_large_belief_is_copied_into_the_same_memory_again(lagging: int) -> No
     assert learner.refreshes == 2
     assert len(set(roots)) == 2
     assert roots[-1] == roots[0]
+
+
+@pytest.mark.parametrize("visits", [3, 4, 12])
+def test_however_spread_refreshes_begin_before_impressions_leave_that_none_refined(
+    visits: int,
+) -> None:
+    rng = np.random.default_rng(4)
+    learner = FabCost(Gaussian.isotropic(2), most_kept=40, most_work=4 * visits)
+    begun = set()
+    for row in rng.standard_normal((400, 2)):
+        learner.observe(row, rng.random() < 0.3)
+        begun |= set() if learner._refreshing is None else {learner._refreshing.begun}
+    assert max(begun) > 350
+    assert max(np.diff(sorted(begun))) <= 40

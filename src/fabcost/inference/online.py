@@ -46,8 +46,8 @@ class FabCost:
     moments
         "exact" or the paper's "mackay".
     most_kept
-        Keep only so many of the last impressions to refine, and refine them at least ten times
-        while they are kept; older sites stay.  It bounds memory and forgets nothing.  None for all.
+        Keep only so many of the last impressions to refine: ten times before they leave, or fewer
+        if refreshes are spread; their sites stay.  It bounds memory, forgets nothing.  None: all.
     half_life
         After which what an impression says counts half; a `fabcost.HalfLife`, or a number of
         impressions.  None for never.  Of impressions that count less the rows are dropped.

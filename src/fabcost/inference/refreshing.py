@@ -31,7 +31,8 @@ class Refreshing:
     It is due at an impression that depends on the number of visits alone: with c of them in a
     call, the visits of all sweeps and one for each impression since are done after visits / (c − 1)
     calls; (visits + 32 c) / (c − 1) if 32 calls before copy a large belief.  The next one begins
-    after three times as many or later: most calls have no part in one.
+    after three times as many or later: most calls have no part in one.  But a geometric
+    schedule rests no longer than until impressions would leave that it has not refined.
 
     Attributes
     ----------
@@ -117,9 +118,11 @@ class Refreshing:
     def _end(self) -> int:
         visits = self._sweeps.visits + self.visits * self._idle
         calls = 0 if visits <= self.visits else -(-visits // (self.visits - 1))
-        due = self.due
+        due, rest, of = self.due, 3 * calls, self.behind
+        if of.most_kept is not None and of.visits_all and of.refresh_schedule.kind == "geometric":
+            rest = max(calls + 1, min(rest, of.most_kept))
         if due is not None:
-            due = max(due, self.begun + 3 * calls)
+            due = max(due, self.begun + rest)
         warn_of(self.behind, note(self.behind, self._sweeps.outcome))
         self.behind.plan(due)
         return self.begun + calls
