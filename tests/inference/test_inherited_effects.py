@@ -125,7 +125,7 @@ def test_the_evidence_is_that_of_columns(source: FabCost, discount: float) -> No
     evidence = [
         Inheritance(each.base, each.information, discount, None, each.effects)._evidence(*known)
         for each, known in (
-            (learner.inheritance, (Portion(*learner._history.kept()[:2], items), learner.own)),
+            (learner.inheritance, (Portion(*learner._history.kept()[:2], [*items]), learner.own)),
             (other.inheritance, (Portion(*other._history.kept()[:2]), None)),
         )
         if each is not None

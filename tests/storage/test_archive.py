@@ -73,8 +73,8 @@ def test_any_truncation_is_noticed(length: int) -> None:
 
 def test_a_newer_file_asks_for_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "learner"
-    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 7 ", 1))
-    with pytest.raises(ValueError, match=r"version 7 but this fabcost reads up to 6: upgrade"):
+    path.write_bytes(CONTENT.replace(b"fabcost-learner 1 ", b"fabcost-learner 8 ", 1))
+    with pytest.raises(ValueError, match=r"version 8 but this fabcost reads up to 7: upgrade"):
         fabcost.load(path)
 
 

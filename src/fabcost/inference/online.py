@@ -172,7 +172,7 @@ class FabCost:
     ) -> None:
         """Learn from one impression, or a `fabcost.Tally`: its row, outcome, item and time."""
         dense = type(x) is np.ndarray or not is_sparse(x)
-        busy = not (self._refreshing is self._ageing is self._past is None)
+        busy = self._refreshing is not None or self._ageing is not None or self._past is not None
         if busy or not dense or weight != 1.0 or type(y) is Tally:
             weights, counted = self.prior.dimension, type(y) is Tally or weight != 1.0
             rows: Rows = as_row(x, weights)[None, :] if dense else as_sparse(x, weights)
@@ -208,7 +208,7 @@ class FabCost:
             check_moments(self.moments, counts)
         keys = None if self.own is None else as_keys(items, labels.size)
         batch = Portion(rows, labels, keys, counts, None if at is None else np.asarray(at))
-        if not (self._refreshing is self._ageing is self._past is None):
+        if self._refreshing is not None or self._ageing is not None or self._past is not None:
             check(self, batch)
         self.learn(batch if counts is None else batch.told())
 
@@ -280,7 +280,7 @@ class FabCost:
             self.inheritance = self.inheritance.widened(fresh)
         self._belief = Carried.of(joined(self._belief.gaussian(), fresh))
         self._history.widen(fresh.dimension)
-        widen(self._past, fresh.dimension)
+        widen(self._past or [], fresh.dimension)
         if self.own is not None:
             self.own.widen(fresh.dimension)
         self._posterior = None

@@ -145,7 +145,7 @@ def joined(past: Sequence[Portion]) -> Portion:
     return Portion(rows, arrays[_LABELS], keys, arrays.get(_COUNTS), arrays.get(_AT))
 
 
-def widen(past: Past | None, more: int) -> None:
+def widen(past: Past, more: int) -> None:
     """Give rows that are kept so many more features, all zero.
 
     Examples
@@ -155,7 +155,7 @@ def widen(past: Past | None, more: int) -> None:
     >>> past[0].rows
     array([[1., 0.]])
     """
-    for place, part in enumerate(past or ()):
+    for place, part in enumerate(past):
         past[place] = part._replace(rows=np.pad(np.asarray(part.rows), ((0, 0), (0, more))))
 
 
