@@ -6,7 +6,6 @@ takes as long to import as the server takes to start, and is imported meanwhile.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import subprocess
@@ -14,7 +13,6 @@ import sys
 import threading
 import time
 import webbrowser
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -22,8 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -46,11 +43,6 @@ _RECENT = 500
 _WAIT_SECONDS = 2.0
 _SECONDS_TO_STOP = 20.0
 _ANNOUNCED, _SAID = "listening on ", "fabcost: "
-_CAR = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 24"><path fill="hsl({},55%,50%)" '
-    'd="M2 16v-5l5-1 5-5h11l5 5 6 2v5z"/><circle cx="9" cy="17" r="4"/><circle cx="27" cy="17" '
-    'r="4"/></svg>'
-)
 _DATABASE, _LOCK = "demo.db", "demo.lock"
 
 
@@ -100,13 +92,6 @@ def settings(cars: CarAdverts, *, wait: float, seed: int) -> ModelSettings:
     return ModelSettings(schema=schema, reward_wait_seconds=wait, holdback=0.1, seed=seed)
 
 
-def catalogued(item: dict[str, Any]) -> dict[str, Any]:
-    """An advert with a name and a picture for the dashboard, which are no features."""
-    name = f"{item['make'].capitalize()} {item['year']}, £{math.exp(item['log_price']):,.0f}"
-    hue = zlib.crc32(item["make"].encode()) % 360
-    return {**item, "_name": name, "_image": f"data:image/svg+xml,{quote(_CAR.format(hue))}"}
-
-
 def run(
     out: Path, *, port: int, seed: int, exit_after: float | None, browser: bool, console: Console
 ) -> Score:
@@ -118,22 +103,16 @@ def run(
             database, port=port, log=log, held=held, started=partial(note_process, out)
         )
         with ExitStack() as until_the_end, ThreadPoolExecutor(1) as aside:
-            making = aside.submit(_made, seed)
+            making = aside.submit(world, seed)
             with _waiting(log, console):
                 address = until_the_end.enter_context(serving)
-            connect, cars = making.result()
-            client = until_the_end.enter_context(connect(address))
+            from fabcost.client import Client
+
+            cars, client = making.result(), until_the_end.enter_context(Client(address))
             console.print(f"Dashboard: [bold]{address}/[/bold]\n")
             if browser:
                 webbrowser.open(f"{address}/")
             return _show(client, cars, seed, exit_after, console)
-
-
-def _made(seed: int) -> tuple[type[Client], CarAdverts]:
-    """What visitors need beside a server."""
-    from fabcost.client import Client
-
-    return Client, world(seed)
 
 
 @contextmanager
@@ -183,9 +162,11 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
 def _show(
     client: Client, cars: CarAdverts, seed: int, exit_after: float | None, console: Console
 ) -> Score:
+    from fabcost.worlds.adverts import for_people
+
     score = Score()
     client.create_model(MODEL, settings(cars, wait=_WAIT_SECONDS, seed=seed))
-    client.put_items(MODEL, {name: catalogued(item) for name, item in cars.items.items()})
+    client.put_items(MODEL, {name: for_people(item) for name, item in cars.items.items()})
     try:
         for latest in _told(_paced(visits(client, cars, seed), exit_after), console):
             score = latest
@@ -361,8 +342,6 @@ def _how_to_end(out: Path) -> str:
 def _lives(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)  # somebody else's
     return True

@@ -248,19 +248,6 @@ class SparseRows:
 Rows = FloatArray | SparseRows
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows of several, all sparse or none, below each other.
-
-    Examples
-    --------
-    >>> joined([np.zeros((1, 2)), np.ones((1, 2))])
-    array([[0., 0.],
-           [1., 1.]])
-    """
-    sparse = [each for each in parts if isinstance(each, SparseRows)]
-    return SparseRows.joined(sparse) if sparse else np.concatenate(parts)
-
-
 def is_sparse(rows: Any) -> bool:
     """Whether rows are given by their non-zeros: `SparseRows`, or a matrix of `scipy.sparse`.
 

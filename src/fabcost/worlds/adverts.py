@@ -13,11 +13,13 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,13 @@ _THIS_YEAR = 2020
 _OLDEST = 22
 _FUELS = np.array(["Petrol", "Diesel", "Hybrid", "Electric"])
 _ECONOMY = np.array([1.0, 1.12, 1.35, 2.8])  # miles per gallon beside petrol
+
+
+_CAR = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 24"><path fill="hsl({},55%,50%)" '
+    'd="M2 16v-5l5-1 5-5h11l5 5 6 2v5z"/><circle cx="9" cy="17" r="4"/><circle cx="27" cy="17" '
+    'r="4"/></svg>'
+)
 
 
 class Advert(NamedTuple):
@@ -273,3 +282,16 @@ def _taxes(age: FloatArray, mpg: FloatArray, rng: np.random.Generator) -> FloatA
     flat = rng.choice([145.0, 150.0], age.size, p=[0.8, 0.2])
     graded = np.select([mpg > 65, mpg > 55, mpg > 45], [0.0, 30.0, 125.0], 235.0)
     return np.where(age <= _THIS_YEAR - 2017, flat, graded)
+
+
+def for_people(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of an advert with a name and a picture, which are no features.
+
+    Examples
+    --------
+    >>> for_people({"make": "kia", "year": 2019, "log_price": math.log(9000)})["_name"]
+    'Kia 2019, £9,000'
+    """
+    name = f"{item['make'].capitalize()} {item['year']}, £{math.exp(item['log_price']):,.0f}"
+    hue = zlib.crc32(item["make"].encode()) % 360
+    return {**item, "_name": name, "_image": f"data:image/svg+xml,{quote(_CAR.format(hue))}"}

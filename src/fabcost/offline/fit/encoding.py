@@ -24,7 +24,7 @@ from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray, Outcomes, Rows, Tally, as_outcomes, grouped
 from fabcost.inference.sparse.memory import LARGE
 from fabcost.offline.logs.counted import weights_of
-from fabcost.sparse import joined
+from fabcost.sparse import SparseRows
 
 _MANY = "fabcost: how many"
 
@@ -81,7 +81,9 @@ class CountedRows(NamedTuple):
         items = None
         if parts[0].items is not None:
             items = pa.chunked_array([each.items for each in parts]).combine_chunks()
-        return cls(joined([each.X for each in parts]), Outcomes(labels, counts), items)
+        rows: list[Any] = [each.X for each in parts]
+        join = SparseRows.joined if isinstance(rows[0], SparseRows) else np.concatenate
+        return cls(join(rows), Outcomes(labels, counts), items)
 
     def distinct(self) -> CountedRows:
         """Equal rows made one."""
