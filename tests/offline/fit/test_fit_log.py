@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import fabcost
@@ -22,6 +25,7 @@ from fabcost.cli import application
 from fabcost.impressions import Tally
 from fabcost.inference import adf, ep, laplace
 from fabcost.offline.fit import blocks, encoding, fitting, partitions
+from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.fitting import FittedLog, LogSettings, fit_log
 from fabcost.recommend.ledger import Feedback
 from fabcost.service.learning.recovery import from_base
@@ -151,8 +155,33 @@ def test_too_many_distinct_rows_are_one_within_partitions_only(
     assert any("within each partition only" in each for each in said)
 
 
+class Refreshing(Alone):
+    """Draws whenever it is told of rows, and not when it is time."""
+
+    def told(self, rows: int) -> None:
+        super().told(rows)
+        self._bars.refresh()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "stream"])
+def test_rows_are_counted_as_they_are_read_and_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(blocks, "AT_ONCE", dict.fromkeys((True, False), 10))
+    stream, drawn = log().to_reader(max_chunksize=50), io.StringIO()
+    source = stream if kind == "stream" else write(log(), tmp_path / f"log.{kind}")
+    engine = Refreshing(Console(file=drawn, force_terminal=True, width=120))
+    fit_log(source, LogSettings("click", "adf", group=False), engine=engine)
+    reading, _, learning = drawn.getvalue().partition("learning")
+    seen = {int(each) for each in re.findall(r"(\d+) rows", reading)}
+    assert len(seen) > 3
+    assert max(seen) == ROWS
+    assert f"{ROWS} rows" in learning
+
+
 def test_blocks_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "most_rows", lambda _: 70)
+    monkeypatch.setattr(blocks, "BYTES", 1)
+    monkeypatch.setattr(blocks, "_LEAST_ROWS", 70)
     monkeypatch.setattr(partitions, "ROWS_OF_A_PART", 100)
     write(log(), tmp_path / "log.parquet")
     said: list[str] = []
@@ -347,6 +376,7 @@ def test_rows_of_text_are_named_by_their_numbers(tmp_path: Path) -> None:
         fit_log(path, EP)
     found = fit_log(path, LogSettings("click", group=True, skip_bad=True))
     assert found.rows == ROWS - 2
+    assert "the line must have 4 cells" in found.skipped
 
 
 def test_values_that_were_not_looked_at_first_are_others_or_refused(tmp_path: Path) -> None:
