@@ -155,6 +155,42 @@ def test_too_many_distinct_rows_are_one_within_partitions_only(
     assert any("within each partition only" in each for each in said)
 
 
+def in_folders(folder: Path, ending: str) -> pa.Table:
+    """A log of three days, which only the names of folders tell; with them as a column."""
+    table = log()
+    for day in range(3):
+        for part in (0, 50):
+            inside = folder / f"day=2024-01-0{day + 1}" / f"hour={9 + part}"
+            inside.mkdir(parents=True)
+            write(table.slice(100 * day + part, 50), inside / f"part.{ending}")
+    days = [f"2024-01-0{each // 100 + 1}" for each in range(ROWS)]
+    table = table.append_column("day", pa.array(days))
+    return table.append_column(
+        "hour", pa.array([9 + each % 100 // 50 * 50 for each in range(ROWS)])
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_what_names_of_folders_tell_are_columns(tmp_path: Path, ending: str) -> None:
+    settings = dataclasses.replace(EP, context=("day",))
+    table = in_folders(tmp_path, ending)
+    found, whole = fit_log(tmp_path, settings), fit_log(table, settings)
+    assert found.recommender.schema.columns == whole.recommender.schema.columns
+    assert {"day day", "hour"} < set(found.recommender.schema.columns)
+    check_same(found, whole)
+    dropped = fit_log(tmp_path, dataclasses.replace(EP, drop=("day", "hour")))
+    check_same(dropped, fit_log(log(), EP))
+    write(log(20), tmp_path / f"more.{ending}")
+    with pytest.raises(ValueError, match=f"more.{ending} has no column 'day'"):
+        fit_log(tmp_path, settings)
+
+
+def test_values_of_folders_are_unquoted_and_may_be_missing() -> None:
+    folders = ["a%3Db=1%2F2", "plain", "=x", "make=__HIVE_DEFAULT_PARTITION__", "empty="]
+    expected = [("a=b", "1/2"), ("make", None), ("empty", "")]
+    assert list(partitions._named_by(folders)) == expected
+
+
 class Refreshing(Alone):
     """Draws whenever it is told of rows, and not when it is time."""
 
