@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
+from fabcost.features.tables.files import read_file
 from fabcost.impressions import Tally
 from fabcost.inference import adf, ep, laplace
 from fabcost.offline.fit import blocks, encoding, fitting, partitions
@@ -413,6 +414,27 @@ def test_rows_of_text_are_named_by_their_numbers(tmp_path: Path) -> None:
     found = fit_log(path, LogSettings("click", group=True, skip_bad=True))
     assert found.rows == ROWS - 2
     assert "the line must have 4 cells" in found.skipped
+
+
+def test_damage_that_can_be_read_is_told_of_where_pages_have_checksums(tmp_path: Path) -> None:
+    simulated = CliRunner().invoke(
+        application, ["simulate", "--rows", "2000", "--partitions", "2", "--out", str(tmp_path)]
+    )
+    assert simulated.exit_code == 0, simulated.output
+    first, second = sorted(tmp_path.glob("*.parquet"))
+    settings = LogSettings("clicked")
+    assert fit_log(tmp_path, settings).rows == 2000
+    content = bytearray(second.read_bytes())
+    column = pyarrow.parquet.ParquetFile(second).metadata.row_group(0).column(1)
+    start = column.dictionary_page_offset or column.data_page_offset
+    end = start + column.total_compressed_size
+    content[end - 1] ^= 1
+    second.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{second.name} cannot be read: .*CRC") as told:
+        fit_log(tmp_path, settings)
+    assert first.name not in str(told.value)
+    with pytest.raises(ValueError, match=f"{second.name} cannot be read: .*CRC"):
+        read_file(second)
 
 
 def test_values_that_were_not_looked_at_first_are_others_or_refused(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def _named_by(folders: Iterable[str]) -> Iterator[tuple[str, str | None]]:
 def _parquet(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
     files, path = located(part.place)
     with files.open_input_file(path) as stream:
-        file = pyarrow.parquet.ParquetFile(stream)
+        file = pyarrow.parquet.ParquetFile(stream, page_checksum_verification=True)
         groups = list(part.groups) if part.rows is not None else None
         batches = file.iter_batches(at_once, row_groups=groups, columns=columns, use_threads=False)
         yield from numbered(part.place, batches, part.before)
