@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from fabcost.service.learning import learner
 from fabcost.service.service import Service
 from fabcost.service.store.threads import store_at
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings
@@ -124,6 +125,19 @@ def test_size_is_bounded_and_nothing_is_forgotten(kind: str, twins: list[str]) -
     assert few[-1].minutes < everything[-1].minutes
     # Pages are whole: a sixth was seen, and a half where old snapshots stay.
     assert few[-1].bytes - few[1].bytes < 0.3 * (everything[-1].bytes - everything[1].bytes)
+
+
+def test_without_a_snapshot_that_fits_nothing_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A learner without a bound outgrows what a database takes as one value."""
+    monkeypatch.setattr(learner, "MOST_BYTES", 100)
+    address, settings = f"sqlite:///{tmp_path}/bandit.db", ModelSettings(reward_wait_seconds=600.0)
+    kept, evenings = asyncio.run(lived(address, settings, keep_seconds=DAY))
+    assert [each.decisions for each in evenings] == [OF_A_DAY * (k + 1) for k in range(DAYS)]
+    monkeypatch.undo()
+    whole, _ = asyncio.run(lived(f"sqlite:///{tmp_path}/whole.db", settings))
+    assert kept == whole
 
 
 def test_one_of_the_two_snapshots_may_be_unreadable(tmp_path: Path) -> None:
