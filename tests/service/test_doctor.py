@@ -6,11 +6,19 @@ import os
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fabcost.service.doctor import Symptom, examine
 from fabcost.service.settings import Settings
+from fabcost.service.store.rows import ModelRow
 from fabcost.service.store.threads import store_at
+from fabcost.wire.settings import (
+    HalfLifeSettings,
+    ModelSettings,
+    RefreshSettings,
+    WideSettings,
+)
 from tests.service.http.serving import running
 from tests.service.http.test_server import command
 from tests.service.store.test_versions import NEWEST, make_version
@@ -70,6 +78,36 @@ def store_time(settings: Settings, moment: float) -> None:
     with store.transaction():
         store.reset_time(moment)
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "impressions", "many"),
+    [
+        (ModelSettings(), 100_001, 1),
+        (ModelSettings(), 100_000, 0),
+        (ModelSettings(most_kept=100), 10**7, 0),
+        (ModelSettings(window=100), 10**7, 0),
+        (ModelSettings(half_life=HalfLifeSettings(1e4)), 10**7, 0),
+        (ModelSettings(belief=WideSettings(kind="wide", bits=12)), 10**7, 0),
+        (ModelSettings(refresh=RefreshSettings("never")), 10**7, 0),
+    ],
+)
+def test_a_model_that_keeps_very_many_impressions(
+    tmp_path: Path, given: ModelSettings, impressions: int, many: int
+) -> None:
+    settings = settings_for(tmp_path, keep_days=30.0)
+    store = store_at(settings.database)
+    store.open(take_over=True)
+    with store.transaction():
+        as_json = msgspec.json.encode(given).decode()
+        store.insert_model(ModelRow("cars", as_json, 1.0, 1.0, impressions, 0), None)
+    store.close()
+    grown = found(settings, "models")
+    assert [each.state for each in grown] == ["look"] * many
+    for each in grown:
+        assert "cars keeps all of its 100,001 impressions" in each.said
+        assert "in spite of keep_days" in each.said
+        assert each.advice.endswith("--start cars --set most_kept=100000")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")

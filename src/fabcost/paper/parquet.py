@@ -40,7 +40,7 @@ def write(
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with pyarrow.parquet.ParquetWriter(unfinished, schema) as file:
+        with pyarrow.parquet.ParquetWriter(unfinished, schema, write_page_checksum=True) as file:
             for start in range(0, impressions.y.size, _ROWS_AT_ONCE):
                 rows = slice(start, start + _ROWS_AT_ONCE)
                 columns = [*impressions.X[rows, 1:].T, impressions.y[rows] == 1.0]

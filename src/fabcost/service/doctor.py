@@ -5,6 +5,7 @@ Nothing is changed by looking: no table is made, no file, no key.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -20,7 +21,7 @@ from urllib.request import urlopen
 from fabcost.service.processes import CannotStartError, is_loopback
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, making_a_key, without_password
-from fabcost.service.store.rows import KeyRow
+from fabcost.service.store.rows import KeyRow, ModelRow
 from fabcost.service.store.session import migrations, version_of
 from fabcost.service.store.store import Store
 from fabcost.service.store.threads import connection_at, file_at, is_open_to_others
@@ -30,6 +31,8 @@ State = Literal["ok", "look", "wrong"]
 _LEAST_FREE = 1 << 30
 _PACKAGES = ("numpy", "scipy", "numba", "msgspec", "uvicorn", "psycopg")
 _AHEAD_SECONDS = 60.0
+#: Impressions above which a model should have a bound for those that it keeps.
+_MANY = 100_000
 
 
 class Symptom(NamedTuple):
@@ -121,8 +124,9 @@ def _database(settings: Settings, now: float) -> Iterator[Symptom]:
                 yield Symptom("look", "database", said, advice)
             else:
                 yield from _tables(store, f"{shown}, version {here}", now)
-                models = [row.model for row in store.models()]
-                yield from _keys(settings, store.keys.all(), models)
+                models = store.models()
+                yield from (_kept(settings, row) for row in models if _keeps_all(row))
+                yield from _keys(settings, store.keys.all(), [row.model for row in models])
         finally:
             store.close()
     except ServiceError as error:
@@ -138,6 +142,22 @@ def _tables(store: Store, shown: str, now: float) -> Iterator[Symptom]:
         yield Symptom("wrong", "clock", f"{ahead:.0f} s behind the latest time written", advice)
     else:
         yield Symptom("ok", "clock", "not behind what was written")
+
+
+def _keeps_all(row: ModelRow) -> bool:
+    """Whether a model has many impressions, and nothing that bounds how many it keeps."""
+    given = json.loads(row.settings)
+    bounded = any(given.get(name) for name in ("most_kept", "window", "half_life", "belief"))
+    # Other schedules have a last refresh, after which nothing is kept.
+    refreshed = given.get("refresh", {}).get("kind", "geometric") == "geometric"
+    return row.head_lsn > _MANY and refreshed and not bounded
+
+
+def _kept(settings: Settings, row: ModelRow) -> Symptom:
+    name, grows = row.model, ", the database too in spite of keep_days" * (settings.keep_days > 0)
+    said = f"{name} keeps all of its {row.head_lsn:,} impressions: memory and starts grow{grows}"
+    advice = f"fabcost create-model {name}-2 --start {name} --set most_kept={_MANY}"
+    return Symptom("look", "models", said, advice)
 
 
 def _keys(settings: Settings, rows: list[KeyRow], models: list[str]) -> Iterator[Symptom]:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
@@ -22,7 +23,9 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import driver, engines
 from fabcost.offline.fit.driver import Result, Task
 from fabcost.offline.fit.engines import Alone, Cluster, connected
+from fabcost.offline.fit.fitting import fit_log
 from tests.offline.fit.laid import laid, made, table, with_items
+from tests.offline.fit.test_fit_log import EP, in_folders
 from tests.offline.fit.test_rounds import check_bits
 
 PRIOR, OWN = Gaussian.isotropic(5, variance=10.0), 0.5
@@ -75,6 +78,17 @@ def test_a_cluster_has_the_bits_of_one_process_though_a_worker_is_killed(
     given = laid(tmp_path / "work", DATA, CUTS, OWN)
     check_bits(driver.ep(PRIOR, given._replace(engine=Deadly(cluster, mark))), expected)
     assert mark.exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_workers_read_what_names_of_folders_tell(
+    tmp_path: Path, cluster: Cluster, ending: str
+) -> None:
+    in_folders(tmp_path, ending)
+    found, alone = fit_log(tmp_path, EP, engine=cluster), fit_log(tmp_path, EP)
+    assert "hour" in found.recommender.schema.columns
+    np.testing.assert_array_equal(found.fit.posterior.mean, alone.fit.posterior.mean)
 
 
 @contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,16 @@ import pyarrow.csv
 import pyarrow.fs
 import pyarrow.parquet
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import fabcost
 from fabcost.cli import application
+from fabcost.features.tables.files import read_file
 from fabcost.impressions import Tally
 from fabcost.inference import adf, ep, laplace
 from fabcost.offline.fit import blocks, encoding, fitting, partitions
+from fabcost.offline.fit.engines import Alone
 from fabcost.offline.fit.fitting import FittedLog, LogSettings, fit_log
 from fabcost.recommend.ledger import Feedback
 from fabcost.service.learning.recovery import from_base
@@ -151,8 +156,69 @@ def test_too_many_distinct_rows_are_one_within_partitions_only(
     assert any("within each partition only" in each for each in said)
 
 
+def in_folders(folder: Path, ending: str) -> pa.Table:
+    """A log of three days, which only the names of folders tell; with them as a column."""
+    table = log()
+    for day in range(3):
+        for part in (0, 50):
+            inside = folder / f"day=2024-01-0{day + 1}" / f"hour={9 + part}"
+            inside.mkdir(parents=True)
+            write(table.slice(100 * day + part, 50), inside / f"part.{ending}")
+    days = [f"2024-01-0{each // 100 + 1}" for each in range(ROWS)]
+    table = table.append_column("day", pa.array(days))
+    return table.append_column(
+        "hour", pa.array([9 + each % 100 // 50 * 50 for each in range(ROWS)])
+    )
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_what_names_of_folders_tell_are_columns(tmp_path: Path, ending: str) -> None:
+    settings = dataclasses.replace(EP, context=("day",))
+    table = in_folders(tmp_path, ending)
+    found, whole = fit_log(tmp_path, settings), fit_log(table, settings)
+    assert found.recommender.schema.columns == whole.recommender.schema.columns
+    assert {"day day", "hour"} < set(found.recommender.schema.columns)
+    check_same(found, whole)
+    dropped = fit_log(tmp_path, dataclasses.replace(EP, drop=("day", "hour")))
+    check_same(dropped, fit_log(log(), EP))
+    write(log(20), tmp_path / f"more.{ending}")
+    with pytest.raises(ValueError, match=f"more.{ending} has no column 'day'"):
+        fit_log(tmp_path, settings)
+
+
+def test_values_of_folders_are_unquoted_and_may_be_missing() -> None:
+    folders = ["a%3Db=1%2F2", "plain", "=x", "make=__HIVE_DEFAULT_PARTITION__", "empty="]
+    expected = [("a=b", "1/2"), ("make", None), ("empty", "")]
+    assert list(partitions._named_by(folders)) == expected
+
+
+class Refreshing(Alone):
+    """Draws whenever it is told of rows, and not when it is time."""
+
+    def told(self, rows: int) -> None:
+        super().told(rows)
+        self._bars.refresh()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "stream"])
+def test_rows_are_counted_as_they_are_read_and_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(blocks, "AT_ONCE", dict.fromkeys((True, False), 10))
+    stream, drawn = log().to_reader(max_chunksize=50), io.StringIO()
+    source = stream if kind == "stream" else write(log(), tmp_path / f"log.{kind}")
+    engine = Refreshing(Console(file=drawn, force_terminal=True, width=120))
+    fit_log(source, LogSettings("click", "adf", group=False), engine=engine)
+    reading, _, learning = drawn.getvalue().partition("learning")
+    seen = {int(each) for each in re.findall(r"(\d+) rows", reading)}
+    assert len(seen) > 3
+    assert max(seen) == ROWS
+    assert f"{ROWS} rows" in learning
+
+
 def test_blocks_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "most_rows", lambda _: 70)
+    monkeypatch.setattr(blocks, "BYTES", 1)
+    monkeypatch.setattr(blocks, "_LEAST_ROWS", 70)
     monkeypatch.setattr(partitions, "ROWS_OF_A_PART", 100)
     write(log(), tmp_path / "log.parquet")
     said: list[str] = []
@@ -347,6 +413,28 @@ def test_rows_of_text_are_named_by_their_numbers(tmp_path: Path) -> None:
         fit_log(path, EP)
     found = fit_log(path, LogSettings("click", group=True, skip_bad=True))
     assert found.rows == ROWS - 2
+    assert "the line must have 4 cells" in found.skipped
+
+
+def test_damage_that_can_be_read_is_told_of_where_pages_have_checksums(tmp_path: Path) -> None:
+    simulated = CliRunner().invoke(
+        application, ["simulate", "--rows", "2000", "--partitions", "2", "--out", str(tmp_path)]
+    )
+    assert simulated.exit_code == 0, simulated.output
+    first, second = sorted(tmp_path.glob("*.parquet"))
+    settings = LogSettings("clicked")
+    assert fit_log(tmp_path, settings).rows == 2000
+    content = bytearray(second.read_bytes())
+    column = pyarrow.parquet.ParquetFile(second).metadata.row_group(0).column(1)
+    start = column.dictionary_page_offset or column.data_page_offset
+    end = start + column.total_compressed_size
+    content[end - 1] ^= 1
+    second.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{second.name} cannot be read: .*CRC") as told:
+        fit_log(tmp_path, settings)
+    assert first.name not in str(told.value)
+    with pytest.raises(ValueError, match=f"{second.name} cannot be read: .*CRC"):
+        read_file(second)
 
 
 def test_values_that_were_not_looked_at_first_are_others_or_refused(tmp_path: Path) -> None:

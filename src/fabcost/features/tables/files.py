@@ -50,7 +50,8 @@ def read_file(path: Path) -> Sheet:
     kind = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     try:
         if path.suffix == ".parquet":
-            return Sheet.of(arrow_table(pyarrow.parquet.read_table(path)), str(path))
+            table = pyarrow.parquet.read_table(path, page_checksum_verification=True)
+            return Sheet.of(arrow_table(table), str(path))
         if kind in (".csv", ".tsv"):
             return _read_csv(path, DELIMITERS if kind == ".csv" else ("\t",))
         if kind in _JSON:
@@ -207,7 +208,8 @@ def csv_options(names: Sequence[str], delimiter: str, ragged: list[Fault]) -> di
         found = f"has {row.actual_columns} cells"
         if row.text.count('"') % 2:
             found = "opens a quote that is never closed, after which all is one cell,"
-        ragged.append(Fault(row.number - 1, "the line", found, f"have {row.expected_columns}"))
+        must = f"have {row.expected_columns} cells"
+        ragged.append(Fault(row.number - 1, "the line", found, must))
         return "skip"
 
     return {

@@ -18,7 +18,7 @@ from fabcost.offline.fit.partitions import Partition
 #: Rows that are read at once, where equal ones are made one and where not.
 AT_ONCE = {True: 2**18, False: 2**16}
 #: Of the features of a block.
-BYTES = 2**25
+BYTES, _LEAST_ROWS = 2**25, 1024
 
 
 class RowBlock(NamedTuple):
@@ -49,14 +49,15 @@ class PartitionTask(NamedTuple):
     partition: Partition
     plan: Plan
     folder: Folder
+    told: Callable[[int], object] = int  # of rows as they are read
 
 
-def staged(asked: PartitionTask, told: Callable[[int], None] | None = None) -> Stage:
+def staged(asked: PartitionTask) -> Stage:
     """The blocks of a partition, unless they are there already.
 
     What is wrong with it is said, not raised: all partitions are looked at before work is lost.
     """
-    number, partition, plan, folder = asked
+    number, partition, plan, folder, told = asked
     mark = f"part-{number}"
     done = folder.read(mark)
     if done is not None:
@@ -83,7 +84,7 @@ def written(
     plan: Plan,
     folder: Folder,
     mark: str,
-    told: Callable[[int], None] | None = None,
+    told: Callable[[int], object] = int,
 ) -> Stage:
     """Encode batches and write them as blocks of at most `BYTES`."""
     blocks: list[RowBlock] = []
@@ -97,8 +98,7 @@ def written(
             skipped.update(left_out)
             rows += len(sheet) + len(sheet.faults) - left_out.total()
             clicks += found.clicks
-            if told is not None:
-                told(len(sheet))
+            told(len(sheet))
             yield found
 
     for some in gathered(encoded(), plan):
@@ -112,7 +112,7 @@ def written(
 
 def gathered(pieces: Iterable[CountedRows], plan: Plan) -> Iterator[CountedRows]:
     """Pieces as large as a block may be, and equal rows made one where the plan says so."""
-    most = max(1024, BYTES // plan.row_bytes)
+    most = max(_LEAST_ROWS, BYTES // plan.row_bytes)
     kept: list[CountedRows] = []
     for piece in pieces:
         kept.append(piece)

@@ -66,7 +66,7 @@ def fit(
 ) -> None:
     """Fit a model to logs of any size, for `create-model --file` and `Recommender.load`.
 
-    The same command goes on where it was stopped.
+    The same command goes on where it was stopped: with EP after the last round that was complete.
     """
     from fabcost import Prior, Schema  # noqa: PLC0415
     from fabcost.offline.fit.engines import (  # noqa: PLC0415

@@ -17,12 +17,20 @@ from fabcost.offline.fit.driver import Result, Task
 
 
 class Shown:
-    """Bars on a console, one for each piece of work, if it is a terminal."""
+    """Bars on a console, one for each piece of work, if it is a terminal.
 
-    def __init__(self, console: Console | None) -> None:
+    Examples
+    --------
+    >>> Shown().here("squares", lambda number: number**2, [1, 2])
+    [1, 4]
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+        self._rows = 0
         self._bars = Progress(
             *columns,
+            TextColumn("{task.fields[rows]}"),
             TimeElapsedColumn(),
             console=console or Console(stderr=True),
             transient=True,
@@ -32,13 +40,31 @@ class Shown:
     @contextmanager
     def bar(self, what: str, total: int) -> Iterator[Callable[[], None]]:
         """Call the result for each task that is done."""
+        self._rows = 0
         with self._bars:
-            task = self._bars.add_task(what, total=total)
+            task = self._bars.add_task(what, total=total, rows="")
             yield lambda: self._bars.advance(task)
             self._bars.remove_task(task)
 
+    def told(self, rows: int) -> None:
+        """So many rows more were read, of the task that is under way in this process."""
+        self._rows += rows
+        for task in self._bars.task_ids:
+            self._bars.update(task, rows=f"{self._rows:,} rows")
 
-class Alone:
+    def here(
+        self, what: str, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> list[Result]:
+        """All results, one after another, in this process."""
+        results = []
+        with self.bar(what, len(tasks)) as advance:
+            for task in tasks:
+                results.append(function(task))
+                advance()
+        return results
+
+
+class Alone(Shown):
     """One task after another, in this process.
 
     Examples
@@ -47,19 +73,11 @@ class Alone:
     [1, 4]
     """
 
-    def __init__(self, console: Console | None = None) -> None:
-        self._shown = Shown(console)
-
     def each(
         self, what: str, function: Callable[[Task], Result], tasks: Sequence[Task]
     ) -> list[Result]:
         """All results."""
-        results = []
-        with self._shown.bar(what, len(tasks)) as advance:
-            for task in tasks:
-                results.append(function(task))
-                advance()
-        return results
+        return self.here(what, function, tasks)
 
 
 _LOST = (OSError, TimeoutError, asyncio.TimeoutError, CancelledError)
@@ -75,11 +93,12 @@ class ClusterLostError(RuntimeError):
     """The scheduler went away, or workers die at the same task again and again."""
 
 
-class Cluster:
+class Cluster(Shown):
     """Tasks on the workers of a Dask client, whose results are put into the order of the tasks."""
 
     def __init__(self, client: Any, console: Console | None = None) -> None:
-        self._client, self._shown = client, Shown(console)
+        super().__init__(console)
+        self._client = client
 
     def each(
         self, what: str, function: Callable[[Task], Result], tasks: Sequence[Task]
@@ -94,7 +113,7 @@ class Cluster:
             places = {future.key: place for place, future in enumerate(futures)}
             asked = {"loop": self._client.loop, "with_results": True, "raise_errors": False}
             done = as_completed(futures, **asked)
-            with self._shown.bar(what, len(tasks)) as advance:
+            with self.bar(what, len(tasks)) as advance:
                 for future, result in done:
                     if future.cancelled():
                         raise CancelledError("its tasks were cancelled")

@@ -27,10 +27,10 @@ from fabcost.inference.result import Fit
 from fabcost.inference.schedule import Refresh
 from fabcost.kernels import ARITHMETIC
 from fabcost.offline.fit import blocks, driver, partitions
-from fabcost.offline.fit.blocks import PartitionTask, Stage
+from fabcost.offline.fit.blocks import PartitionTask, RowBlock, Stage
 from fabcost.offline.fit.driver import Engine, FittedItems, Laid
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
-from fabcost.offline.fit.engines import Alone
+from fabcost.offline.fit.engines import Alone, Shown
 from fabcost.offline.fit.folders import Folder
 from fabcost.offline.fit.partitions import find, numbered, split
 from fabcost.prior import Prior
@@ -217,8 +217,18 @@ def _read(
         first.append(sheet)
     looked = partitions.first_rows([each.table for each in first], "the stream")
     plan = _plan(looked, settings, say)
-    stage = blocks.written("the stream", chain(first, batches), plan, folder, "part-0")
+    sheets, shown = chain(first, batches), _shown(engine)
+
+    def write(name: str) -> Stage:
+        return blocks.written(name, sheets, plan, folder, "part-0", shown.told)
+
+    (stage,) = shown.here("reading", write, ["the stream"])
     return _Read(plan, Laid(folder, stage.blocks, engine), [stage], [])
+
+
+def _shown(engine: Engine) -> Shown:
+    """Where what this process does by itself is shown, whoever does the rest."""
+    return engine if isinstance(engine, Shown) else Shown()
 
 
 def _read_files(
@@ -237,7 +247,8 @@ def _read_files(
     made_by = (version("fabcost"), ARITHMETIC)
     asked_for = (dataclasses.asdict(settings.prior), settings.method)
     within = folder.within(plan.mark([[part[:6] for part in parts], *asked_for, *made_by]))
-    asked = [PartitionTask(number, part, plan, within) for number, part in enumerate(parts)]
+    told = engine.told if isinstance(engine, Alone) else int
+    asked = [PartitionTask(number, part, plan, within, told) for number, part in enumerate(parts)]
     say(f"{len(parts):,} partitions of {len(sounded.partitions):,} files")
     stages = engine.each("reading", blocks.staged, asked)
     faults = [stage.fault for stage in stages if stage.fault is not None]
@@ -310,9 +321,14 @@ def _filtered(prior: Gaussian, own: float, read: _Read, method: Method) -> tuple
     refresh = Refresh.never() if method == "adf" else None
     kept = None if method == "adf" else _MOST_KEPT
     learner = FabCost(prior, refresh=refresh, most_kept=kept, own_variance=own)
-    for block in read.laid.blocks:
+    shown = _shown(read.laid.engine)
+
+    def learn(block: RowBlock) -> None:
         rows = blocks.read(read.laid.folder, block.name)
         learner.observe_many(rows.X, rows.outcomes.given, rows.keys)
+        shown.told(block.rows)
+
+    shown.here("learning", learn, read.laid.blocks)
     learner.finish()
     skipped = learner.skipped
     found = Fit(learner.posterior, True, 1, skipped=skipped, own=learner.own)

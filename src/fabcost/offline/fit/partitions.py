@@ -6,9 +6,11 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -34,13 +36,15 @@ _ENDINGS = {
     ".ndjson": "json",
 }
 _BYTES_OF_A_LINE = 256
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _UNREADABLE = (OSError, EOFError, UnicodeDecodeError, pa.ArrowException)
 
 
 class Partition(NamedTuple):
     """A file of a log, or some row groups of one.
 
-    ``before`` counts the rows of the file above it; ``rows`` is None if nobody knows yet.
+    ``before`` counts the rows of the file above it; ``rows`` is None if nobody knows yet.  What
+    folders are named after, such as ``day=2024-01-01``, is a column as a cell of CSV would be.
     """
 
     place: str
@@ -50,18 +54,27 @@ class Partition(NamedTuple):
     groups: tuple[int, ...] = ()
     before: int = 0
     rows: int | None = None
+    folders: tuple[tuple[str, str | None], ...] = ()
 
     def sheets(self, columns: Iterable[str], at_once: int) -> Iterator[Sheet]:
         """Its rows batch by batch with their numbers; a ValueError if they cannot be read."""
-        wanted = list(columns)
+        wanted, told = list(columns), dict(self.folders)
         reader = {"parquet": _parquet, "csv": _csv, "json": _json}[self.kind]
         try:
-            yield from reader(self, wanted, at_once)
+            for sheet in reader(self, [name for name in wanted if name not in told], at_once):
+                table = sheet.table
+                for name in filter(told.__contains__, wanted):
+                    cells = pa.repeat(pa.scalar(told[name], pa.string()), len(table))
+                    table = table.append_column(name, cells)
+                yield replace(sheet, table=table)
         except _UNREADABLE as error:
             raise ValueError(f"{self.place} cannot be read: {error}") from error
 
     def kinds(self) -> dict[str, str]:
-        """What each column of its heading holds: numbers, text and so on; or anything."""
+        """What each of its columns holds: numbers, text and so on; or anything."""
+        return self._heading() | dict.fromkeys(dict(self.folders), "anything")
+
+    def _heading(self) -> dict[str, str]:
         try:
             if self.kind == "parquet":
                 files, path = located(self.place)
@@ -93,7 +106,8 @@ def find(source: str | os.PathLike[str]) -> list[Partition]:
         chosen = pyarrow.fs.FileSelector(path, recursive=True)
         found = [each for each in files.get_file_info(chosen) if _is_log(each, path)]
     prefix = f"{os.fspath(source).partition('://')[0]}://" if "://" in os.fspath(source) else ""
-    parts = [_partition(prefix, each) for each in sorted(found, key=lambda each: each.path)]
+    ordered = sorted(found, key=lambda each: each.path)
+    parts = [_partition(prefix, each, each.path[len(path) :]) for each in ordered]
     if not parts:
         raise ValueError(f"{os.fspath(source)} has no file that ends in {', '.join(_ENDINGS)}")
     return parts
@@ -128,18 +142,26 @@ def _ending(path: str) -> str:
     return os.path.splitext(path.removesuffix(".gz"))[1].lower()
 
 
-def _partition(prefix: str, info: Any) -> Partition:
+def _partition(prefix: str, info: Any, inside: str) -> Partition:
     kind = _ENDINGS.get(_ending(info.path))
     if kind is None:
         raise ValueError(f"{info.path} must end in {', '.join(_ENDINGS)} (text also in .gz)")
     place = f"{prefix}{info.path}"
-    return Partition(place, kind, info.size or 0, info.mtime_ns or 0)
+    folders = tuple(_named_by(inside.split("/")[:-1]))
+    return Partition(place, kind, info.size or 0, info.mtime_ns or 0, folders=folders)
+
+
+def _named_by(folders: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """Columns and their values by the names of folders, as Hive writes them."""
+    for name, is_pair, value in (each.partition("=") for each in folders):
+        if name and is_pair:
+            yield unquote(name), None if value == _NO_VALUE else unquote(value)
 
 
 def _parquet(part: Partition, columns: list[str], at_once: int) -> Iterator[Sheet]:
     files, path = located(part.place)
     with files.open_input_file(path) as stream:
-        file = pyarrow.parquet.ParquetFile(stream)
+        file = pyarrow.parquet.ParquetFile(stream, page_checksum_verification=True)
         groups = list(part.groups) if part.rows is not None else None
         batches = file.iter_batches(at_once, row_groups=groups, columns=columns, use_threads=False)
         yield from numbered(part.place, batches, part.before)

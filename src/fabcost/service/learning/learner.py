@@ -30,6 +30,8 @@ _AT_ONCE = 256
 _IMPRESSIONS, _SHARE = 1000, 0.25
 #: … or when learning since the last one took so long, or so many times as long as saving it.
 SECONDS, _TIMES_SAVING = 5.0, 20.0
+#: PostgreSQL hands out no value above half a GiB; without snapshots the log is kept, and learnt.
+MOST_BYTES = 500_000_000
 
 
 class Saving:
@@ -66,8 +68,9 @@ class Saving:
             return
         started = time.monotonic()
         packed = (lsn, self._pack(learner))
-        with self._lock:
-            self._waiting = packed
+        if len(packed[1]) <= MOST_BYTES:
+            with self._lock:
+                self._waiting = packed
         self.lsn, self._seconds = lsn, 0.0
         self._longest = SECONDS
         self._cost(time.monotonic() - started)
