@@ -20,10 +20,8 @@ FloatArray = sparse.FloatArray
 Rows = sparse.Rows
 GivenRows = npt.ArrayLike | SparseRows | sparse.SparseMatrix
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
-#: Up to here moments of a row that stands for many impressions were compared with 30 digits.
-LARGEST_WEIGHT = 1e9
-_SHOWN = 5
-_FLOAT64 = np.dtype(np.float64)
+LARGEST_WEIGHT = 1e9  # up to here moments of such rows were compared with 30 digits
+_SHOWN, _FLOAT64 = 5, np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -308,10 +306,9 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
     if kernels.all_within(values.ravel(), LARGEST_FEATURE):
         return
     position = np.argwhere(~(np.abs(values) <= LARGEST_FEATURE))[0]
-    where = ", ".join(str(i) for i in position)
     raise ValueError(
-        f"{name}[{where}] is {values[tuple(position)]} but every feature must be a finite "
-        f"number of magnitude at most {LARGEST_FEATURE:g}"
+        f"{name}[{', '.join(map(str, position))}] is {values[tuple(position)]} but every feature "
+        f"must be a finite number of magnitude at most {LARGEST_FEATURE:g}"
     )
 
 
@@ -343,9 +340,8 @@ def grouped(
     rows: Rows
     if isinstance(X, SparseRows):
         first, numbers = X.groups(keys)
-        rows, each = X[first], outcomes.counted
-        sums = [np.bincount(numbers, column) for column in each.T]
-        counts = np.column_stack(sums).astype(np.float64)
+        sums = [np.bincount(numbers, column) for column in outcomes.counted.T]
+        rows, counts = X[first], np.column_stack(sums).astype(np.float64)
     else:
         dense = read_only(np.ascontiguousarray(X))
         given = (keys, outcomes.labels, told(outcomes.counts))
