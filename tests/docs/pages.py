@@ -2,7 +2,8 @@
 
 Blocks of ``python`` share one namespace; blocks of ``sh`` are run by bash in the same folder; a
 block of ``text`` right after either is what it prints, with "…" for anything.  ``fabcost serve``
-goes on beside the page, on a free port in place of the one that is written.
+goes on beside the page, on a free port in place of the one that is written.  What a block exports,
+later ones know; nothing else is set for them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ DOCS = ROOT / "docs"
 BASH, CURL = shutil.which("bash"), shutil.which("curl")
 DEFAULT = "127.0.0.1:8000"
 SERVE = re.compile(r"fabcost serve --database (\S+)(?: --port (\d+))?((?: --set \S+)*)\n")
+_EXPORT = re.compile(r"^export (\w+)=(\S+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 
 
@@ -56,6 +58,7 @@ class Reader:
     def __init__(self, stack: contextlib.ExitStack, known: dict[str, str] | None = None) -> None:
         self._stack = stack
         self._known = dict(known or {})
+        self._exported: dict[str, str] = {}
         self.names: dict[str, Any] = {"__name__": "page"}
 
     def read(self, page: Path) -> int:
@@ -72,11 +75,12 @@ class Reader:
             return self._serve(*served.groups())
         code = self._here(block.code)
         if block.language == "sh":
-            return shell(code, self._known.get(DEFAULT, DEFAULT))
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+            printed = shell(code, self._known.get(DEFAULT, DEFAULT), self._exported)
+            self._exported.update(_EXPORT.findall(code))
+            return printed
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
             exec(compile(code, where, "exec"), self.names)  # noqa: S102 - our own text
-        return printed.getvalue()
+        return shown.getvalue()
 
     def _serve(self, database: str, port: str | None, flags: str) -> str:
         more = self._here(flags).split()
@@ -99,18 +103,23 @@ def typed(script: str) -> list[list[str]] | None:
     return None
 
 
-def shell(script: str, server: str) -> str:
-    """What bash prints for a script in which ``fabcost`` is ours; an error ends it."""
+def shell(script: str, server: str, exported: dict[str, str]) -> str:
+    """What bash prints for a script in which ``fabcost`` is ours; an error ends it.
+
+    Unless it is told another, ``fabcost`` asks ``server`` in place of the one of its default.
+    """
     commands = typed(script)
     if commands is not None:
         return "".join(asked(words, server) for words in commands)
-    ours = f'fabcost() {{ "{sys.executable}" -m fabcost "$@"; }}\n'
+    default = f'FABCOST_URL="${{FABCOST_URL-http://{server}}}"'
+    ours = f'fabcost() {{ {default} "{sys.executable}" -m fabcost "$@"; }}\n'
+    inherited = {name: value for name, value in os.environ.items() if name != "FABCOST_URL"}
     done = subprocess.run(
         [str(BASH), "-euc", ours + script],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "FABCOST_URL": f"http://{server}"},
+        env={**inherited, **exported},
     )
     assert done.returncode == 0, script + done.stdout + done.stderr
     return done.stdout
