@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_group
@@ -70,15 +73,37 @@ def test_version() -> None:
     assert CliRunner().invoke(application, ["--version"]).output.strip() == fabcost.__version__
 
 
+def helped(*command: str) -> str:
+    """The help of a command as a narrow terminal shows it."""
+    narrow = {"COLUMNS": "80", "TERMINAL_WIDTH": None}
+    return CliRunner().invoke(application, [*command, "--help"], env=narrow).output
+
+
 def test_help_names_all_policies() -> None:
-    shown = {
-        name: CliRunner().invoke(application, [name, "--help"], env={"COLUMNS": "200"}).output
-        for name in ("replay", "evaluate")
-    }
+    shown = {name: helped(name) for name in ("replay", "evaluate")}
     for name in (*THOMPSON, *UNSCALED):
         assert f"{name}," in shown["replay"] or f"{name};" in shown["replay"], name
     for name in SPELT:
         assert name in shown["evaluate"], name
+    assert all(".zip" in each for each in shown.values())
+
+
+def options(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Every command with the names of its options, those of groups too."""
+    yield path, {name for each in group.params for name in (*each.opts, *each.secondary_opts)}
+    for name, command in getattr(group, "commands", {}).items():
+        yield from options(command, (*path, name))
+
+
+def test_help_is_whole_on_a_narrow_terminal() -> None:
+    found = dict(options(get_group(application)))
+    assert ("keys", "add") in found
+    for command, names in found.items():
+        shown = helped(*command)
+        assert "…" not in shown, (command, shown)
+        assert max(map(len, shown.splitlines())) <= 80
+        whole = set(re.findall(r"--[\w-]+", shown))
+        assert {each for each in names if each.startswith("--")} <= whole, command
 
 
 def run_without(module: str) -> subprocess.CompletedProcess[str]:

@@ -23,12 +23,13 @@ application = typer.Typer(
 )
 
 
+_FILES_HELP = "CSV, TSV, JSON Lines, one of them as .gz or in a .zip, or Parquet"
 _PRIOR_HELP = "One for all weights; if not given, that of fabcost.Prior for each kind."
-_OWN_HELP = "Effects of items beside their features, where no --prior-variance is given."
 _IMPRESSIONS_HELP = "Column of how many a row stands for; REWARD then counts their clicks."
 _CLICKS_HELP = "In place of REWARD: column of the clicks of so many IMPRESSIONS."
 _VALUE_HELP = "Column of what a click is worth: income is reported, and rules go by it."
 _COST_HELP = "Column of what showing costs, likewise."
+_REWARD_HELP = "Column of the outcome, 0/1, true/false, yes/no or y/n."
 _WEIGHT_HELP = "Column of how much a row counts for those who learn from it."
 
 
@@ -42,6 +43,17 @@ _Number = Annotated[
 _Date = Annotated[
     list[str], typer.Option(help="Column of dates, or seconds since 1970; repeatable.")
 ]
+
+
+def _switch(told: str) -> Any:
+    """An option with a negative, apart from the others: their names and help have the room."""
+    return typer.Option(help=told, rich_help_panel="Switches")
+
+
+_OwnEffects = Annotated[
+    bool, _switch("Effects of items beside their features, where no --prior-variance is given.")
+]
+_SkipBadRows = Annotated[bool, _switch("Skip and count them.")]
 
 
 def _prior(variance: float | None, own_effects: bool) -> fabcost.Prior:
@@ -119,12 +131,10 @@ def evaluate(
         typer.Argument(
             exists=True,
             dir_okay=False,
-            help="CSV, TSV, JSON Lines or Parquet; that of `export-log` needs no columns named.",
+            help=f"{_FILES_HELP}; that of `export-log` needs no columns named.",
         ),
     ],
-    reward: Annotated[
-        str | None, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")
-    ] = None,
+    reward: Annotated[str | None, typer.Option(help=_REWARD_HELP)] = None,
     propensity: Annotated[
         str | None, typer.Option(help="Column of the logged action's probability.")
     ] = None,
@@ -162,15 +172,15 @@ def evaluate(
     estimator: Annotated[
         list[str], typer.Option(help="replay, ips, snips, dm, dr, sndr, shrunk; repeatable.")
     ] = ["replay", "ips", "snips", "dm", "dr", "shrunk"],  # noqa: B006
-    crosses: Annotated[bool, typer.Option(help="Cross context and item features.")] = False,
+    crosses: Annotated[bool, _switch("Cross context and item features.")] = False,
     clip: Annotated[float, typer.Option(help="Largest weight of ips, snips and dr.")] = math.inf,
     level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     folds: Annotated[int, typer.Option(min=2, help="Of the cross-fitted model.")] = 5,
     prior_variance: Annotated[float | None, typer.Option(help=_PRIOR_HELP)] = None,
-    own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
+    own_effects: _OwnEffects = True,
     draws: Annotated[int, typer.Option(min=1, help="For probabilities of rules that draw.")] = 256,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, draws and acceptance.")] = 0,
-    skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
+    skip_bad_rows: _SkipBadRows = False,
     least_propensity: Annotated[
         float | None, typer.Option(help="That logging can give; makes replay unbiased.")
     ] = None,
@@ -214,12 +224,8 @@ def evaluate(
 
 @application.command()
 def replay(
-    log: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="CSV, TSV, JSON Lines or Parquet.")
-    ],
-    reward: Annotated[
-        str | None, typer.Option(help="Column of the outcome, 0/1, true/false or yes/no.")
-    ] = None,
+    log: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help=f"{_FILES_HELP}.")],
+    reward: Annotated[str | None, typer.Option(help=_REWARD_HELP)] = None,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -243,7 +249,7 @@ def replay(
     weight: Annotated[str | None, typer.Option(help=_WEIGHT_HELP)] = None,
     value: Annotated[str | None, typer.Option(help=_VALUE_HELP)] = None,
     cost: Annotated[str | None, typer.Option(help=_COST_HELP)] = None,
-    own_effects: Annotated[bool, typer.Option(help=_OWN_HELP)] = True,
+    own_effects: _OwnEffects = True,
     select: Annotated[
         int | None, typer.Option(min=1, help="Use so many features, chosen by a forest.")
     ] = None,
@@ -264,7 +270,7 @@ def replay(
         float | None,
         typer.Option(min=1, help="Impressions after which fabcost, adf and ep count one half."),
     ] = None,
-    skip_bad_rows: Annotated[bool, typer.Option(help="Skip and count them.")] = False,
+    skip_bad_rows: _SkipBadRows = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
     """Clicks that policies would have had on a log: choose, see the outcome, take it out."""

@@ -40,7 +40,10 @@ def serve(
     port: Annotated[int | None, typer.Option(help="0 for any that is free.")] = None,
     database: Database = None,
     auth: Annotated[
-        bool | None, typer.Option("--auth/--no-auth", help="Ask for API keys, or never.")
+        bool | None,
+        typer.Option(
+            "--auth/--no-auth", help="Ask for API keys, or never.", rich_help_panel="Switches"
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that serve; above 1 on PostgreSQL only.")
