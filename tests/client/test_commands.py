@@ -174,7 +174,7 @@ def test_nothing_is_sent_if_a_line_is_wrong(server: Running, tmp_path: Path) -> 
         client.create_model("untouched")
         done = run(server, "import-log", "untouched", str(path))
         assert done.exit_code == 2
-        assert "line 4: Object missing required field" in done.output
+        assert "line 4: 'candidates' is missing" in done.output
         assert client.model("untouched").impressions == 0
 
 

@@ -96,4 +96,6 @@ def test_an_error_is_told_after_the_bar(server: Running, tmp_path: Path) -> None
     path.write_text("{}\n")
     shown = at_a_terminal(server, "import-log", "absent", str(path))
     assert shown.out == ""
-    assert shown.errors.rstrip().splitlines()[-1].startswith("Error: line 1: Object missing")
+    assert (
+        shown.errors.rstrip().splitlines()[-1].startswith("Error: line 1: 'candidates' is missing")
+    )

@@ -54,7 +54,7 @@ def test_an_error_in_a_later_block_has_the_number_of_its_line(tmp_path: Path) ->
     path = tmp_path / "log.jsonl"
     good = b'{"item":"a","candidates":{"a":{"text":"%s"}}}\n' % (b"x" * 900)
     path.write_bytes(good * 2_999 + b"{}\n")
-    with pytest.raises(ValueError, match="line 3000: Object missing required field"):
+    with pytest.raises(ValueError, match="line 3000: 'candidates' is missing"):
         check(path, "jsonl")
 
 

@@ -22,7 +22,10 @@ def test_json_lines_leave_nothing_out(pages: list[list[LogLine]]) -> None:
     [
         (b'{"item":"a","candidates":{"a":{}}}\n{', "line 2: Input data was truncated"),
         (b'\n\n{"item":"b","candidates":{"a":{}}}', "line 3: the item is 'b' but"),
-        (b'{"item":"a","candidates":{"a":{"x":[1]}}}', "line 1: Expected `str | "),
+        (
+            b'{"item":"a","candidates":{"a":{"x":[1]}}}',
+            "line 1: 'x' in 'a' in 'candidates' must be ",
+        ),
         (
             b'{"item":"a","candidates":{"a":{}},"propensities":[]}',
             "line 1: there are 0 propensities but 1 candidates",

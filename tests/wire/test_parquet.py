@@ -72,11 +72,9 @@ def test_an_error_names_the_row_or_the_column() -> None:
     with pytest.raises(ValueError, match="line 2: JSON is malformed"):
         list(read_impressions(wrong, "parquet"))
     infinite = body(action=["a"], candidates=['{"a": {}}'], value=[math.inf])
-    with pytest.raises(
-        ValueError, match=r"line 1: Expected `float` <= 1000000000.0 - at `\$.value`"
-    ):
+    with pytest.raises(ValueError, match=r"line 1: 'value' must be a number <= 1000000000.0"):
         list(read_impressions(infinite, "parquet"))
     for column, number in (("value", math.nan), ("time", math.nan), ("propensities", [math.nan])):
         unknown = body(action=["a"], candidates=['{"a": {}}'], **{column: [number]})
-        with pytest.raises(ValueError, match="line 1: Expected `float`"):
+        with pytest.raises(ValueError, match=r"line 1: .*'.* must be a number"):
             list(read_impressions(unknown, "parquet"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fabcost.service.http.exchange import in_words
 from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
+from fabcost.wire.errors import in_words
 
 BODIES = {each.handler.__name__: each.body for each in operations(Settings())}
 

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from fabcost.client.exchange import ClientCall, ClientError, Lost, Retries, exchange, request_id
+from fabcost.wire.errors import in_words
 from fabcost.wire.messages import Record
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def answer(kind: type[T], field: str | None = None) -> Callable[[httpx.Response]
         try:
             found = decoder.decode(response.content)
         except ValueError as error:
-            why = f"the answer is not what this client expects: {error}"
+            why = f"the answer is not what this client expects: {in_words(error, what='it')}"
             status = response.status_code
             raise ClientError("unexpected_answer", why, status, request_id(response)) from error
         return cast("T", found if field is None else getattr(found, field))

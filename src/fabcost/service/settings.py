@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from fabcost.wire.errors import in_words
+
 PREFIX = "FABCOST_"
 #: Names of the environment that are not settings of a server.
 _OTHERS = frozenset({"CONFIG", "DATA", "KEY", "URL"})
@@ -171,7 +173,7 @@ def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
     try:
         read = msgspec.convert(dict(layer), Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{source}: {error}") from error
+        raise ValueError(f"{source}: {in_words(error)}") from error
     for name in _LISTS:
         for wrong in (each for each in getattr(read, name) if not _ORIGIN.fullmatch(each)):
             expected = "* or scheme, host and port, as https://shop.example"

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from fabcost.features.kinds import LARGEST_NUMBER
-from fabcost.wire.errors import InvalidRequestError
+from fabcost.wire.errors import InvalidRequestError, in_words
 from fabcost.wire.messages import LONGEST_ID, ModelName, Record, Scalar
 
 DEEPEST = 32
@@ -75,7 +75,9 @@ def check_model_name(given: str) -> None:
     try:
         msgspec.convert(given, ModelName)
     except msgspec.ValidationError as error:
-        raise InvalidRequestError(f"the name of the model is {given!r}: {error}") from error
+        raise InvalidRequestError(
+            f"the name of the model is {given!r} but {in_words(error, what='it')}"
+        ) from error
 
 
 def check_depth(value: Any, deepest: int = DEEPEST) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from fabcost.wire.errors import in_words
 from fabcost.wire.messages import Amount, ClickValue, Id, Record, Scalar
 
 _DIGITS = 32
@@ -86,7 +87,7 @@ class LineError(ValueError):
     """
 
     def __init__(self, number: int, why: object) -> None:
-        super().__init__(f"line {number}: {why}")
+        super().__init__(f"line {number}: {in_words(why, what='it')}")
         self.number = number
         self.why = why
 
@@ -250,7 +251,7 @@ def read_lines(body: bytes, limits: Limits = UNLIMITED) -> Iterator[tuple[int, L
     (2, 'a')
     >>> list(read_lines(b'{"item": "a"}'))
     Traceback (most recent call last):
-    fabcost.wire.line.LineError: line 1: Object missing required field `candidates`
+    fabcost.wire.line.LineError: line 1: 'candidates' is missing
     """
     return lines_of(body, limits, _decoder.decode)
 
@@ -266,6 +267,6 @@ def lines_of(
             limits.check_size(len(stripped))
             line = decode(stripped) if stripped else None
         except (ValueError, OverflowError, RecursionError) as error:
-            raise LineError(number, error) from error
+            raise LineError(number, in_words(error, stripped, what="it")) from error
         if line is not None:
             yield number, line

@@ -35,11 +35,11 @@ def test_flags_come_before_the_environment_before_the_file(tmp_path: Path) -> No
     ("text", "message"),
     [
         ("prot = 1", "file: prot is not a setting"),
-        ('port = "many"', "file: Expected `int`"),
-        ("port = -1", "file: Expected `int` >= 0"),
+        ('port = "many"', "file: 'port' must be a whole number but is text"),
+        ("port = -1", "file: 'port' must be a whole number >= 0"),
         ("port = ", "fabcost.toml"),
         ("[limits]\nport = 1", "file: limits is not a setting"),
-        ('auth = "maybe"', "file: Invalid enum value"),
+        ('auth = "maybe"', "file: 'auth' is 'maybe', which is none of"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -101,7 +101,7 @@ def test_what_is_not_offered_is_refused(name: str, value: Any, message: str) -> 
 def test_required_names_must_be_there(name: str) -> None:
     asked = configuration_of(Changeable())
     del asked[name]
-    with pytest.raises(ContractError, match=f"missing required field `{name}`"):
+    with pytest.raises(ContractError, match=f"'{name}' is missing"):
         changes(Changeable(), asked)
 
 

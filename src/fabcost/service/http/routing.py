@@ -24,7 +24,6 @@ from fabcost.service.http.exchange import (
     Header,
     HttpAnswer,
     RefusedError,
-    in_words,
     read_query,
     refusal,
     too_large,
@@ -34,7 +33,7 @@ from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.rows import KeyRow
 from fabcost.wire.checks import check_ids
-from fabcost.wire.errors import ServiceError
+from fabcost.wire.errors import ServiceError, in_words
 from fabcost.wire.messages import TRANSFER_SECONDS
 
 if TYPE_CHECKING:

@@ -37,6 +37,7 @@ from fabcost.service.models.model import Model
 from fabcost.service.store.rows import DecisionRow, ModelRow, impression, record
 from fabcost.service.store.store import Store
 from fabcost.service.telemetry import Metrics
+from fabcost.wire.errors import in_words
 from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import (
     LONGEST_WAIT,
@@ -315,7 +316,7 @@ def _checked(settings: Any) -> ModelSettings:
     try:
         return msgspec.convert(settings, ModelSettings)
     except msgspec.ValidationError as error:
-        raise ValueError(f"the file is of no model that can be: {error}") from error
+        raise ValueError(f"the file is of no model that can be: {in_words(error)}") from error
 
 
 def regrow(model: Model, steps: list[str]) -> None:

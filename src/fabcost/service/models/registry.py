@@ -34,6 +34,7 @@ from fabcost.wire.errors import (
     StoreAwayError,
     UnknownItemError,
     UnknownModelError,
+    in_words,
 )
 from fabcost.wire.messages import ItemsAnswer, ModelAnswer, Record
 from fabcost.wire.settings import ModelSettings, changed
@@ -130,8 +131,8 @@ class Registry:
             try:
                 settings = changed(before, changes)
                 check_amounts(items, settings)
-            except (ValueError, msgspec.ValidationError) as error:
-                raise InvalidRequestError(str(error)) from error
+            except ValueError as error:
+                raise InvalidRequestError(in_words(error)) from error
             store.update_model(name, msgspec.json.encode(settings).decode(), edited)
             return settings
 

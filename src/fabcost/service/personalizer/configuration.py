@@ -22,7 +22,7 @@ from fabcost.service.personalizer.contract import (
 )
 from fabcost.service.service import Service
 from fabcost.service.store.rows import StoredDecision, record
-from fabcost.wire.errors import StoreAwayError, UnknownModelError
+from fabcost.wire.errors import StoreAwayError, UnknownModelError, in_words
 from fabcost.wire.messages import ModelAnswer
 from fabcost.wire.settings import Aggregation, Changeable, Mode, Share
 
@@ -138,7 +138,7 @@ def changes(settings: Changeable, given: dict[str, Any]) -> dict[str, Any]:
     try:
         asked = msgspec.convert(given, ServiceConfiguration)
     except msgspec.ValidationError as error:
-        raise _error(str(error)) from error
+        raise _error(in_words(error)) from error
     _check_fixed(asked)
     changed = {**_rewards(settings, asked), **_mode(settings, asked)}
     if "mode" in changed and len(changed) > 1:

@@ -19,6 +19,7 @@ from fabcost.wire.errors import (
     ServiceError,
     TakenOverError,
     UnknownModelError,
+    in_words,
 )
 from fabcost.wire.messages import LONGEST_ID, ModelAnswer
 from fabcost.wire.settings import ModelSettings
@@ -187,7 +188,7 @@ class Body(Generic[T]):
         try:
             return self._decoder.decode(content)
         except msgspec.DecodeError as error:
-            raise ContractError(self._blame, str(error)) from error
+            raise ContractError(self._blame, in_words(error, content)) from error
         except UnicodeDecodeError as error:
             why = "the body is not UTF-8 but must be JSON in UTF-8"
             raise ContractError(self._blame, why) from error
