@@ -26,6 +26,7 @@ DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "alerts.yml"
 #: A metric, and what is said of its labels.
 SELECTOR = re.compile(r"(fabcost_\w+)(?:\{([^}]*(?:\{\w+\}[^}]*)?)\})?")
+NAME = re.compile(r"^fabcost_\w+")
 #: What Prometheus adds.
 OF_THE_TARGET = {"instance", "job"}
 LABEL = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)\s*\"([^\"]*)\"")
@@ -135,11 +136,24 @@ def test_promtool_finds_nothing(arguments: tuple[str, str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_rule_fires_in_the_test_of_promtool() -> None:
+    """All at once: the test is exact, one that did not fire or fired for others would end it."""
+    tests = yaml.safe_load((DEPLOY / "alerts.test.yml").read_text(encoding="utf-8"))["tests"]
+    every, healthy = tests[-1]["promql_expr_test"]
+    fired = re.findall(r'alertname="(\w+)"', str(every["exp_samples"]))
+    assert sorted(fired) == sorted(rule["alert"] for rule in rules())
+    assert healthy["exp_samples"] == []
+    told = {name for each in tests[-1]["input_series"] for name in NAME.findall(each["series"])}
+    asked = {name for rule in rules() for name, _ in SELECTOR.findall(rule["expr"])}
+    assert told == asked
+
+
 @with_promtool
-def test_promtool_finds_what_is_broken(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("before", "after"), [("== 1", "== 2"), ("for: 5m", "for: 5d")])
+def test_promtool_finds_what_is_broken(tmp_path: Path, before: str, after: str) -> None:
     for name in ("alerts.yml", "alerts.test.yml"):
         text = (DEPLOY / name).read_text(encoding="utf-8")
-        (tmp_path / name).write_text(text.replace("== 1", "== 2"), encoding="utf-8")
+        (tmp_path / name).write_text(text.replace(before, after), encoding="utf-8")
     command = [str(PROMTOOL), "test", "rules", "alerts.test.yml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
