@@ -49,8 +49,74 @@ export function driver({ Client, ClientError }) {
     return found;
   }
 
+  /** Answers by a list: a status and what else an answer has, or silence until it is given up. */
+  function listed(events, sent, latest) {
+    return async (_, init) => {
+      const event = events.shift() ?? "silence";
+      sent.push({ body: init.body, timeout: latest() });
+      if (event === "silence") {
+        return new Promise((_, reject) => {
+          init.signal.addEventListener("abort", () => reject(new Error("given up")));
+        });
+      }
+      const { status, retryAfter = null, body = "" } = event;
+      const headers = { get: (name) => (name === "retry-after" ? retryAfter : null) };
+      return { ok: status < 300, status, headers, text: async () => body };
+    };
+  }
+
+  /** A call to which these events happen, by a clock that only timers move; no time passes. */
+  async function played({ events, options, method, given }) {
+    const { setTimeout, clearTimeout, performance } = globalThis;
+    const [timers, sent, waits] = [new Map(), [], []];
+    let [now, made] = [0, 0];
+    globalThis.setTimeout = (run, delay) => {
+      timers.set((made += 1), { at: now + delay, delay, run });
+      return made;
+    };
+    globalThis.clearTimeout = (timer) => timers.delete(timer);
+    Object.defineProperty(globalThis, "performance", { value: { now: () => now }, configurable: true });
+    const fetch = listed(events, sent, () => [...timers.values()].at(-1).delay);
+    const client = new Client({ url: "http://none.example", model: "m", store: null, ...options, fetch });
+    let outcome;
+    client[method](...given).then(
+      (value) => (outcome = { value }),
+      ({ code, status }) => (outcome = { error: { code, status } }),
+    );
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      if (outcome !== undefined) break;
+      const [first] = [...timers].sort(([, a], [, b]) => a.at - b.at);
+      timers.delete(first[0]);
+      waits.push(first[1].delay);
+      now = first[1].at;
+      first[1].run();
+    }
+    Object.assign(globalThis, { setTimeout, clearTimeout });
+    Object.defineProperty(globalThis, "performance", { value: performance, configurable: true });
+    return { ...outcome, sent, waits, now, pending: client.pending };
+  }
+
+  /** What is kept in memory of so many that nobody takes: how much, and the oldest. */
+  async function kept(count) {
+    const bodies = [];
+    const fetch = async (_, init) => {
+      bodies.push(init.body);
+      throw new TypeError("nobody is there");
+    };
+    const retries = { attempts: 1, first: 1e6, longest: 1e6 };
+    const client = new Client({ url: "http://none.example", model: "m", store: null, retries, fetch });
+    await Promise.allSettled(Array.from({ length: count }, (_, k) => client.feedback(`d-${k}`)));
+    bodies.length = 0;
+    await client.flush().catch(() => {});
+    client.close();
+    return { pending: client.pending, oldest: JSON.parse(bodies[0]).feedback[0].decision_id };
+  }
+
   const more = {
     visits,
+    played: async (_, asked) => played(asked),
+    kept: async (_, count) => kept(count),
     pending: async (client) => client.pending,
     attempt: async (client, ...given) => {
       const begun = performance.now();

@@ -11,6 +11,7 @@ import {
 } from "./exchange.js";
 import {
   checkAmounts,
+  checkedValue,
   checkRecord,
   type Decision,
   type DecisionRequest,
@@ -118,17 +119,17 @@ export class Client {
    */
   async feedback(decision: Decision | string, value = 1, key?: string): Promise<FeedbackAnswer> {
     const decision_id = idOf(decision);
-    if (!Number.isFinite(value)) throw new RangeError(`value is ${value} but must be finite`);
+    const finite = checkedValue(value);
     if (decision_id === null) return { decision_id: "", status: "ignored" };
-    const entry = this.#outbox.add(decision_id, value, key);
+    const entry = this.#outbox.add(decision_id, finite, key);
     return (await this.#deliver(entry, "feedback", entry)) as FeedbackAnswer;
   }
 
   /** What became of many decisions, in one request. */
   async feedbackBulk(feedback: readonly Feedback[]): Promise<FeedbackAnswer[]> {
-    const entries = feedback.map((each) =>
-      this.#outbox.add(each.decision_id, each.value ?? 1, each.key),
-    );
+    // All are looked at before any is kept.
+    const checked = feedback.map((each) => ({ ...each, value: checkedValue(each.value ?? 1) }));
+    const entries = checked.map((each) => this.#outbox.add(each.decision_id, each.value, each.key));
     const answers: FeedbackAnswer[] = [];
     for (const part of parts(entries)) answers.push(...(await this.#deliverAll(part)));
     return answers;

@@ -111,8 +111,9 @@ async function read(answer: Response): Promise<unknown> {
   const said = problem?.["message"] ?? `the answer has status ${status} and is none of the service`;
   const identity = problem?.["request_id"] ?? answer.headers.get("x-request-id");
   const error = new ClientError(problem?.["code"] ?? "unexpected_answer", said, status, identity);
-  const asked = Number(answer.headers.get("retry-after"));
-  return new Refused(error, PASSING.has(status), Number.isFinite(asked) ? 1_000 * asked : 0);
+  const asked = answer.headers.get("retry-after") ?? "";
+  const seconds = /^\d+$/.test(asked) ? Number(asked) : 0;
+  return new Refused(error, PASSING.has(status), 1_000 * seconds);
 }
 
 function parsed(text: string): unknown {

@@ -67,6 +67,12 @@ export function checkAmounts(of: string, amounts: Record<string, number>): void 
   }
 }
 
+/** The value of feedback, or an error if it is not a finite number. */
+export function checkedValue(value: number): number {
+  if (!Number.isFinite(value)) throw new RangeError(`value is ${value} but must be finite`);
+  return value;
+}
+
 /** A new id of 128 random bits; `crypto.randomUUID` is not there on plain http pages. */
 export function newId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

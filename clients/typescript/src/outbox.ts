@@ -13,7 +13,7 @@ export interface Entry {
 /** What of `localStorage` is used. */
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">;
 
-/** More than so many are not kept: the oldest go. */
+/** More than so many are not kept, in store and memory together: the oldest go. */
 const MOST = 1_000;
 
 /**
@@ -31,8 +31,8 @@ export class Outbox {
 
   add(decision_id: string, value?: number, key: string = newId()): Entry {
     const entry = value === undefined ? { key, decision_id } : { key, decision_id, value };
-    const stored = this.#stored();
-    for (const old of stored.slice(0, Math.max(0, stored.length + 1 - MOST))) this.remove(old);
+    const kept = this.all();
+    for (const old of kept.slice(0, Math.max(0, kept.length + 1 - MOST))) this.remove(old);
     try {
       // Places are in the order in which they were made.
       const place = `${this.prefix}${Date.now().toString().padStart(15, "0")}:${key}`;
