@@ -23,6 +23,8 @@ from tests.service.http.serving import running
 from tests.service.http.test_server import command
 from tests.service.store.test_versions import NEWEST, make_version
 
+STATES = ("ok", "look", "wrong")
+
 
 def found(settings: Settings, subject: str, *, now: float | None = None) -> list[Symptom]:
     clock = time.time if now is None else lambda: now
@@ -43,7 +45,16 @@ def test_a_server_that_runs_is_well(tmp_path: Path) -> None:
         settings = Settings(database=server.settings.database, port=port)
         assert {each.state for each in examine(settings)} == {"ok"}
         subjects = {each.subject for each in examine(settings)}
-    assert subjects == {"versions", "kernels", "disk", "database", "clock", "keys", "server"}
+    assert subjects == {
+        "settings",
+        "versions",
+        "kernels",
+        "disk",
+        "database",
+        "clock",
+        "keys",
+        "server",
+    }
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:
@@ -143,4 +154,29 @@ def test_the_command(tmp_path: Path) -> None:
     database = str(tmp_path / "none" / "a.db")
     done = command("doctor", "--database", database)
     assert done.exit_code == 1
-    assert f"wrong  database there is no file {database}" in done.stdout
+    assert f"wrong database there is no file {database}" in " ".join(done.stdout.split())
+
+
+def test_a_wrong_setting_is_a_finding_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.toml").write_text("prot = 1\ndatabase = 'named.db'\n", encoding="utf-8")
+    done = command("doctor", "--config", "a.toml", FABCOST_PORT="high", FABCOST_AUTH="off")
+    assert done.exit_code == 1
+    assert "wrong  settings file: prot is not a setting\n" in done.stdout
+    assert "wrong  settings environment: 'port' must be a whole number but is text" in done.stdout
+    assert "look   database there is no file named.db\n" in done.stdout
+    unread = command("doctor", "--config", "none.toml").stdout
+    assert "wrong  settings none.toml: " in unread
+    assert "ok     versions " in unread
+
+
+def test_lines_are_within_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/tmp")  # noqa: S108 - a short name
+    command("keys", "add", "k", "--role", "read", "--database", "a.db")
+    lines = command("doctor", "--database", "a.db").stdout.splitlines()
+    assert len(lines) > 8
+    assert max(map(len, lines)) <= 80, lines
+    assert not [each for each in lines if each[:16].strip() and each[:5].strip() not in STATES]

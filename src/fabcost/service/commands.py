@@ -166,11 +166,11 @@ def doctor(database: Database = None, config: Config = None) -> None:
     """Look at settings, versions, database, clock, disk, keys and server, and give advice."""
     with explained():
         from fabcost.service.doctor import examine  # noqa: PLC0415
-        from fabcost.service.settings import load  # noqa: PLC0415
+        from fabcost.service.settings import look  # noqa: PLC0415
 
-        loaded = load(_given({"database": database}), os.environ, config)
+        loaded, refused = look(_given({"database": database}), os.environ, config)
         wrong = 0
-        for each in examine(loaded.settings):
+        for each in examine(loaded.settings, refused):
             typer.echo(str(each))
             wrong += each.state == "wrong"
     if wrong:

@@ -11,9 +11,10 @@ import platform
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from textwrap import wrap
 from typing import Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -33,6 +34,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "msgspec", "uvicorn", "psycopg")
 _AHEAD_SECONDS = 60.0
 #: Impressions above which a model should have a bound for those that it keeps.
 _MANY = 100_000
+_INDENT = " " * 16
 
 
 class Symptom(NamedTuple):
@@ -44,12 +46,16 @@ class Symptom(NamedTuple):
     advice: str = ""
 
     def __str__(self) -> str:
-        advice = f"\n{'':16}{self.advice}" if self.advice else ""
-        return f"{self.state:5}  {self.subject:8} {self.said}{advice}"
+        first = f"{self.state:5}  {self.subject:8} "
+        return "\n".join([*_lines(first, self.said), *_lines(_INDENT, self.advice)])
 
 
-def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iterator[Symptom]:
+def examine(
+    settings: Settings, refused: Sequence[str] = (), *, now: Callable[[], float] = time.time
+) -> Iterator[Symptom]:
     """All findings, those about the database only if it can be read.
+
+    ``refused`` is what is wrong with settings that were left out.
 
     Examples
     --------
@@ -57,6 +63,7 @@ def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iter
     >>> [(each.state, each.subject) for each in found if each.state == "wrong"]
     [('wrong', 'database')]
     """
+    yield from _settings(refused)
     yield _versions()
     yield _cache()
     yield from _disk(settings)
@@ -69,6 +76,26 @@ def examine(settings: Settings, *, now: Callable[[], float] = time.time) -> Iter
     else:
         yield from _database(settings, now())
     yield _server(settings)
+
+
+def _lines(first: str, text: str) -> list[str]:
+    """A text within 80 columns; a word that is longer, as an address may be, stays whole."""
+    return wrap(
+        text,
+        80,
+        initial_indent=first,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _settings(refused: Sequence[str]) -> Iterator[Symptom]:
+    for each in refused:
+        yield Symptom("wrong", "settings", each, "no server starts with it; left out here")
+    if not refused:
+        said = "none is wrong; `fabcost serve --show-config` prints them"
+        yield Symptom("ok", "settings", said)
 
 
 def _versions() -> Symptom:

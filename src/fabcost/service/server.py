@@ -90,9 +90,11 @@ def serve(settings: Settings, log: FilteringBoundLogger, announce: Callable[[str
     processes that listen at the same address, each when it has loaded.
     """
     _check_auth(settings)
-    alone = file_at(settings.database) is not None
-    if alone and (settings.workers > 1 or settings.follow):
+    path = file_at(settings.database)
+    if path is not None and (settings.workers > 1 or settings.follow):
         raise CannotStartError(FOR_ONE)
+    if path is not None and not os.path.exists(path):
+        asks_for_keys(settings, None)  # if that is refused, no file is made
     if settings.workers > 1:
         sys.exit(_serve_by_workers(settings, log, announce))
     with bind(settings.host, settings.port) as bound, held(settings.database):

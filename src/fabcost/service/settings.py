@@ -98,13 +98,39 @@ def load(
     Traceback (most recent call last):
     ValueError: environment: FABCOST_PROT is not a setting
     """
+    loaded, wrong = look(flags, environment, file)
+    if wrong:
+        raise ValueError(wrong[0])
+    return loaded
+
+
+def look(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None
+) -> tuple[Loaded, list[str]]:
+    """Settings without those that are unknown or wrong, and what is to be said of these.
+
+    Examples
+    --------
+    >>> loaded, wrong = look({"port": 80}, {"FABCOST_PORT": "high", "FABCOST_AUTH": "on"})
+    >>> loaded.settings.port, loaded.settings.auth, wrong
+    (80, 'on', ["environment: 'port' must be a whole number but is text"])
+    """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(Settings.__struct_fields__, "default")
-    layers = {"file": _from_file(file), "environment": _from_environment(environment)}
-    for source, layer in {**layers, "flag": dict(flags)}.items():
-        values.update(_checked(source, layer))
-        sources.update(dict.fromkeys(layer, source))
-    return Loaded(Settings(**values), sources)
+    wrong: list[str] = []
+    try:
+        layers = {"file": _from_file(file)}
+    except ValueError as error:
+        layers = {}
+        wrong.append(str(error))
+    layers |= {"environment": _from_environment(environment), "flag": dict(flags)}
+    for source, name, given in ((s, *each) for s in layers for each in layers[s].items()):
+        try:
+            values[name] = _checked(source, name, given)
+            sources[name] = source
+        except ValueError as error:
+            wrong.append(str(error))
+    return Loaded(Settings(**values), sources), wrong
 
 
 def show(loaded: Loaded) -> str:
@@ -160,25 +186,21 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _checked(source: str, layer: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of one layer in their types; texts are read as numbers where those are due."""
-    for name in layer:
-        if name not in Settings.__struct_fields__:
-            spelled = PREFIX + name.upper() if source == "environment" else name
-            raise ValueError(f"{source}: {spelled} is not a setting")
-    for name in _LISTS:
-        if isinstance(given := layer.get(name), str):
-            listed = [each.strip() for each in given.split(",") if each.strip()]
-            layer = {**layer, name: listed}
+def _checked(source: str, name: str, given: Any) -> Any:
+    """A value in its type; a text is read as a number where one is due."""
+    if name not in Settings.__struct_fields__:
+        spelled = PREFIX + name.upper() if source == "environment" else name
+        raise ValueError(f"{source}: {spelled} is not a setting")
+    if name in _LISTS and isinstance(given, str):
+        given = [each.strip() for each in given.split(",") if each.strip()]
     try:
-        read = msgspec.convert(dict(layer), Settings, strict=False)
+        read = getattr(msgspec.convert({name: given}, Settings, strict=False), name)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {in_words(error)}") from error
-    for name in _LISTS:
-        for wrong in (each for each in getattr(read, name) if not _ORIGIN.fullmatch(each)):
-            expected = "* or scheme, host and port, as https://shop.example"
-            raise ValueError(f"{source}: {name} has {wrong!r} but must have {expected}")
-    return {name: getattr(read, name) for name in layer}
+    for wrong in (each for each in read if not _ORIGIN.fullmatch(each)) if name in _LISTS else ():
+        expected = "* or scheme, host and port, as https://shop.example"
+        raise ValueError(f"{source}: {name} has {wrong!r} but must have {expected}")
+    return read
 
 
 def making_a_key(settings: Settings) -> str:

@@ -254,6 +254,14 @@ def test_wrong_settings_are_named(
     assert message in " ".join(done.stderr.split())
 
 
+def test_a_start_that_is_refused_makes_no_file(tmp_path: Path) -> None:
+    database = tmp_path / "bandit.db"
+    everywhere = ["--host", "0.0.0.0", "--port", "0"]  # noqa: S104
+    done = command("serve", *everywhere, "--database", str(database))
+    assert (done.exit_code, "there are no API keys" in done.stderr) == (2, True), done.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     file = tmp_path / "letter.db"
     file.write_text("Dear database, " * 100)
