@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import distribution
@@ -95,10 +97,31 @@ def environment(folder: Path, wheel: Path, *extras: str) -> Path:
     return programs
 
 
-def test_the_package_index_would_take_it(wheel: Path) -> None:
-    checked = run(sys.executable, "-m", "twine", "check", "--strict", wheel)
+def test_the_package_index_would_take_it(wheel: Path, tmp_path: Path) -> None:
+    options = ("-t", "sdist", "-d", tmp_path)
+    built = run(sys.executable, "-m", "hatchling", "build", *options, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+    (sources,) = tmp_path.glob("*.tar.gz")
+    checked = run(sys.executable, "-m", "twine", "check", "--strict", wheel, sources)
     assert checked.returncode == 0, checked.stdout
-    assert "PASSED" in checked.stdout
+    assert checked.stdout.count("PASSED") == 2
+    check_sources(sources, wheel)
+
+
+def check_sources(sources: Path, wheel: Path) -> None:
+    """They hold all of the wheel, and what their tests read."""
+    with tarfile.open(sources) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    with zipfile.ZipFile(wheel) as archive:
+        installed = {f"src/{name}" for name in archive.namelist() if ".dist-info/" not in name}
+    assert installed == {name for name in held if name.startswith("src/")}
+    named = {
+        name
+        for test in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r'ROOT / "([\w.-]+)"', test.read_text(encoding="utf-8"))
+    }
+    tops = {name.partition("/")[0] for name in held}
+    assert {name for name in named if (ROOT / name).exists()} <= tops
 
 
 def test_it_works_alone_and_says_what_more_it_needs(wheel: Path, tmp_path: Path) -> None:

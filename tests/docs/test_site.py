@@ -38,6 +38,13 @@ needs_mkdocs = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} n
 chromium = conftest.chromium
 #: What axe-core looks for: in the dark only the colours are others.
 RULES: dict[str, tuple[str, ...]] = {"light": (), "dark": ("color-contrast",)}
+COLOURED = (
+    "index",
+    "tutorial/log",
+    "explanation/architecture",
+    "how-to/dashboard",
+    "reference/http",
+)
 LOADED = {"img": "src", "script": "src", "iframe": "src", "link": "href", "source": "srcset"}
 
 
@@ -199,6 +206,20 @@ def served(folder: Path) -> Iterator[str]:
         thread.join()
 
 
+def sample(colours: str) -> list[str]:
+    """In the light one page at least of every section; what has colours also in the dark."""
+    last = {Path(page).parent: page.removesuffix(".md") for page in nav()}
+    known = {Path(page).parent for page in COLOURED}
+    others = [page for section, page in last.items() if section not in known]
+    return [*COLOURED, *(others if colours == "light" else ())]
+
+
+def longest(site: Path) -> str:
+    """The page with the most in it, which has code of every kind."""
+    found = max(site.rglob("*.html"), key=lambda page: page.stat().st_size)
+    return found.relative_to(site).as_posix()
+
+
 @needs_mkdocs
 @pytest.mark.parametrize("colours", RULES)
 def test_search_finds_a_word_and_nothing_goes_wrong(
@@ -208,9 +229,11 @@ def test_search_finds_a_word_and_nothing_goes_wrong(
         served(site) as address,
         Visitor.arriving(chromium, address, color_scheme=colours) as visitor,
     ):
-        for name in ("index", "explanation/architecture", "how-to/dashboard", "reference/http"):
+        for name in sample(colours):
             visitor.page.goto(f"{address}/{name}.html")
             assert problems(visitor.page, *RULES[colours]) == [], name
+        visitor.page.goto(f"{address}/{longest(site)}")
+        assert problems(visitor.page, "color-contrast", firsts=".highlight span") == []
         scheme = visitor.page.locator("body").get_attribute("data-md-color-scheme")
         assert scheme == {"light": "default", "dark": "slate"}[colours]
         search(visitor.page, "cavity")

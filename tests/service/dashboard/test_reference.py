@@ -8,7 +8,10 @@ from playwright.sync_api import Browser, expect
 
 from tests.accessible import problems
 from tests.service.dashboard.adverts import Adverts
+from tests.service.dashboard.test_accessible import PHONE
 from tests.service.dashboard.visitor import Visitor
+
+MAKING = "#operations-Models-create_model"
 
 
 def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
@@ -19,7 +22,7 @@ def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
         page.get_by_label("auth-bearer-value").fill(key)
         page.get_by_role("button", name="Authorize").nth(1).click()
         page.get_by_label("Close").first.click()
-        page.locator("#operations-Models-create_model .opblock-summary-control").click()
+        page.locator(f"{MAKING} .opblock-summary-control").click()
         asked = json.loads(page.get_by_label("Request body").input_value())
         assert asked["name"] == "shop"
         page.get_by_role("button", name="Execute").click()
@@ -27,3 +30,14 @@ def test_a_call_is_tried_with_a_key(chromium: Browser, locked: Adverts) -> None:
         assert problems(page) == []
         assert visitor.faults == []
     assert [each["name"] for each in locked.ask("GET", "models")["models"]] == ["cars", "shop"]
+
+
+def test_it_can_be_read_in_the_dark_on_a_phone(chromium: Browser, locked: Adverts) -> None:
+    dark = {"color_scheme": "dark", **PHONE}
+    with Visitor.arriving(chromium, locked.url, path="/docs", **dark) as visitor:
+        operation = visitor.page.locator(MAKING)
+        operation.locator(".opblock-summary-control").click()
+        expect(operation.locator(".responses-table").first).to_be_visible()
+        assert problems(visitor.page, firsts=MAKING) == []
+        assert visitor.overflow() == 0
+        assert visitor.faults == []
