@@ -243,7 +243,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def predict(self, X: GivenRows) -> npt.NDArray[Any]:
         """Choose the more probable class of each row, ``classes_[0]`` if neither is."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)])
+        likelier = self.decision_function(X) > 0.0
+        return np.asarray(self.classes_[likelier.astype(np.intp)])
 
     @property
     def converged_(self) -> bool:
@@ -284,9 +285,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def __getstate__(self) -> dict[str, Any]:
         """What was learnt; of rows that `fit` had none, of those of `partial_fit` all kept."""
         state: dict[str, Any] = super().__getstate__()
-        learner = state.get("_learner")
-        if learner is not None and getattr(self, "_is_whole", False):
-            state["_learner"] = without_rows(learner)
+        if state.get("_learner") is not None and getattr(self, "_is_whole", False):
+            state["_learner"] = without_rows(state["_learner"])
         return state
 
     def _html_repr(self) -> str:

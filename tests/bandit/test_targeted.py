@@ -397,7 +397,7 @@ def test_excluded_candidates_do_not_set_the_target() -> None:
         (lambda: TSUCB(1.5), "draws is 1.5"),  # type: ignore[arg-type]
         (lambda: InformationDirected(9999), "draws is 9999"),
         (lambda: InformationRelaxation(0.0), "horizon is 0.0"),
-        (lambda: rule_of("best"), "the rule is 'best' but must be one of thompson"),
+        (lambda: rule_of("best"), "the rule is 'best' but must be one of default, thompson"),
         (lambda: rule_of("ts-ucb:none"), "'none' does not suit ts-ucb"),
         (lambda: ValuedRows(np.ones((2, 1)), [1.0]), r"values have shape \(1,\)"),
         (lambda: ValuedRows(np.ones((2, 1)), [1.0, -1.0]), r"values\[1\] is -1.0"),

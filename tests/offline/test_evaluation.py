@@ -157,7 +157,7 @@ def test_bad_row_is_named_or_skipped(
     ("arguments", "complaint"),
     [
         (("--context", "height"), "has no column 'height'; it has item, click, p, device, age"),
-        (("--policy", "magic"), "policy is 'magic' but must be one of thompson"),
+        (("--policy", "magic"), "policy is 'magic' but must be one of default, thompson"),
         (("--policy", "thompson:x"), "'x' does not suit thompson"),
         (("--policy", "always:z"), "there is no item 'z'"),
         (("--estimator", "guess"), "estimator is 'guess'"),

@@ -118,7 +118,7 @@ class FabCost:
         self._refreshing: Refreshing | None = None
         self._history = self._no_history()
         self._next = self.refresh_schedule.next_after(0)
-        self._past = past_to_keep(self)
+        self._past = None if self.inheritance is None else past_to_keep(self)
         self._posterior: Gaussian | None = self.prior
 
     @property
