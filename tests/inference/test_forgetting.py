@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian, HalfLife, Refresh, kernels
-from fabcost.impressions import FloatArray
+from fabcost.impressions import FloatArray, read_only
 from fabcost.inference import ep
 from fabcost.inference.forgetting import LEAST_KEPT, LONGEST_STEP, STEP, age
 from fabcost.inference.history import Carried, History, Sites
@@ -65,7 +65,7 @@ def test_effects_of_items_age_as_weights_of_one_hot_ids_do() -> None:
     given, prior = shown(300), correlated_prior(9)
     own, wide = OwnEffects(9, 1.7), dense_prior(prior)
     belief, dense = Carried.of(prior), Carried.of(wide)
-    X, hot, none = given.X, one_hot(given), Sites.flat(0)
+    X, hot, none = read_only(given.X), read_only(one_hot(given)), Sites.flat(0)
     slots = own.enter(given.items)
     for start in range(0, 300, 60):
         part = (start, start + 60)

@@ -59,7 +59,7 @@ class Sweeping:
     Examples
     --------
     >>> from fabcost.gaussian import Gaussian
-    >>> belief, data = Carried.of(Gaussian.isotropic(1)), (np.ones((2, 1)), np.ones(2))
+    >>> belief, data = Carried.of(Gaussian.isotropic(1)), (read_only(np.ones((2, 1))), np.ones(2))
     >>> sweeps = Sweeping(2, width=8, tolerance=1e-6, max_sweeps=9)
     >>> sites = Sites.flat(2)
     >>> while sweeps.swept is None:
@@ -290,7 +290,7 @@ def filter_rows(
     --------
     >>> from fabcost.gaussian import Gaussian
     >>> belief = Carried.of(Gaussian.isotropic(1))
-    >>> rows = Pass(np.ones((1, 1)), np.ones(1), Sites.flat(0), 0, 1)
+    >>> rows = Pass(read_only(np.ones((1, 1))), np.ones(1), Sites.flat(0), 0, 1)
     >>> filter_rows(belief, rows, None, exact=True), belief.mean.round(2)
     (0, array([0.41]))
     """
