@@ -55,7 +55,7 @@ def _faster(found: Found, items: int, call: str, required: float) -> Claim:
 def _closer(found: Found, items: int) -> Claim:
     """Our share beside that of the best peer as it comes, on the seeds both played."""
     best = _best_peer(found, items)
-    pairs = found.paired(items, *_defaults(OURS), best)
+    pairs = found.paired(items, _defaults(OURS)[0], best)
     ours, theirs = pairs.mean(axis=0).round(4).tolist()
     detail = f"{SETTINGS[best].policy}; difference {_difference(pairs)}"
     what = f"share of the oracle gap, K = {items}, beside the best peer as it comes"

@@ -19,7 +19,7 @@ from vowpalwabbit import Workspace
 
 from fabcost import FabCost, Gaussian
 from fabcost.bandit.bandit import Bandit
-from fabcost.bandit.rules import Thompson
+from fabcost.bandit.rules import Policy, Thompson
 from fabcost.impressions import FloatArray
 from studies.peers.workload import WEIGHTS
 
@@ -33,11 +33,17 @@ class _TakesRows:
 
 
 class Ours(_TakesRows):
-    """The FAB-COST learner under Thompson sampling."""
+    """The FAB-COST learner, under Thompson sampling unless another rule is given."""
 
-    def __init__(self, seed: int, *, scale: float = 1.0, variance: float = 10.0) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        policy: Policy = Thompson(),
+        variance: float = 10.0,  # noqa: B008
+    ) -> None:
         learner = FabCost(Gaussian.isotropic(WEIGHTS, variance=variance))
-        self.bandit = Bandit(learner, policy=Thompson(scale), seed=seed)
+        self.bandit = Bandit(learner, policy=policy, seed=seed)
 
     def decide(self, prepared: FloatArray) -> int:
         """Choose under one draw of the weights."""

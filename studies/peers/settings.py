@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bayesianbandits import LaplaceApproximator, RVGAApproximator
 from mabwiser.mab import LearningPolicy
 
+from fabcost.bandit.rules import DEFAULT, Thompson
 from studies.peers.policies import (
     CobaLinTS,
     Disjoint,
@@ -59,9 +60,16 @@ def _ours() -> Iterator[Setting]:
             OURS,
             "FAB-COST, Thompson",
             f"scale {scale:g}",
-            lambda seed, _, scale=scale: Ours(seed, scale=scale),  # type: ignore[misc]
+            lambda seed, _, scale=scale: Ours(seed, policy=Thompson(scale)),  # type: ignore[misc]
             default=scale == 1.0,
         )
+    yield Setting(
+        OURS,
+        "FAB-COST, the default rule",
+        "as it comes",
+        lambda seed, _: Ours(seed, policy=DEFAULT),
+        default=True,
+    )
     for variance in (1.0, 100.0):
         yield Setting(
             OURS,
