@@ -32,16 +32,13 @@ class _TakesRows:
         return rows
 
 
+_THOMPSON = Thompson()
+
+
 class Ours(_TakesRows):
     """The FAB-COST learner, under Thompson sampling unless another rule is given."""
 
-    def __init__(
-        self,
-        seed: int,
-        *,
-        policy: Policy = Thompson(),
-        variance: float = 10.0,  # noqa: B008
-    ) -> None:
+    def __init__(self, seed: int, *, policy: Policy = _THOMPSON, variance: float = 10.0) -> None:
         learner = FabCost(Gaussian.isotropic(WEIGHTS, variance=variance))
         self.bandit = Bandit(learner, policy=policy, seed=seed)
 
