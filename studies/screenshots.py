@@ -150,9 +150,9 @@ def page_of(moments: dict[str, Moment], load: float) -> str:
             "",
             "`fabcost demo` after set-up, with kernels compiled, looked at in Chromium: seconds "
             "from the command to what is there. The address comes first, visitors with the "
-            "server; 50 of them in a second, a tenth held back. Demonstration and server start one "
-            "after the other, so that on an idle machine it takes about as long as processors "
-            f"do; when this was measured {load:.1f} other processes were running or waiting.",
+            "server; 50 of them in a second, a tenth held back. What visitors need is loaded while "
+            f"the server starts. When this was measured {load:.1f} other processes were running "
+            "or waiting.",
             "",
             "| there is | after, s | of processors, s |",
             "| --- | ---: | ---: |",
