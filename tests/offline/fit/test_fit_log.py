@@ -223,7 +223,7 @@ def test_blocks_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     write(log(), tmp_path / "log.parquet")
     said: list[str] = []
     found = fit_log(tmp_path / "log.parquet", EP, say=said.append)
-    assert said[-2:] == ["3 partitions of 1 files", "rounds over 5 blocks"]
+    assert said[-2:] == ["partitions: 3, of one file", "rounds over 5 blocks"]
     check_same(found, fit_log(log(), EP))
 
 

@@ -249,7 +249,8 @@ def _read_files(
     within = folder.within(plan.mark([[part[:6] for part in parts], *asked_for, *made_by]))
     told = engine.told if isinstance(engine, Alone) else int
     asked = [PartitionTask(number, part, plan, within, told) for number, part in enumerate(parts)]
-    say(f"{len(parts):,} partitions of {len(sounded.partitions):,} files")
+    files = len(sounded.partitions)
+    say(f"partitions: {len(parts):,}, of {'one file' if files == 1 else f'{files:,} files'}")
     stages = engine.each("reading", blocks.staged, asked)
     faults = [stage.fault for stage in stages if stage.fault is not None]
     sound = [stage for stage in stages if stage.fault is None]
