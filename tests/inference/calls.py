@@ -12,7 +12,7 @@ from fabcost.inference.history import Carried, Sites
 from fabcost.kernels import NO_COUNTS, NO_ITEMS, NO_SUMS
 
 #: No effects of items, no counts, no lag.
-PLAIN = (*NO_ITEMS, NO_COUNTS, None)
+PLAIN = (None, None, None, None)
 
 
 def swept(
@@ -23,6 +23,7 @@ def swept(
     if len(numbers):
         numbers, many = kernels.numbered(owned[0], len(owned[1]))
     sums, moves, own_moves = np.array(NO_SUMS), np.zeros(belief.root.shape[1]), np.zeros(many)
-    given = (*belief, X, y, *sites, 0, y.size, exact, *owned, NO_COUNTS)
+    rest = (*owned, NO_COUNTS) if len(numbers) else PLAIN[:3]
+    given = (*belief, X, y, *sites, 0, y.size, exact, *rest)
     skipped = kernels.ep_visits(*given, numbers, sums, moves, own_moves, None)
     return (skipped, *kernels.ep_summary(sums, moves, own_moves))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Sweeping:
         lag = None if lag is None else lag.where_it_pays(belief, over)
         numbers = self._numbers if table is None else self._numbers[self.at - start :]
         self._left_out += kernels.ep_visits(
-            *(*belief, X, y, *sites, start, stop, exact, *_owned(items, table), told(counts)),
+            *(*belief, X, y, *sites, start, stop, exact, *_rest(items, table, counts, lag)),
             *(numbers, self._sums, self._moves, self._own_moves, lag),
         )
         self.visits += stop - start
@@ -301,8 +301,8 @@ def filter_rows(
         return _filter_sparse(belief, X, over, own, lag, exact=exact)
     if lag is not None:
         lag = lag.where_it_pays(belief, over)
-    owned = _owned(items, None if own is None else own.table)
-    given = (*belief, X, y, *sites, start, stop, exact, *owned, told(counts), lag)
+    rest = _rest(items, None if own is None else own.table, counts, lag)
+    given = (*belief, X, y, *sites, start, stop, exact, *rest, lag)
     return kernels.adf_pass(*given)  # type: ignore[no-any-return]
 
 
@@ -326,6 +326,11 @@ def _filter_sparse(
     return int(kernels.sparse_adf_pass(*given))
 
 
-def _owned(items: Slots | None, table: FloatArray | None) -> tuple[Slots, FloatArray]:
-    """Slots and their table, as kernels take them."""
-    return kernels.NO_ITEMS if items is None or table is None else (items, table)
+def _rest(
+    items: Slots | None, table: FloatArray | None, counts: FloatArray | None, lag: Lag | None
+) -> tuple[Any, Any, Any]:
+    """Slots, their table and counts, as kernels take them."""
+    none = items is None or table is None
+    if none and counts is None and lag is None:
+        return None, None, None
+    return (*(kernels.NO_ITEMS if none else (items, table)), told(counts))
