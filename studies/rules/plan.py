@@ -106,11 +106,13 @@ def tried(trial: Trial) -> Iterator[Game]:
     ours = (THOMPSON, trial.rule)
     yield from _games(trial.many, CLICKS, ours, prior=WIDE)
     yield from _games(trial.many, TREES_CONFIRMING, ours)
-    yield from _games(trial.of_laplace, CLICKS, OF_LAPLACE, LAPLACE, WIDE)
+    yield from _games(trial.many, CLICKS, OF_LAPLACE, LAPLACE, WIDE)
+    yield from _games(trial.of_laplace, CLICKS, [trial.rule], LAPLACE, WIDE)
     for learner in (FAB_COST, LAPLACE):
         yield from _games(trial.of_logs, LOGS_CONFIRMING, ours, learner)
     yield from _games(trial.of_laplace, FIXED_TREES, ours, OWN)
-    yield from _games(trial.of_laplace, CLICKS, ours)
+    for learner in (FAB_COST, LAPLACE):
+        yield from _games(trial.of_laplace, CLICKS, ours, learner)
 
 
 def _games(

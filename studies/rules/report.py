@@ -224,8 +224,9 @@ def click_lines(report: Report, trial: Trial) -> Lines:
     """The two click worlds on seeds never met before."""
     lines = [["world", "prior variance", "learner, rule", "regret", "clicks after 100", "seeds"]]
     for world in CLICKS:
-        sides = [Side(rule, prior=p) for p in (WIDE, DEFAULT) for rule in (THOMPSON, trial.rule)]
-        sides += [Side(rule, LAPLACE, WIDE) for rule in OF_LAPLACE]
+        both = product((FAB_COST, LAPLACE), (WIDE, DEFAULT), (THOMPSON, trial.rule))
+        sides = [Side(rule, learner, prior) for learner, prior, rule in both]
+        sides += [Side(rule, LAPLACE, WIDE) for rule in OF_LAPLACE[1:]]
         for side in sides:
             regret, early = (report.values(world, side, at, trial.many) for at in (REGRET, EARLY))
             found = np.isfinite(regret)
@@ -267,8 +268,8 @@ def claimed(report: Report, trial: Trial) -> list[Claim]:
 def _against_laplace(report: Report, trial: Trial) -> list[Claim]:
     ours, found, ratios = Side(trial.rule, prior=WIDE), [], []
     for world in CLICKS:
-        theirs = best_laplace(report, world, trial.of_laplace)
-        ratios.append(report.ratio([world], ours, theirs, REGRET, trial.of_laplace))
+        theirs = best_laplace(report, world, trial.many)
+        ratios.append(report.ratio([world], ours, theirs, REGRET, trial.many))
         what = f"{world}: regret over Laplace's at its best scale, {theirs.rule}"
         found.append(_ratio_claim(what, ratios[-1], 1.0))
     least = min(ratios, key=lambda ratio: ratio.mean + ratio.half)
