@@ -23,6 +23,7 @@ from studies import claims
 from studies.claims import Claim
 from studies.documents import origin, write_page
 from studies.timing import as_text, in_turn, median
+from studies.wide import middle
 from studies.wide.beliefs import CANDIDATES, SMALL, Lines, by_size, distances
 from studies.wide.models import (
     BAYESIAN,
@@ -75,23 +76,28 @@ def choices(rows: int) -> Lines:
 
 def losses(stream: Stream, name: str, every: int) -> list[float]:
     """The log losses of a model in each of its settings."""
-    told, (make, settings) = narrowed(stream) if name == BAYESIAN else stream, MODELS[name]
+    make, settings = (middle.refined, (VARIANCE, 0.25)) if name == middle.FULL else MODELS[name]
+    told = narrowed(stream) if name == BAYESIAN else stream
     return [log_loss(told, make(each, told.rows.weights), every) for each in settings]
 
 
-def compared(stream: Stream, *peers: str, every: int = EVERY) -> Iterator[Claim]:
-    found = {name: losses(stream, name, every) for name in (OURS, *peers)}
+def compared(
+    stream: Stream, *peers: str, every: int = EVERY, mine_is: str = OURS
+) -> Iterator[Claim]:
+    found = {name: losses(stream, name, every) for name in (mine_is, *peers)}
+    whose = "" if mine_is == OURS else f"{mine_is}: "
     for peer in peers:
         for what, pick in (("as they come", 0), ("at the best of their settings", None)):
             mine, theirs = (
-                found[name][0] if pick == 0 else min(found[name]) for name in (OURS, peer)
+                found[name][0] if pick == 0 else min(found[name]) for name in (mine_is, peer)
             )
             settings = ", ".join(
                 f"{each:g}: {loss:.4f}"
                 for each, loss in zip(MODELS[peer][1], found[peer], strict=True)
             )
             yield Claim(
-                f"log loss of {len(stream.y):,} rows, {stream.name}, over that of {peer}, {what}",
+                f"{whose}log loss of {len(stream.y):,} rows, {stream.name}, over that of {peer}, "
+                f"{what}",
                 mine / theirs,
                 "at most",
                 1.0,
@@ -219,6 +225,8 @@ def measure(rows: int, calls: int, slow_calls: int) -> list[Claim]:
     found += compared(stream, BAYESIAN, every=SLOW_EVERY)
     if real is not None:
         found += compared(real, VOWPAL, BAYESIAN)
+    few = simulated(3, rows, columns=middle.WEIGHTS)
+    found += [*middle.calls(rows), *compared(few, VOWPAL, BAYESIAN, mine_is=middle.FULL)]
     return found
 
 
