@@ -23,6 +23,7 @@ export function openWorkshop(current) {
     return `Version ${version} of the catalogue.`;
   });
   submits("try", async () => {
+    part("tried").replaceChildren(); // whose outcome is asked for is what comes
     const context = parsed("context-text");
     const answer = await tell("POST", `${path(current())}/decisions`, { context, top_k: MOST_RANKED, deferred: true });
     const { names } = await ask(`${path(current())}/explanations/${answer.decision_id}`);
