@@ -20,7 +20,7 @@ FloatArray = sparse.FloatArray
 Rows = sparse.Rows
 GivenRows = npt.ArrayLike | SparseRows | sparse.SparseMatrix
 LARGEST_FEATURE = sparse.LARGEST_FEATURE
-LARGEST_WEIGHT = 1e9  # up to here moments of such rows were compared with 30 digits
+LARGEST_WEIGHT = 1e9  # up to here the moments of a weighed row were compared with 30 digits
 _SHOWN, _FLOAT64 = 5, np.dtype(np.float64)
 
 
@@ -312,12 +312,12 @@ def _check_magnitude(values: FloatArray, name: str) -> None:
     )
 
 
-def told(counts: FloatArray | None) -> FloatArray:
+def as_counts(counts: FloatArray | None) -> FloatArray:
     """Counts as kernels take them, who have one kind of array for all: none are no rows.
 
     Examples
     --------
-    >>> told(None).shape
+    >>> as_counts(None).shape
     (0, 2)
     """
     return kernels.NO_COUNTS if counts is None else counts
@@ -344,7 +344,7 @@ def grouped(
         rows, counts = X[first], np.column_stack(sums).astype(np.float64)
     else:
         dense = read_only(np.ascontiguousarray(X))
-        given = (keys, outcomes.labels, told(outcomes.counts))
+        given = (keys, outcomes.labels, as_counts(outcomes.counts))
         rows, first, counts = kernels.group_rows(dense, dense.view(np.uint64), *given)
     labels = np.where(counts[:, 0] > counts[:, 1], 1.0, -1.0)
     return rows, Outcomes(labels, counts), None if slots is None else slots[first]

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import at_a_line
-from fabcost.impressions import FloatArray, read_only, told
+from fabcost.impressions import FloatArray, as_counts, read_only
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.own.directory import Slots
 from fabcost.inference.own.effects import OwnEffects
@@ -322,7 +322,7 @@ def _filter_sparse(
         return sum([filter_rows(belief, some, own, lag, exact=exact) for some in parts])
     if lag is not None:
         lag.where_it_pays(belief, over)
-    given = (*belief, *X.arrays, y, *sites, start, stop, exact, told(counts))
+    given = (*belief, *X.arrays, y, *sites, start, stop, exact, as_counts(counts))
     return int(kernels.sparse_adf_pass(*given))
 
 
@@ -333,4 +333,4 @@ def _rest(
     none = items is None or table is None
     if none and counts is None and lag is None:
         return None, None, None
-    return (*(kernels.NO_ITEMS if none else (items, table)), told(counts))
+    return (*(kernels.NO_ITEMS if none else (items, table)), as_counts(counts))

@@ -9,7 +9,7 @@ import numpy as np
 
 from fabcost import kernels
 from fabcost.gaussian import LANE
-from fabcost.impressions import FloatArray, told
+from fabcost.impressions import FloatArray, as_counts
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.sparse import as_sparse
 
@@ -135,7 +135,7 @@ class CovarianceSweep:
                 start,
                 self._done[1],
                 exact,
-                told(over.counts),
+                as_counts(over.counts),
                 self._sums,
                 self._scratch,
                 self._pending,

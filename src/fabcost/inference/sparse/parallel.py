@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fabcost import kernels
-from fabcost.impressions import FloatArray, told
+from fabcost.impressions import FloatArray, as_counts
 from fabcost.inference.history import Carried, Pass, Sites
 from fabcost.inference.logistic import quadratic_sites
 from fabcost.inference.own.directory import NOBODY
@@ -149,7 +149,7 @@ class _AtOnce:
             y,
             *tried,
             exact,
-            told(counts),
+            as_counts(counts),
         )
         skipped, log_factors, change = kernels.sparse_match(*given)
         moved = None if skipped or change < 0.0 else self._take(tried)

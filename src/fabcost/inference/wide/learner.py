@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fabcost import archive, kernels
 from fabcost.gaussian import LARGEST_VARIANCE, SMALLEST_VARIANCE
-from fabcost.impressions import FloatArray, Tally, as_label, as_outcomes, told
+from fabcost.impressions import FloatArray, Tally, as_counts, as_label, as_outcomes
 from fabcost.inference.forgetting import ALL_OF_IT, Ageing, HalfLife, as_half_life
 from fabcost.inference.inheritance.inheritance import DISCOUNTS, doubt, next_look
 from fabcost.inference.saved import checks as saved
@@ -264,7 +264,7 @@ class WideFabCost:
             labels,
             self.after,
             self._exact,
-            told(counts),
+            as_counts(counts),
         )
         self.skipped += skipped
         self.seen += labels.size

@@ -143,7 +143,7 @@ class Plan:
 
     @property
     def sparse(self) -> bool:
-        """Whether rows are kept without their zeros, as learners keep theirs."""
+        """Whether rows are kept without zeros, which are then three quarters of many columns."""
         return self.schema.width >= max(LARGE, 4 * self.numbers)
 
     @property

@@ -15,7 +15,7 @@ import pyarrow.ipc
 
 from fabcost import archive
 from fabcost.archive import Array
-from fabcost.sparse import SparseRows, is_sparse
+from fabcost.sparse import SparseRows
 
 _STATE = archive.Format("fabcost-fit", 1, "state of a fit")
 
@@ -75,9 +75,9 @@ class Folder(NamedTuple):
 
         Words are coded, as one of Arrow's own arrays; rows may be sparse.
         """
-        widths = {k: str(each.weights) for k, each in columns.items() if is_sparse(each)}
+        rows = {k: each for k, each in columns.items() if isinstance(each, SparseRows)}
         arrays = {name: _arrow(each) for name, each in columns.items()}
-        batch = pa.record_batch(arrays, metadata=widths)
+        batch = pa.record_batch(arrays, metadata={k: str(rows[k].weights) for k in rows})
 
         def write(stream: Any) -> None:
             with pa.ipc.new_file(stream, batch.schema) as file:
