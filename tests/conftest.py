@@ -39,26 +39,32 @@ LONGEST = (
     "service/faults/test_kills.py",
     "paper/test_command.py",
     "docs/test_site.py",
-    "docs/test_pages.py",
     "service/faults/test_replaced.py",
-    "demo/test_demo.py",
-    "test_wheel.py",
-    "test_package.py",
-    "offline/fit/test_engines.py",
+    "docs/test_pages.py",
     "offline/test_replay_command.py",
-    "inference/test_compilation.py",
+    "test_wheel.py",
+    "service/dashboard/test_page.py",
+    "service/dashboard/test_reference.py",
     "bandit/test_bandit.py",
+    "offline/fit/test_engines.py",
+    "inference/test_compilation.py",
+    "service/dashboard/test_connection.py",
+    "test_package.py",
+    "service/core/test_sharing.py",
+    "demo/test_demo.py",
+    "service/faults/test_backlog.py",
+    "service/faults/test_postgres_away.py",
     "inference/test_bits.py",
 )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Two more than there are processors: while tests wait for servers, others run."""
+    """Three for each processor: while tests wait for servers and browsers, others run."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (given or 1) + 2
+    return 3 * (given or 1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
