@@ -177,11 +177,16 @@ def _slots_of(block: RowBlock) -> str:
 
 
 def merged(folder: Folder, blocks: Iterable[RowBlock], most: int) -> CountedRows | None:
-    """The distinct rows of all blocks; None if there are more than ``most``."""
-    all_rows: CountedRows | None = None
+    """The distinct rows of all blocks; None if there are more than ``most``.
+
+    Blocks wait until they have as many rows as are distinct: else each would look through all.
+    """
+    kept: list[CountedRows] = []
     for block in blocks:
-        rows = read(folder, block.name)
-        all_rows = rows if all_rows is None else CountedRows.joined([all_rows, rows]).distinct()
-        if len(all_rows.X) > most:
+        kept.append(read(folder, block.name))
+        if sum(len(each.X) for each in kept) >= 2 * len(kept[0].X):
+            kept = [CountedRows.joined(kept).distinct()]
+        if len(kept[0].X) > most:
             return None
-    return all_rows
+    rows = CountedRows.joined(kept).distinct()
+    return rows if len(rows.X) <= most else None
