@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import signal
@@ -12,10 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from fabcost.cli import application
-from fabcost.demo import MODEL, Score, claimed, new_database, server, settings, world
+from fabcost.demo import MODEL, Score, _waiting, claimed, new_database, server, settings, world
 
 
 def test_it_ends_by_itself(tmp_path: Path) -> None:
@@ -29,6 +31,16 @@ def test_it_ends_by_itself(tmp_path: Path) -> None:
     assert "The model has learnt from" in result.output
     assert (out / "demo.db").read_bytes().startswith(b"SQLite format 3")
     assert (out / "demo.db.my-backup").read_text() == "precious"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_how_far_the_first_compilation_is_is_shown(tmp_path: Path, terminal: bool) -> None:
+    log, shown = tmp_path / "server.log", io.StringIO()
+    with _waiting(log, Console(file=shown, force_terminal=terminal, width=80)):
+        for line in ("the kernels: 3 of 90", "the kernels: 90 of 90"):
+            log.write_text(f"fabcost: {line}\n", encoding="utf-8")
+            wait_for(lambda line=line: line in shown.getvalue())  # type: ignore[misc]
+    assert ("fabcost: the kernels: 3 of 90" in shown.getvalue()) is not terminal
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,13 @@ def sources(folder: Path) -> dict[str, Any]:
         "table": table,
         "parquet": folder / "log.parquet",
         "csv": str(folder / "log.csv"),
+        "records": (
+            dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)
+        ),
     }
 
 
-@pytest.mark.parametrize("kind", ["frame", "table", "parquet", "csv"])
+@pytest.mark.parametrize("kind", ["frame", "table", "parquet", "csv", "records"])
 def test_every_source_gives_the_same_schema(tmp_path: Path, kind: str) -> None:
     schema = Schema.infer(
         sources(tmp_path)[kind],
@@ -70,6 +74,35 @@ def test_a_constant_column_keeps_its_scale() -> None:
     assert isinstance(price, Numeric)
     assert price.mean == pytest.approx(0.1)
     assert price.scale == 1.0
+
+
+def test_a_small_spread_beside_a_large_mean_is_no_constant() -> None:
+    stamps = [1e15 + step for step in range(200)]
+    schema = Schema.infer({"stamp": stamps})
+    np.testing.assert_allclose(schema.design({"stamp": stamps})[:, 1].std(), 1.0, rtol=1e-3)
+    with pytest.warns(ColumnWarning, match="one value"):
+        Schema.infer({"price": [0.3, 0.1 + 0.2] * 40})
+
+
+def test_records_may_lack_keys_and_have_those_for_people() -> None:
+    records = [{"age": 3.0, "_name": "one"}, {"make": "kia"}, {"age": 5.0, "make": "kia"}]
+    schema = Schema.infer(records)
+    assert schema.columns == ("bias", "age", "age missing", "make=kia", "make missing")
+    np.testing.assert_array_equal(schema.design(records)[:, 1], [-1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("bound", [None, 3.0])
+def test_decimals_are_numbers_in_records_and_tables(bound: float | None) -> None:
+    amounts = [Decimal("19.90"), None, Decimal("NaN"), Decimal(5)]
+    schema = Schema([Numeric("price", missing="weight", mean=5.0, scale=2.0, bound=bound)])
+    rows = schema.design([{"price": amount} for amount in amounts])
+    np.testing.assert_array_equal(rows, schema.design({"price": amounts}))
+    floats = [None if each is None else float(each) for each in amounts]
+    np.testing.assert_array_equal(rows, schema.design({"price": floats}))
+    opened = Schema.open().design([{"price": amount} for amount in amounts])
+    np.testing.assert_array_equal(opened, Schema.open().design({"price": floats}))
+    with pytest.raises(ValueError, match="'price' is Decimal.'Infinity'. but must be"):
+        schema.design([{"price": Decimal("Infinity")}])
 
 
 def test_skewed_columns_are_bounded_and_others_standardised() -> None:
@@ -127,7 +160,7 @@ def test_constants_are_learnt() -> None:
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        ([1, 2], {}, "source is a list but must be a DataFrame or another table with Arrow"),
+        ([1, 2], {}, "source has a int but must be a DataFrame or another table with Arrow"),
         ("log.txt", {}, "log.txt must end in .csv, .tsv or .jsonl"),
         ({"a": [None, None]}, {}, "column 'a' has no values"),
         ({"a": ["x", 1]}, {}, "column 'a' is neither all numbers, all strings nor all booleans"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import warnings
 from collections.abc import Collection, Iterable
@@ -109,12 +108,16 @@ def _standardised(feature: Numeric, column: Column) -> Numeric:
     if not numbers.size:
         raise ValueError(f"column {feature.name!r} has no values but needs some to learn from")
     mean, scale = float(numbers.mean()), float(numbers.std())
-    # A constant column has an sd of rounding size, not of zero.
-    if scale <= 1e-12 * float(np.abs(numbers).max()) or math.isclose(scale, 0.0):
+    if _is_constant(numbers):
         return dataclasses.replace(feature, mean=mean, scale=1.0)
     centre, spread = anchors(numbers.tolist()) if _is_skewed(numbers) else (mean, scale)
     bound = BOUND if (centre, spread) != (mean, scale) else feature.bound
     return dataclasses.replace(feature, mean=centre, scale=spread, bound=bound)
+
+
+def _is_constant(numbers: FloatArray) -> bool:
+    """Whether all values are one but for what rounding may have done to it."""
+    return bool(np.ptp(numbers) <= 8.0 * np.spacing(np.abs(numbers).max()))
 
 
 def _is_skewed(numbers: FloatArray) -> bool:
@@ -134,7 +137,7 @@ def _warn_of(features: Iterable[Feature], table: Table) -> None:
         if not isinstance(feature, Numeric) or column is None or column.numbers is None:
             continue
         numbers = column.numbers[~np.isnan(column.numbers)]
-        if numbers.size > 1 and numbers.min() == numbers.max():
+        if numbers.size > 1 and _is_constant(numbers):
             constant.append(feature.name)
         elif numbers.size >= FEWEST:
             centre, spread = anchors(numbers.tolist())

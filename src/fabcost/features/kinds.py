@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
@@ -21,10 +22,10 @@ Missing = Literal["error", "weight", "zero"]
 LARGEST_NUMBER = 1e37
 
 # Made once: every value of every record is compared with them.
-_FLOAT = (float, np.floating)
+_FLOAT = (float, np.floating, Decimal)
 _PLAIN = (str, int, np.integer, np.bool_)
 _BOOLEAN = (bool, np.bool_)
-_NUMBER = (int, float, np.integer, np.floating)
+_NUMBER = (int, np.integer, *_FLOAT)
 _NO_NUMBER = (bool, np.timedelta64)  # which are integers to Python and NumPy
 _LEVEL = (str, int, np.integer)
 

@@ -305,4 +305,4 @@ def _told(items: Any) -> str:
 
 
 def _counts(value: Any) -> bool:
-    return is_number(value) and bool(abs(value) <= LARGEST_NUMBER)
+    return not is_missing(value) and is_number(value) and bool(abs(value) <= LARGEST_NUMBER)

@@ -140,7 +140,7 @@ class Schema:
         other: bool = False,
         bias: bool = True,
     ) -> Schema:
-        """A schema for a table: a DataFrame, other Arrow data, a mapping of arrays, or a file.
+        """A schema for a DataFrame, other Arrow data, a mapping of arrays, a file, or records.
 
         Numbers are standardised by their mean and sd, skewed ones bounded; dates become parts.
         Strings are categorical up to ``most_levels`` different ones, else open text, as are the
@@ -311,7 +311,7 @@ class Schema:
     def design(self, source: Any, *, drop: Iterable[str] = ()) -> FloatArray:
         """One row for each record or table row that has the keys of context and item together.
 
-        ``source`` is an iterable of records or, encoded column by column, a table as in `infer`.
+        ``source`` is as in `infer`; tables are encoded column by column.
         Keys or columns in ``drop`` are left out.
 
         Examples

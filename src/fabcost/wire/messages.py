@@ -88,6 +88,8 @@ class DecisionAnswer(Struct, frozen=True, kw_only=True):
 class FeedbackRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What became of a decision; the same ``key`` again is the same feedback again.
 
+    With another ``value`` it changes nothing and is a duplicate.
+
     Where the model learns values as fractions, ``value`` must lie between the ends that it has.
     """
 

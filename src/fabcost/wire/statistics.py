@@ -97,7 +97,7 @@ class ItemTally(Struct, frozen=True, kw_only=True):
 
 
 class AlarmView(Struct, frozen=True):
-    """One thing that is wrong with the data of a model; `fabcost.recommend.alarms` has the kinds.
+    """One thing that is wrong with a model; `fabcost.recommend.alarms` has those of data.
 
     ``subject`` is the feature, or empty where it is about all; ``text`` says what was seen and
     what to do.

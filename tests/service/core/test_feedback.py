@@ -30,7 +30,9 @@ def test_the_first_feedback_counts(store_address: str) -> None:
         await shown(service, "d")
         assert await told(service, "d", 1.0, key="a") == "applied"
         assert await told(service, "d", 1.0, key="a") == "applied"
+        assert await told(service, "d", 0.0, key="a") == "duplicate"
         assert await told(service, "d", 0.0, key="b") == "duplicate"
+        assert await told(service, "d", 1.0, key="a") == "applied"
         assert impressions(service) == 1
         view = await service.decision("cars", "d")
         assert (view.outcome, view.value, view.applied_lsn) == ("feedback", 1.0, 1)

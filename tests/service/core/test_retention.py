@@ -140,6 +140,30 @@ def test_without_a_snapshot_that_fits_nothing_is_deleted(
     assert kept == whole
 
 
+def test_a_snapshot_that_does_not_fit_is_an_alarm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> tuple[list[str], str]:
+        hands = Hands(now=100 * DAY)
+        async with serving(str(tmp_path / "bandit.db"), hands, keep_seconds=DAY) as service:
+            await service.create_model("cars", KEPT["most kept"])
+            await service.put_items("cars", ITEMS)
+            await live_for_days(service, hands, range(2))
+            kinds = [each.kind for each in await service.alarms("cars")]
+            await service._look()
+            return kinds, service.metrics.render().decode()
+
+    def told() -> bool:
+        kinds, metrics = asyncio.run(run())
+        assert ('kind="too large to save"' in metrics) == ("too large to save" in kinds)
+        return "too large to save" in kinds
+
+    assert not told()
+    (tmp_path / "bandit.db").unlink()
+    monkeypatch.setattr(learner, "MOST_BYTES", 100)
+    assert told()
+
+
 def test_one_of_the_two_snapshots_may_be_unreadable(tmp_path: Path) -> None:
     """Decisions are kept for an hour only, so that nothing but snapshots has most of the log."""
     path, copy = tmp_path / "bandit.db", tmp_path / "copy.db"

@@ -67,7 +67,7 @@ class TestFeedback:
         with store.transaction():
             store.insert_feedback([feedback_row(key=key, status=f"is {key}") for key in "abc"])
         asked = [("news", "d-1", "b"), ("news", "d-1", "x"), ("shop", "d-1", "a")]
-        assert store.feedback_statuses(asked) == {("news", "d-1", "b"): "is b"}
+        assert store.answered(asked) == {("news", "d-1", "b"): ("is b", 1.0)}
 
     def test_how_much_is_kept_is_counted_so_far(self, store: Store) -> None:
         many = KEPT_FEEDBACK + 5

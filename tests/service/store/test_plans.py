@@ -20,7 +20,7 @@ BATCHES = {
     "activate": KEY,
     "resolve": Resolution._fields,
     "find_feedback": KEY,
-    "feedback_statuses": (*KEY, "key"),
+    "answered": (*KEY, "key"),
     "kept_feedback": KEY,
     "still_parked": KEY,
     "delete_decisions": KEY,

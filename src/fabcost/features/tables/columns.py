@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +17,7 @@ from fabcost.extras import MissingExtraError, install
 from fabcost.features.layout import Places
 from fabcost.impressions import FloatArray
 
-_PLAIN_NUMBERS = frozenset({int, float, type(None)})
+_PLAIN_NUMBERS = frozenset({int, float, Decimal, type(None)})
 _NUMERIC_TYPES = ("int", "uint", "float", "double", "halffloat")
 _STRINGS = frozenset({str, type(None)})
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fabcost.features.reader import FOR_PEOPLE
 from fabcost.features.tables.columns import (
     Arrow,
     Column,
+    Values,
     arrow_table,
     column_of,
     pyarrow_for,
@@ -45,7 +47,7 @@ class Table(Mapping[str, Column]):
 
     @classmethod
     def of(cls, source: Any) -> Table:
-        """The table in a source; see `is_table`."""
+        """The table in a source; see `is_table`.  Of records a key that is absent is missing."""
         if isinstance(source, Table):
             return source
         if isinstance(source, str | os.PathLike):
@@ -53,12 +55,27 @@ class Table(Mapping[str, Column]):
         if _is_arrow(source):
             return cls._of_arrow(source)
         if not isinstance(source, Mapping):
-            raise ValueError(
-                f"source is a {type(source).__name__} but must be a DataFrame or another table "
-                "with Arrow data, a mapping of names to arrays, or the path of a file"
-            )
+            return cls._of_records(source)
         columns = {name: column_of(name, values) for name, values in source.items()}
         return cls(columns, len(next(iter(columns.values()), ())))
+
+    @classmethod
+    def _of_records(cls, source: Any) -> Table:
+        records = list(source) if isinstance(source, Iterable) else [source]
+        for record in records:
+            if not isinstance(record, Mapping):
+                raise ValueError(
+                    f"source has a {type(record).__name__} but must be a DataFrame or another "
+                    "table with Arrow data, a mapping of names to arrays, the path of a file, or "
+                    "records"
+                )
+        names = dict.fromkeys(name for record in records for name in record)
+        columns = {
+            name: Values([record.get(name) for record in records])
+            for name in names
+            if name not in FOR_PEOPLE
+        }
+        return cls(columns, len(records))
 
     @classmethod
     def _of_arrow(cls, source: Any) -> Table:

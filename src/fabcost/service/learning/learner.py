@@ -46,6 +46,8 @@ class Saving:
         self._pack = pack
         #: Whether it is this server that saves.
         self.wanted = True
+        #: Whether the last one that was packed cannot be written.
+        self.too_large = False
         #: The lsns of the last two that this server wrote.
         self.written = (0, 0)
         self.lsn = lsn
@@ -68,7 +70,8 @@ class Saving:
             return
         started = time.monotonic()
         packed = (lsn, self._pack(learner))
-        if len(packed[1]) <= MOST_BYTES:
+        self.too_large = len(packed[1]) > MOST_BYTES
+        if not self.too_large:
             with self._lock:
                 self._waiting = packed
         self.lsn, self._seconds = lsn, 0.0

@@ -55,6 +55,12 @@ from fabcost.wire.statistics import (
 T = TypeVar("T")
 _TOP_ITEMS = 10
 _LISTED = '"listed":'
+_UNSAVED = AlarmView(
+    "too large to save",
+    "",
+    "Snapshots are above 500 MB and not written, so old decisions are not deleted and every start "
+    "learns the log again: start a model with most_kept from this one (fabcost doctor says how).",
+)
 _NOT_LISTED = (
     "A wide belief: a hash chose which names have which of its {:,} weights, so they cannot be "
     "listed by name. {:,} were in an outcome so far; covariances are kept of {:,}. Explanations of "
@@ -197,7 +203,9 @@ class Views:
         watch.late_losses = model.learning.late
         count_outcomes(watch, totals.outcomes, totals.clicks, totals.feedback)
         watch.settled = model.created + model.settings.reward_wait_seconds < self.clock.now()
-        return [AlarmView(*alarm) for alarm in watch.alarms(model.schema)]
+        found = [AlarmView(*alarm) for alarm in watch.alarms(model.schema)]
+        saving = model.learning.saving
+        return [*found, _UNSAVED] if saving is not None and saving.too_large else found
 
     async def decision(self, name: str, decision_id: str) -> DecisionView:
         """One decision and what became of it."""

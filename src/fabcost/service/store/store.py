@@ -285,10 +285,10 @@ class Store:
         settled = [(row.model, row.decision, row.key, row.status) for row in rows]
         self._write_batch("set_feedback_status", (*_KEY, "key", "status"), settled)
 
-    def feedback_statuses(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, str]:
-        """How feedback of these keys was answered, where it is there."""
-        rows = self._run_batch("feedback_statuses", (*_KEY, "key"), list(dict.fromkeys(keys)))
-        return {(model, decision, key): status for model, decision, key, status in rows}
+    def answered(self, keys: Collection[FeedbackKey]) -> dict[FeedbackKey, tuple[str, float]]:
+        """How feedback of these keys was answered, and its value, where it is there."""
+        rows = self._run_batch("answered", (*_KEY, "key"), list(dict.fromkeys(keys)))
+        return {(row[0], row[1], row[2]): (row[3], row[4]) for row in rows}
 
     def kept_feedback(self, keys: Collection[Key]) -> dict[Key, int]:
         """How much feedback each decision has, `KEPT_FEEDBACK` if it is more."""

@@ -142,16 +142,19 @@ class Transaction:
     def _feed(self, feeds: Sequence[Feed]) -> None:
         """Turn feedback into impressions, at most one for each decision."""
         known = self._store.find_decisions({each.key for each in feeds})
-        before = self._store.feedback_statuses([(*each.key, each.repeat_key) for each in feeds])
+        before = self._store.answered([(*each.key, each.repeat_key) for each in feeds])
         earlier = _first_recorded(self._store.find_feedback(self._about_to_be_resolved(known)))
         rows = []
         for each in feeds:
             same = (*each.key, each.repeat_key)
-            status = before.get(same)
-            if status is None:
-                status = before[same] = self._status(each, known, earlier)
+            status, value = before.get(same, ("", each.value))
+            if not status:
+                status = self._status(each, known, earlier)
+                before[same] = (status, value)
                 if each.key in known or status == "parked":
-                    rows.append(FeedbackRow(*same, each.value, each.received, status))
+                    rows.append(FeedbackRow(*same, value, each.received, status))
+            elif value != each.value and status != "late":
+                status = "duplicate"
             self._result.statuses.append((each.key[0], status))
             self._result.answers.append((each.done, status))
         self._store.insert_feedback(self._worth_keeping(rows))

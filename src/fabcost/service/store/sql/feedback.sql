@@ -21,8 +21,8 @@ WHERE
     AND feedback.key = batch.key
     AND CASE WHEN feedback.status = 'parked' THEN TRUE ELSE FALSE END
 
--- name: feedback_statuses
-SELECT f.model, f.decision, f.key, f.status
+-- name: answered
+SELECT f.model, f.decision, f.key, f.status, f.value
 FROM batch CROSS JOIN feedback AS f
 WHERE f.model = batch.model AND f.decision = batch.decision AND f.key = batch.key
 
