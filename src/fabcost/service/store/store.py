@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, partial
 
 from fabcost.service.store.connection import Connection, Found
-from fabcost.service.store.keys import KeyTable, open_for_keys
 from fabcost.service.store.rows import (
     AppliedRow,
     CalibrationRow,
@@ -24,7 +22,7 @@ from fabcost.service.store.rows import (
     StoredDecision,
     TallyRow,
 )
-from fabcost.service.store.session import Session
+from fabcost.service.store.session import KeyTable, Session
 from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
 
 #: Those whose rows are deleted in pieces, each with the least key there is.
@@ -54,7 +52,7 @@ class Store:
         self.session = session = Session(connection)
         self.open = session.open
         self.reopen = session.reopen
-        self.open_for_keys = partial(open_for_keys, session)
+        self.open_for_keys = session.open_for_keys
         self.close = connection.disconnect
         self.transaction = session.transaction
         self.append_decisions = session.append_decisions
@@ -62,14 +60,9 @@ class Store:
         self.reset_time = session.reset_time
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
-        self.counts = CountTables(session)
+        self.counts, self.keys = CountTables(session), KeyTable(session)
         #: Whether old impressions are deleted, so that snapshots must do without them.
         self.trims = False
-
-    @cached_property
-    def keys(self) -> KeyTable:
-        """API keys."""
-        return KeyTable(self.session)
 
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
