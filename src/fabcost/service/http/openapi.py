@@ -16,8 +16,7 @@ import fabcost
 from fabcost.service.http.auth import PUBLISHABLE, Role
 from fabcost.service.http.exchange import ErrorAnswer, HttpAnswer
 from fabcost.service.settings import Settings
-from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
-from fabcost.wire.messages import LONGEST_ID, ModelName
+from fabcost.wire.messages import LONGEST_ID, WITHOUT_CONTROL_CHARACTERS, ModelName
 
 if TYPE_CHECKING:
     from fabcost.service.http.routing import ApiCall
