@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fabcost import FabCost, Gaussian
-from fabcost.service.server import start_service
+from fabcost.service.service import start_service
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
 from tests.service.http.serving import Running, running
