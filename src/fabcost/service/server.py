@@ -35,9 +35,9 @@ from fabcost.service.processes import (
     held,
     is_loopback,
 )
-from fabcost.service.service import Service, start_service
+from fabcost.service.service import Service, run_apart, start_service
 from fabcost.service.settings import Settings, making_a_key, without_password
-from fabcost.service.store.threads import file_at, run_apart, store_at
+from fabcost.service.store.threads import file_at, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
@@ -20,19 +22,14 @@ from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES, Settings
 from fabcost.service.store.rows import KeyRow, ModelRow
 from fabcost.service.store.store import Store
-from fabcost.service.store.threads import (
-    StoreThread,
-    file_at,
-    is_open_to_others,
-    run_apart,
-    store_at,
-)
+from fabcost.service.store.threads import StoreThread, file_at, is_open_to_others, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Retention, Upkeep
 from fabcost.service.writer.journal import Journal
-from fabcost.service.writer.writer import Writer
+from fabcost.service.writer.writer import Writer, settle
 from fabcost.wire.errors import StoreAwayError
 
+T = TypeVar("T")
 _RETIRE_SECONDS = 3600.0
 
 
@@ -304,6 +301,28 @@ async def start_service(
     if shared:
         service.listen(settings.database)
     return service
+
+
+async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns, called in a thread of its own.
+
+    Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
+    behind when the process ends.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        result: T | BaseException
+        try:
+            result = function(*arguments)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            result = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, done, result)
+
+    threading.Thread(target=run, name="apart", daemon=True).start()
+    return await done
 
 
 def _tell_quietly(tell: Callable[[str], object], message: str) -> None:

@@ -1,16 +1,14 @@
-"""Where the database is, and threads beside the event loop: for long work, and for reading."""
+"""Where the database is, and a thread beside the event loop that reads it."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
 import stat
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fabcost.service.settings import KEYWORDS
 from fabcost.service.store.connection import Connection
@@ -78,38 +76,6 @@ def store_at(address: str) -> Store:
     ``host=db dbname=news``.
     """
     return Store(connection_at(address))
-
-
-async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
-    """What a function returns, called in a thread of its own.
-
-    Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
-    behind when the process ends.
-    """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def run() -> None:
-        result: T | BaseException
-        try:
-            result = function(*arguments)
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            result = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, done, result)
-
-    threading.Thread(target=run, name="apart", daemon=True).start()
-    return await done
-
-
-def settle(done: asyncio.Future[T], result: T | BaseException) -> None:
-    """Tell whoever still waits of a result, or of an error."""
-    if done.done():
-        return
-    if isinstance(result, BaseException):
-        done.set_exception(result)
-    else:
-        done.set_result(result)
 
 
 class StoreThread:
