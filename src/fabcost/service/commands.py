@@ -212,7 +212,7 @@ def _store(
     database: str | None, config: Path | None, *, write: bool, make: bool = False
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
-    from fabcost.service.store.threads import store_at  # noqa: PLC0415
+    from fabcost.service.store.store import store_at  # noqa: PLC0415
 
     address = _database(database, config)
     store = store_at(address)
@@ -233,7 +233,7 @@ def _database(given: str | None, config: Path | None) -> str:
 
 
 def _must_be_there(address: str) -> None:
-    from fabcost.service.store.threads import file_at  # noqa: PLC0415
+    from fabcost.service.store.connection import file_at  # noqa: PLC0415
 
     path = file_at(address)
     if path is not None and not Path(path).exists():

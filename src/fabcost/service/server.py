@@ -37,7 +37,8 @@ from fabcost.service.processes import (
 )
 from fabcost.service.service import Service, run_apart, start_service
 from fabcost.service.settings import Settings, making_a_key, without_password
-from fabcost.service.store.threads import file_at, store_at
+from fabcost.service.store.connection import file_at
+from fabcost.service.store.store import store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record

@@ -20,9 +20,9 @@ from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
 from fabcost.service.settings import CACHE_BYTES, Settings
+from fabcost.service.store.connection import file_at, is_open_to_others
 from fabcost.service.store.rows import KeyRow, ModelRow
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import StoreThread, file_at, is_open_to_others, store_at
+from fabcost.service.store.store import Store, StoreThread, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Retention, Upkeep
 from fabcost.service.writer.journal import Journal

@@ -7,8 +7,7 @@ import pytest
 from fabcost.service.store.connection import Connection, migrations, statements
 from fabcost.service.store.postgres import Postgres
 from fabcost.service.store.sqlite import Sqlite
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.errors import DatabaseUnusableError
 from tests.service.store.rows import decision_row, key_row, model_row, resolution
 

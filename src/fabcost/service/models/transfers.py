@@ -18,7 +18,7 @@ from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.views import in_full
 from fabcost.service.store.rows import DecisionRecord, DecisionRow, StoredDecision
-from fabcost.service.store.threads import StoreThread
+from fabcost.service.store.store import StoreThread
 from fabcost.service.writer.requests import Feed, Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (

@@ -1,13 +1,16 @@
-"""A connection to a database: what a driver does, its SQL, and the version of its tables."""
+"""A connection to a database: its address, what a driver does, its SQL, its tables' version."""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple, Protocol
 
+from fabcost.service.settings import KEYWORDS
 from fabcost.service.store.rows import DecisionRow, StoredDecision
 from fabcost.wire.errors import DatabaseUnusableError
 
@@ -23,8 +26,15 @@ READ_ONLY = "the database cannot be written"
 FULL = "the disk is full"
 NOT_OURS = "the tables of the database are not as they were made"
 
+_SERVERS = ("postgresql://", "postgres://")
+_FILE = "sqlite:///"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# Two characters and more: one is the letter of a drive.
+_USER_AND_PASSWORD = re.compile(r"[^:/\\\s]{2,}:[^@]+@[^@]+")
 _FOLDER = files("fabcost.service.store")
 _PROGRAM = "fabcost"
+#: The table of API keys is as it is since this version.
+_KEYS_SINCE = 2
 _SUBJECTS = ("server", "models", "decisions", "feedback", "counts", "keys")
 _NAME = re.compile(r"^-- name: (\S+)(?: for (.+))?\n", re.MULTILINE)
 _COLUMNS = {
@@ -158,3 +168,70 @@ def version_of(connection: Connection) -> int:
 
 def _run(connection: Connection, name: str, **parameters: Any) -> Found:
     return connection.run(statements(connection.dialect)[name], parameters)
+
+
+def prepare_for_keys(connection: Connection, *, write: bool, make: bool) -> None:
+    """An error if API keys cannot be read, or written, in a database as it is.
+
+    With ``make`` an empty one gets its tables.  Any other may be that of a running server, of this
+    version or an earlier one, which a migration would stop.
+    """
+    version, newest = version_of(connection), len(migrations(connection.dialect))
+    if version == 0 and make:
+        migrate(connection)
+    elif version == 0:
+        raise DatabaseUnusableError(
+            "the database is empty: make a first key with `fabcost keys add`"
+        )
+    elif version < (newest if write else _KEYS_SINCE):
+        raise DatabaseUnusableError(
+            f"the database has version {version} but this program writes version {newest}: use the "
+            "fabcost that serves it now; or stop that, make a backup and start `fabcost serve` of "
+            "this program, which brings it up to date"
+        )
+
+
+def file_at(address: str) -> str | None:
+    """The path of an SQLite file, or None if PostgreSQL is meant.
+
+    Examples
+    --------
+    >>> file_at("news.db"), file_at("sqlite:////var/news.db"), file_at("host=db dbname=news")
+    ('news.db', '/var/news.db', None)
+    """
+    if address.startswith(_SERVERS) or KEYWORDS.match(address):
+        return None
+    if address.startswith(_FILE) and address != _FILE:
+        return address.removeprefix(_FILE)
+    if scheme := _SCHEME.match(address):
+        raise DatabaseUnusableError(
+            f"the address of the database begins with {scheme[0]!r} "
+            "but must be a path, sqlite:///path or postgresql://…"
+        )
+    if _USER_AND_PASSWORD.fullmatch(address) and not os.path.exists(address):
+        raise DatabaseUnusableError(
+            "the address of the database has a user and a password but no postgresql:// before "
+            "them; a file of that name is sqlite:///…"
+        )
+    return address
+
+
+def is_open_to_others(address: str) -> bool:
+    """Whether a database is a file that every user of this machine can read or write."""
+    path = file_at(address)
+    if path is None or os.name != "posix" or not os.path.exists(path):
+        return False
+    folder = os.stat(os.path.dirname(os.path.realpath(path))).st_mode
+    return bool(folder & stat.S_IXOTH and os.stat(path).st_mode & (stat.S_IROTH | stat.S_IWOTH))
+
+
+def connection_at(address: str) -> Connection:
+    """A connection to the database at an address as `store_at` takes it; not yet open."""
+    path = file_at(address)
+    if path is not None:
+        from fabcost.service.store.sqlite import Sqlite  # noqa: PLC0415 - which needs this module
+
+        return Sqlite(path)
+    from fabcost.service.store.postgres import Postgres  # noqa: PLC0415 - its driver loads slowly
+
+    return Postgres(address)

@@ -1,4 +1,4 @@
-"""A database of the newest version, the right to write it, and API keys, which are beside that."""
+"""A database of the newest version, the right to write it; and tables of keys and of counts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from fabcost.service.store.connection import (
     Found,
     Rows,
     migrate,
-    migrations,
+    prepare_for_keys,
     statements,
-    version_of,
 )
-from fabcost.service.store.rows import DecisionRow, KeyRow
-from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
+from fabcost.service.store.rows import CalibrationRow, CountRow, DecisionRow, KeyRow, TallyRow
+from fabcost.wire.errors import TakenOverError
 
 _STAMP_BYTES = 16
-#: The table of API keys is as it is since this version.
-_KEYS_SINCE = 2
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
 #: Statements of which other servers need not hear at once, who would only do the same.
 _UNTOLD = {
@@ -85,23 +82,11 @@ class Session:
     def open_for_keys(self, *, write: bool, make: bool = False) -> None:
         """Connect for API keys alone, next to a server of this version or an earlier one.
 
-        No table is changed, which would stop that server, but with ``make`` an empty database gets
-        its tables.  ``write`` needs the newest version.
+        No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
+        the newest version.
         """
         with self.connecting():
-            version, newest = version_of(self.connection), len(migrations(self.connection.dialect))
-            if version == 0 and make:
-                migrate(self.connection)
-            elif version == 0:
-                raise DatabaseUnusableError(
-                    "the database is empty: make a first key with `fabcost keys add`"
-                )
-            elif version < (newest if write else _KEYS_SINCE):
-                raise DatabaseUnusableError(
-                    f"the database has version {version} but this program writes version {newest}: "
-                    "use the fabcost that serves it now; or stop that, make a backup and start "
-                    "`fabcost serve` of this program, which brings it up to date"
-                )
+            prepare_for_keys(self.connection, write=write, make=make)
 
     @contextmanager
     def connecting(self) -> Iterator[None]:
@@ -317,3 +302,38 @@ class KeyTable:
     def revoke_of(self, model: str, now: float) -> None:
         """Revoke all keys of a model, within a transaction."""
         self._session.write("revoke_keys_of", model=model, now=now)
+
+
+class CountTables:
+    """Counts by minute and arm, by bin of the predicted click probability, and by item."""
+
+    def __init__(self, session: Session) -> None:
+        self._run, self._write = session.run, session.write
+        self._write_batch = session.write_batch
+
+    def forget(self, model: str, before: float) -> None:
+        """Delete the counts of the minutes before."""
+        self._write("forget_counts", model=model, before=before)
+
+    def add(
+        self,
+        minutes: Sequence[CountRow] = (),
+        calibration: Sequence[CalibrationRow] = (),
+        tallies: Sequence[TallyRow] = (),
+    ) -> None:
+        """Add rows to those that are there."""
+        self._write_batch("add_counts", CountRow._fields, minutes)
+        self._write_batch("add_calibration", CalibrationRow._fields, calibration)
+        self._write_batch("add_tallies", TallyRow._fields, tallies)
+
+    def minutes(self, model: str, *, since: float) -> list[CountRow]:
+        """Counts of the minutes from ``since`` on, in order."""
+        return [CountRow(*row) for row in self._run("counts", model=model, since=since)]
+
+    def calibration(self, model: str) -> list[CalibrationRow]:
+        """All bins in order."""
+        return [CalibrationRow(*row) for row in self._run("calibration", model=model)]
+
+    def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
+        """The items chosen most often."""
+        return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]
