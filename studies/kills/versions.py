@@ -14,8 +14,7 @@ from tests.service.faults.servers import LONGEST_WAIT
 from tests.service.postgres import PostgresServer
 from tests.service.store.test_versions import connect, make_tables
 
-from fabcost.service.store.connection import Dialect, statements
-from fabcost.service.store.session import migrations
+from fabcost.service.store.connection import Dialect, migrations, statements
 
 _NUMBERED = ("decisions", "feedback")
 

@@ -33,8 +33,7 @@ from tests.service.postgres import throw_away_server
 from fabcost.service.learning.follower import Follower, dense
 from fabcost.service.learning.recovery import Recovery, schema_of
 from fabcost.service.service import Service
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings
 from studies.documents import DOCS, origin, write_page

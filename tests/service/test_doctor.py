@@ -12,7 +12,7 @@ import pytest
 from fabcost.service.doctor import Symptom, examine
 from fabcost.service.settings import Settings
 from fabcost.service.store.rows import ModelRow
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.settings import (
     HalfLifeSettings,
     ModelSettings,

@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fabcost import Schema
-from fabcost.wire.checks import (
-    DEEPEST_FEATURE,
-    LONGEST_TEXT,
-    MOST_FEATURES,
-    flatten,
-)
+from fabcost.wire.dsjson import DEEPEST_FEATURE, LONGEST_TEXT, MOST_FEATURES, flatten
 
 names = st.text(st.characters(exclude_characters=".", codec="utf-8"), min_size=1, max_size=5)
 leaves = (

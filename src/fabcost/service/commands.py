@@ -99,11 +99,14 @@ def add(
     """Make a key and print it, this once."""
     with explained():
         from fabcost.service.http.auth import new_key  # noqa: PLC0415
+        from fabcost.wire.messages import check_model_name  # noqa: PLC0415
 
+        if model is not None:
+            check_model_name(model)
         if rate is not None and not publishable:
             raise ValueError(f"--rate is {rate:g} but only a key that is --publishable has one")
         allowed = (_RATE if rate is None else rate) if publishable else None
-        row, text = new_key(name, role, _checked_model(model), now=time.time(), rate=allowed)
+        row, text = new_key(name, role, model, now=time.time(), rate=allowed)
         with _store(database, config, write=True, make=True) as store:
             _insert(store, row)
         typer.echo(text)
@@ -204,26 +207,12 @@ def _serve(settings: Settings) -> None:
     serve(settings, log, lambda address: typer.echo(f"listening on {address}"))
 
 
-def _checked_model(name: str | None) -> str | None:
-    import msgspec  # noqa: PLC0415
-
-    from fabcost.wire.messages import ModelName  # noqa: PLC0415
-
-    try:
-        return msgspec.convert(name, ModelName | None)
-    except msgspec.ValidationError as error:
-        raise ValueError(
-            f"--model is {name!r} but a model's name has at most 64 letters, digits, '.', '_' and "
-            "'-', a letter or digit first"
-        ) from error
-
-
 @contextmanager
 def _store(
     database: str | None, config: Path | None, *, write: bool, make: bool = False
 ) -> Iterator[Store]:
     """The database of the settings; a file that is not there is made only if that is wanted."""
-    from fabcost.service.store.threads import store_at  # noqa: PLC0415
+    from fabcost.service.store.store import store_at  # noqa: PLC0415
 
     address = _database(database, config)
     store = store_at(address)
@@ -244,7 +233,7 @@ def _database(given: str | None, config: Path | None) -> str:
 
 
 def _must_be_there(address: str) -> None:
-    from fabcost.service.store.threads import file_at  # noqa: PLC0415
+    from fabcost.service.store.connection import file_at  # noqa: PLC0415
 
     path = file_at(address)
     if path is not None and not Path(path).exists():

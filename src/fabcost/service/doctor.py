@@ -22,10 +22,15 @@ from urllib.request import urlopen
 from fabcost.service.processes import CannotStartError, is_loopback
 from fabcost.service.server import asks_for_keys
 from fabcost.service.settings import Settings, making_a_key, without_password
+from fabcost.service.store.connection import (
+    connection_at,
+    file_at,
+    is_open_to_others,
+    migrations,
+    version_of,
+)
 from fabcost.service.store.rows import KeyRow, ModelRow
-from fabcost.service.store.session import migrations, version_of
 from fabcost.service.store.store import Store
-from fabcost.service.store.threads import connection_at, file_at, is_open_to_others
 from fabcost.wire.errors import ServiceError
 
 State = Literal["ok", "look", "wrong"]

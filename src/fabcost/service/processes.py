@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from prometheus_client import CollectorRegistry, Metric
 from structlog.typing import FilteringBoundLogger
 
-from fabcost.service.store.threads import file_at
+from fabcost.service.store.connection import file_at
 
 _WAITING_CONNECTIONS = 2048
 #: Why a second process is refused.

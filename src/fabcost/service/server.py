@@ -35,9 +35,10 @@ from fabcost.service.processes import (
     held,
     is_loopback,
 )
-from fabcost.service.service import Service
+from fabcost.service.service import Service, run_apart, start_service
 from fabcost.service.settings import Settings, making_a_key, without_password
-from fabcost.service.store.threads import file_at, is_open_to_others, run_apart, store_at
+from fabcost.service.store.connection import file_at
+from fabcost.service.store.store import store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import explained
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
@@ -190,35 +191,6 @@ async def _loaded(
     await app.site.access.reread_keys()
     at_the_end.callback(asyncio.create_task(app.site.access.keep_rereading_keys()).cancel)
     return app
-
-
-async def start_service(
-    settings: Settings,
-    log: FilteringBoundLogger,
-    progress: Progress | None = None,
-    metrics: Metrics | None = None,
-) -> Service:
-    """Take over the database, as the settings say."""
-    if is_open_to_others(settings.database):
-        log.warning("every user of this machine can read the database: chmod its files to 600")
-    shared = file_at(settings.database) is None
-    service = await Service.start(
-        lambda: store_at(settings.database),
-        tell=lambda message: log.warning("database", message=message),
-        backlog=settings.backlog,
-        cache_bytes=settings.cache_bytes,
-        park_seconds=settings.park_seconds,
-        # Well before whoever asks is told that it took too long.
-        durable_within=min(2.0, settings.request_seconds / 4),
-        progress=progress,
-        metrics=metrics,
-        share=shared,
-        most_stale=settings.most_stale_seconds if settings.follow else None,
-        keep_seconds=86_400.0 * settings.keep_days,
-    )
-    if shared:
-        service.listen(settings.database)
-    return service
 
 
 def _collect_less_garbage() -> None:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeVar
+
+from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.learning.recovery import Progress
 from fabcost.service.models.catalogue import Memory
 from fabcost.service.models.decisions import Clock, Decider, Models
-from fabcost.service.models.load import LoadedModel, LoadedModels, load_all, load_or_tell
+from fabcost.service.models.load import LoadedModel, load_all, load_or_tell
 from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.transfers import Transfers
 from fabcost.service.models.views import Views
-from fabcost.service.settings import CACHE_BYTES
+from fabcost.service.settings import CACHE_BYTES, Settings
+from fabcost.service.store.connection import file_at, is_open_to_others
 from fabcost.service.store.rows import KeyRow, ModelRow
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import StoreThread, run_apart
+from fabcost.service.store.store import Store, StoreThread, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.service.upkeep import Retention, Upkeep
 from fabcost.service.writer.journal import Journal
-from fabcost.service.writer.writer import Writer
+from fabcost.service.writer.writer import Writer, settle
 from fabcost.wire.errors import StoreAwayError
 
+T = TypeVar("T")
 _RETIRE_SECONDS = 3600.0
 
 
@@ -159,8 +164,12 @@ class Service:
             progress.stop()
             raise
         clock.not_before(loaded.latest_time)
-        load = partial(_load, loaded, tell, metrics)
-        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load)
+
+        def load_new(row: ModelRow) -> LoadedModel | None:
+            """One that another server made."""
+            return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
+
+        journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load_new)
         writer = Writer(journal, metrics=metrics, tell=tell, backlog=backlog)
         reader = await StoreThread.start(open_store(), "reader")
         exporter = await StoreThread.start(open_store(), "exporter")
@@ -265,11 +274,55 @@ class Service:
         return self._registry.degraded
 
 
-def _load(
-    loaded: LoadedModels, tell: Callable[[str], object], metrics: Metrics, row: ModelRow
-) -> LoadedModel | None:
-    """A model that another server made."""
-    return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
+async def start_service(
+    settings: Settings,
+    log: FilteringBoundLogger,
+    progress: Progress | None = None,
+    metrics: Metrics | None = None,
+) -> Service:
+    """Take over the database, as the settings say."""
+    if is_open_to_others(settings.database):
+        log.warning("every user of this machine can read the database: chmod its files to 600")
+    shared = file_at(settings.database) is None
+    service = await Service.start(
+        lambda: store_at(settings.database),
+        tell=lambda message: log.warning("database", message=message),
+        backlog=settings.backlog,
+        cache_bytes=settings.cache_bytes,
+        park_seconds=settings.park_seconds,
+        # Well before whoever asks is told that it took too long.
+        durable_within=min(2.0, settings.request_seconds / 4),
+        progress=progress,
+        metrics=metrics,
+        share=shared,
+        most_stale=settings.most_stale_seconds if settings.follow else None,
+        keep_seconds=86_400.0 * settings.keep_days,
+    )
+    if shared:
+        service.listen(settings.database)
+    return service
+
+
+async def run_apart(function: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns, called in a thread of its own.
+
+    Whoever is cancelled waits no longer.  Unlike the threads of an executor this one is left
+    behind when the process ends.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        result: T | BaseException
+        try:
+            result = function(*arguments)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            result = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, done, result)
+
+    threading.Thread(target=run, name="apart", daemon=True).start()
+    return await done
 
 
 def _tell_quietly(tell: Callable[[str], object], message: str) -> None:

@@ -159,12 +159,10 @@ def without_password(database: str) -> str:
     'sqlite:///fabcost.db'
     """
     if KEYWORDS.match(database) is not None:
-        return " ".join(f"{name}={_shown(name, value)}" for name, value in _PAIR.findall(database))
+        shown = re.compile(_SHOWN).fullmatch
+        pairs = _PAIR.findall(database)
+        return " ".join(f"{name}={value if shown(name) else '***'}" for name, value in pairs)
     return _PARAMETER.sub(r"\1***", _USER.sub(r"\1***@", database))
-
-
-def _shown(name: str, value: str) -> str:
-    return value if re.fullmatch(_SHOWN, name) else "***"
 
 
 def _from_file(file: Path | None) -> dict[str, Any]:

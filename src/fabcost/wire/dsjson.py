@@ -14,15 +14,21 @@ Personalizer's clients.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
-from fabcost.wire.checks import Side, flatten
+from fabcost.features.kinds import LARGEST_NUMBER
 from fabcost.wire.line import FIRST_YEAR, LAST_YEAR, UNLIMITED, Limits, LogLine, lines_of
-from fabcost.wire.messages import Record
+from fabcost.wire.messages import LONGEST_ID, Record, Scalar
+
+#: Records of context and action have different names: an open schema asks for it.
+Side = Literal["context", "action"]
+MOST_FEATURES: Final = 100
+DEEPEST_FEATURE: Final = 8
+LONGEST_TEXT: Final = 1_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -258,3 +264,82 @@ def _time(line: _Line) -> float | None:
     if line.timestamp is None:
         return None
     return datetime.fromisoformat(line.timestamp).timestamp()
+
+
+def flatten(side: Side, objects: Sequence[Any]) -> Record:
+    """One record of all objects: names joined by dots, after the side they describe.
+
+    Arrays of numbers become one feature for each place.  Names that begin with "_" are left out,
+    and so is what is null.
+
+    Examples
+    --------
+    >>> flatten("context", [{"user": {"profileType": "new", "_id": 7}}, {"hour": 9, "at": None}])
+    {'context:user.profileType': 'new', 'context:hour': 9}
+    >>> flatten("action", [{"embedding": [0.5, -1.0]}])
+    {'action:embedding.0': 0.5, 'action:embedding.1': -1.0}
+    """
+    record: Record = {}
+    for each in objects:
+        if isinstance(each, dict):
+            for name, value in _leaves(f"{side}:", each, 1):
+                _check(record, name, value)
+                record[name] = value
+        elif each is not None:
+            raise ValueError(f"Features are not in key value pair format: {_shown(each)}")
+    return record
+
+
+def _leaves(prefix: str, given: dict[str, Any], depth: int) -> Iterator[tuple[str, Scalar]]:
+    """What an object holds, with the names above it before its own."""
+    for name, value in given.items():
+        if not name:
+            raise ValueError(
+                "Context features and action features cannot use the empty string as an id"
+            )
+        if name[0] == "_" or value is None:
+            continue
+        if isinstance(value, dict):
+            if depth == DEEPEST_FEATURE:
+                raise ValueError(
+                    f"Features are nested in more than {DEEPEST_FEATURE} objects at '{prefix}'"
+                )
+            yield from _leaves(f"{prefix}{name}.", value, depth + 1)
+        elif isinstance(value, list):
+            yield from _numbers(prefix + name, value)
+        else:
+            yield prefix + name, value
+
+
+def _numbers(name: str, given: list[Any]) -> Iterator[tuple[str, Scalar]]:
+    for place, each in enumerate(given):
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            raise ValueError(
+                "Features should not contain array with non-number items: "
+                f"'{name}' has {_shown(each)}"
+            )
+        yield f"{name}.{place}", each
+
+
+def _check(record: Record, name: str, value: Scalar) -> None:
+    if name in record:
+        raise ValueError(
+            f"Feature '{name}' is given twice but has one value; several strings at once are "
+            'written as numbers, {"tag": {"red": 1, "blue": 1}}'
+        )
+    if len(record) == MOST_FEATURES:
+        raise ValueError(f"Feature '{name}' is one too many: there may be {MOST_FEATURES}")
+    if len(name) > LONGEST_ID:
+        raise ValueError(f"Feature '{name[:40]}…' has a name of more than {LONGEST_ID} characters")
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"Feature '{name}' is a text of more than {LONGEST_TEXT} characters")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
+        most = f"{LARGEST_NUMBER:g}"
+        raise ValueError(
+            f"Feature '{name}' is {_shown(value)} but must be of magnitude at most {most}"
+        )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from fabcost.wire import dsjson
-from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.line import (
     UNLIMITED,
@@ -24,7 +23,7 @@ from fabcost.wire.line import (
     impression_of,
     read_lines,
 )
-from fabcost.wire.messages import LogFormat
+from fabcost.wire.messages import LogFormat, check_ids
 
 #: A part of a file has about so many bytes, or rows of Parquet; fewer if those would be larger.
 PART_BYTES = 2 * 1024 * 1024

@@ -1,16 +1,24 @@
-"""What is asked and answered: the bodies of the native API."""
+"""What is asked and answered, the bodies of the native API; and checks that types cannot make."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from fabcost.wire.errors import InvalidRequestError, in_words
 from fabcost.wire.settings import ModelSettings
 
 #: How long a server takes at most for whole models, logs and catalogues.
 TRANSFER_SECONDS = 600.0
 LONGEST_ID = 256
+DEEPEST = 32
+WITHOUT_CONTROL_CHARACTERS = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+#: One, or half a surrogate pair, which no encoding has.
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 #: Of values and costs.
 LARGEST_AMOUNT = 1e9
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
@@ -232,3 +240,74 @@ class ItemsAnswer(Struct, frozen=True, kw_only=True):
     version: int
     items: dict[str, dict[str, Any]]
     next: str | None
+
+
+def check_ids(ids: Iterable[str]) -> None:
+    r"""An error if one has a control character.
+
+    Examples
+    --------
+    >>> check_ids(["ad-1", "Käse"])
+    >>> check_ids([chr(0)])
+    Traceback (most recent call last):
+    fabcost.wire.errors.InvalidRequestError: the id '\x00' has a control character
+    """
+    for each in ids:
+        if CONTROL_CHARACTER.search(each):
+            raise InvalidRequestError(f"the id {each!r} has a control character")
+
+
+def check_path_id(given: str) -> str:
+    """An id from a path, or an error if it could not be one.
+
+    Examples
+    --------
+    >>> check_path_id("cars/ad 1")
+    'cars/ad 1'
+    >>> check_path_id("a" * 300)
+    Traceback (most recent call last):
+    fabcost.wire.errors.InvalidRequestError: the id has 300 characters but may have 1 to 256
+    """
+    if not 1 <= len(given) <= LONGEST_ID:
+        message = f"the id has {len(given)} characters but may have 1 to {LONGEST_ID}"
+        raise InvalidRequestError(message)
+    check_ids([given])
+    return given
+
+
+def check_model_name(given: str) -> None:
+    """An error if a model cannot have that name.
+
+    Examples
+    --------
+    >>> check_model_name("news.2")
+    >>> try:
+    ...     check_model_name("the news")
+    ... except InvalidRequestError as error:
+    ...     print(str(error)[:35])
+    the name of the model is 'the news'
+    """
+    try:
+        msgspec.convert(given, ModelName)
+    except msgspec.ValidationError as error:
+        raise InvalidRequestError(
+            f"the name of the model is {given!r} but {in_words(error, what='it')}"
+        ) from error
+
+
+def check_depth(value: Any, deepest: int = DEEPEST) -> None:
+    """An error if lists and objects are nested deeper.
+
+    Examples
+    --------
+    >>> check_depth({"a": [1]}, deepest=2)
+    >>> check_depth({"a": [1]}, deepest=1)
+    Traceback (most recent call last):
+    fabcost.wire.errors.InvalidRequestError: the document is nested deeper than it may be
+    """
+    if not isinstance(value, dict | list):
+        return
+    if deepest == 0:
+        raise InvalidRequestError("the document is nested deeper than it may be")
+    for each in value.values() if isinstance(value, dict) else value:
+        check_depth(each, deepest - 1)

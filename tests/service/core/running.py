@@ -11,7 +11,7 @@ from unittest.mock import patch
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Looked
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
 from fabcost.wire.statistics import StatsAnswer

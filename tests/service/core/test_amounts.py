@@ -13,7 +13,7 @@ import pytest
 from fabcost.bandit.prospects import marginal
 from fabcost.service.service import Service
 from fabcost.service.store.rows import record
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.service.transfer import export, load
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.messages import Between, DecisionAnswer, DecisionRequest, Record

@@ -8,7 +8,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRow
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.line import LoggedImpression
 from fabcost.wire.statistics import StatsBucket
 from tests.service.core.running import (

@@ -10,8 +10,7 @@ import pytest
 from fabcost.service.http.auth import new_key
 from fabcost.service.service import Service
 from fabcost.service.store.rows import Deletion, ItemRow
-from fabcost.service.store.store import ROWS_AT_ONCE, Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import ROWS_AT_ONCE, Store, store_at
 from fabcost.wire.errors import UnknownModelError
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import cars, serving, shown, told, until

@@ -14,7 +14,7 @@ from fabcost import FabCost, Tally
 from fabcost.service.learning.follower import dense
 from fabcost.service.learning.recovery import Recovery, new_learner, schema_of
 from fabcost.service.store.rows import impression
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.errors import InvalidRequestError
 from fabcost.wire.line import LoggedImpression
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings, changed

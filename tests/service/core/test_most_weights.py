@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.messages import DecisionRequest
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.running import serving, told

@@ -12,8 +12,7 @@ from fabcost.service.learning.recovery import Progress, Recovery, StoppedLoading
 from fabcost.service.models.candidates import encoded
 from fabcost.service.models.load import load_all
 from fabcost.service.store.rows import DecisionRow, ModelRow, Resolution
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.service.telemetry import Metrics
 from fabcost.wire.errors import StoreAwayError
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings, RefreshSettings

@@ -16,7 +16,7 @@ from fabcost import Schema
 from fabcost.service.models.candidates import Scenes
 from fabcost.service.models.catalogue import Catalogue
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.messages import Between, DecisionRequest, Filter, Record
 from fabcost.wire.settings import ModelSettings

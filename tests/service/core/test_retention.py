@@ -14,7 +14,7 @@ import pytest
 
 from fabcost.service.learning import learner
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.settings import HalfLifeSettings, ModelSettings
 from tests.service.core.running import ITEMS, Hands, serving, shown, stats_now, told
 from tests.service.faults.ledger import reading

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from fabcost.service.http.auth import new_key
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 
 MAKES = ["ford", "kia", "volvo"]
 

@@ -14,8 +14,7 @@ import msgspec
 from fabcost.service.learning.follower import Published
 from fabcost.service.learning.recovery import Recovery, schema_of
 from fabcost.service.store.rows import ModelRow
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.settings import ModelSettings
 from tests.service.core.learners import from_beginning
 from tests.service.faults.promises import broken, broken_decisions

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.faults.ledger import check_posterior, reading
 from tests.service.faults.replaceable import Databases, Files, Replaceable
 from tests.service.faults.servers import PATIENCE, Child, Nursery, is_ready, wait_for

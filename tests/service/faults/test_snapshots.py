@@ -11,7 +11,7 @@ import pytest
 from fabcost import archive
 from fabcost.service.learning.recovery import FORMAT
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.core.running import cars, serving, shown, told
 from tests.service.faults.ledger import reading, rebuilt_digest
 from tests.service.faults.visitors import MODEL

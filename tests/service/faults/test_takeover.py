@@ -7,7 +7,7 @@ import asyncio
 import httpx
 
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
 from tests.service.faults.servers import PATIENCE, Nursery, is_ready, store_away, wait_for
 from tests.service.faults.visitors import MODEL, Told, Visitors, make_model

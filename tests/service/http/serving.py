@@ -19,13 +19,8 @@ from structlog.typing import FilteringBoundLogger
 
 from fabcost.service.http.app import Application
 from fabcost.service.processes import address_of, bind
-from fabcost.service.server import (
-    Server,
-    configuration,
-    keys_in_force,
-    start_service,
-    warm_up,
-)
+from fabcost.service.server import Server, configuration, keys_in_force, warm_up
+from fabcost.service.service import start_service
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
 from tests.service.faults.servers import shared_nursery

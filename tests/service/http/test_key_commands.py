@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.store.session import migrations
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.connection import migrations
+from fabcost.service.store.store import store_at
 from fabcost.wire.errors import TakenOverError
 from tests.service.http.test_server import command
 from tests.service.store.rows import key_row

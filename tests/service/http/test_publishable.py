@@ -13,7 +13,7 @@ import pytest
 from fabcost.service.http.auth import Allowance, Keys, new_key
 from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.http.serving import Running, running
 from tests.service.http.test_server import command
 from tests.service.http.waiting import wait_for_the_database

@@ -14,7 +14,7 @@ import pytest
 from fabcost.service.http.auth import Keys, new_key
 from fabcost.service.http.routes import operations
 from fabcost.service.settings import Settings
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.http.serving import Running, running
 
 ROLES = ("decide", "feedback", "read", "admin")

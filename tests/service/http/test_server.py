@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from fabcost.cli import application
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.http.serving import process
 from tests.service.http.waiting import wait_for_in_flight, wait_until_refused
 

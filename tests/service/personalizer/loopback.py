@@ -17,7 +17,7 @@ from fabcost.service.processes import address_of, bind
 from fabcost.service.server import Server, configuration, warm_up
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.service.telemetry import logger
 from fabcost.wire.messages import DecisionView
 

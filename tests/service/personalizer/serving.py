@@ -15,7 +15,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fabcost.service.models.views import Looked
 from fabcost.service.personalizer import ContractRequest, Personalizer, parse
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from tests.service.core.running import Hands
 
 T = TypeVar("T")

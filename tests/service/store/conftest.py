@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from tests.service.store.rows import model_row
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.errors import TakenOverError
 from tests.service.store.rows import decision_row
 

@@ -10,7 +10,7 @@ import pytest
 
 from fabcost.service.service import Service
 from fabcost.service.store.backup import Content, back_up, restore
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.errors import DatabaseUnusableError
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest, Record
 from fabcost.wire.settings import ModelSettings

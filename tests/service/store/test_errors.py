@@ -12,9 +12,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from fabcost.service.store import sqlite
+from fabcost.service.store.connection import is_open_to_others
 from fabcost.service.store.sqlite import Sqlite
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import is_open_to_others, store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.errors import DatabaseUnusableError, StoreAwayError
 from tests.service.postgres import PostgresServer
 from tests.service.store.rows import decision_row, key_row, model_row

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.errors import StoreAwayError, TakenOverError
 from tests.service.store.rows import decision_row, feedback_row, key_row, model_row, resolution
 

@@ -4,12 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fabcost.service.store.connection import Connection, statements
+from fabcost.service.store.connection import Connection, migrations, statements
 from fabcost.service.store.postgres import Postgres
-from fabcost.service.store.session import migrations
 from fabcost.service.store.sqlite import Sqlite
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import Store, store_at
 from fabcost.wire.errors import DatabaseUnusableError
 from tests.service.store.rows import decision_row, key_row, model_row, resolution
 
@@ -163,7 +161,7 @@ def test_failed_migration_leaves_the_version_before(
     connection.disconnect()
     broken = known[1]._replace(statements=(*known[1].statements, "INSERT INTO nothing VALUES (1)"))
     with monkeypatch.context() as patch:
-        patch.setattr("fabcost.service.store.session.migrations", lambda _: (known[0], broken))
+        patch.setattr("fabcost.service.store.connection.migrations", lambda _: (known[0], broken))
         with pytest.raises(DatabaseUnusableError) as caught:
             store_at(store_address).open(take_over=True)
         assert "nothing" in caught.value.detail

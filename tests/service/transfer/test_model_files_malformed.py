@@ -17,7 +17,7 @@ from fabcost.inference.saved import file as learner_file
 from fabcost.recommend.document import FORMAT
 from fabcost.service.learning.follower import Published
 from fabcost.service.service import Service
-from fabcost.service.store.threads import store_at
+from fabcost.service.store.store import store_at
 from fabcost.wire.errors import InvalidRequestError, LearningFailedError
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings

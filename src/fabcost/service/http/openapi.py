@@ -16,8 +16,7 @@ import fabcost
 from fabcost.service.http.auth import PUBLISHABLE, Role
 from fabcost.service.http.exchange import ErrorAnswer, HttpAnswer
 from fabcost.service.settings import Settings
-from fabcost.wire.checks import WITHOUT_CONTROL_CHARACTERS
-from fabcost.wire.messages import LONGEST_ID, ModelName
+from fabcost.wire.messages import LONGEST_ID, WITHOUT_CONTROL_CHARACTERS, ModelName
 
 if TYPE_CHECKING:
     from fabcost.service.http.routing import ApiCall
@@ -138,7 +137,9 @@ def narrowed(kind: Any, *fields: Any) -> Any:
 
 def document(operations: Sequence[Operation]) -> dict[str, Any]:
     """An OpenAPI 3.1 document."""
-    types = _types(operations)
+    bodies = [each for operation in operations for each in (operation.body, operation.answer)]
+    plain = [each for each in bodies if each is not None and not isinstance(each, Bytes)]
+    types = [ErrorAnswer, ModelName, *plain]
     schemas, components = msgspec.json.schema_components(types, ref_template=_REFERENCE)
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -157,12 +158,6 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": _SECURITY},
     }
-
-
-def _types(operations: Sequence[Operation]) -> list[Any]:
-    bodies = [each for operation in operations for each in (operation.body, operation.answer)]
-    plain = [each for each in bodies if each is not None and not isinstance(each, Bytes)]
-    return [ErrorAnswer, ModelName, *plain]
 
 
 def _operation(operation: Operation, schema_of: dict[str, Any]) -> dict[str, Any]:

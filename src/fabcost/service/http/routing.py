@@ -32,9 +32,8 @@ from fabcost.service.http.openapi import Bytes, Finish, Operation
 from fabcost.service.service import Service
 from fabcost.service.settings import Settings
 from fabcost.service.store.rows import KeyRow
-from fabcost.wire.checks import check_ids
 from fabcost.wire.errors import ServiceError, in_words
-from fabcost.wire.messages import TRANSFER_SECONDS
+from fabcost.wire.messages import TRANSFER_SECONDS, check_ids
 
 if TYPE_CHECKING:
     from fabcost.service.http.app import HttpRequest

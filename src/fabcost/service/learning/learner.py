@@ -256,7 +256,7 @@ class Learning:
             filtered = min(self._before_refresh(), len(impressions) - done)
             if filtered:
                 self._learn_some(impressions[done : done + filtered])
-            elif longer or not self._takes_long():
+            elif longer or self._follower.work <= self._inline:
                 self._learn_and_refresh(impressions[done])
             else:
                 break
@@ -294,9 +294,6 @@ class Learning:
         if of.learner.seen >= FIRST:
             p = of.predicted(of.learner.posterior, impressions)
             of.late.outcomes(p, [each.reward for each in impressions])
-
-    def _takes_long(self) -> bool:
-        return self._follower.work > self._inline
 
     def _filter_meanwhile(self, impressions: Sequence[Learnt]) -> None:
         if self.failure is None:

@@ -17,7 +17,7 @@ from fabcost.service.models.model import Made, Model
 from fabcost.service.store.rows import DecisionRecord, StoredDecision, record
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.requests import Activate, Feed, Write
-from fabcost.service.writer.writer import Writer
+from fabcost.service.writer.writer import Writer, settle
 from fabcost.wire.errors import (
     InvalidRequestError,
     StaleError,
@@ -130,7 +130,7 @@ class Decider:
         If its id is taken, ``repeated`` is told of the decision that has it.
         """
         done: asyncio.Future[DecisionAnswer] = self._loop.create_future()
-        self.begin_to_decide(name, request, partial(_settle, done), repeated)
+        self.begin_to_decide(name, request, partial(settle, done), repeated)
         return await done
 
     def begin_to_decide(
@@ -249,13 +249,3 @@ class PendingDecision:
         """Answer that it could not be written."""
         self.answered = True
         self.finish(exception)
-
-
-def _settle(done: asyncio.Future[DecisionAnswer], result: DecisionAnswer | Exception) -> None:
-    """Tell whoever still waits; a Rank need not go through `store.threads` for that."""
-    if done.done():
-        return
-    if isinstance(result, Exception):
-        done.set_exception(result)
-    else:
-        done.set_result(result)

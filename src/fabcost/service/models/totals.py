@@ -123,11 +123,11 @@ def settled(rows: Sequence[CountRow], trial: Trial, now: float) -> list[CountRow
     """
     past = list(takewhile(lambda row: _end(row, trial) <= now, rows))
     minutes = groupby(rows[len(past) :], key=lambda row: math.floor(row.start / _MINUTE))
-    early = [
-        row
-        for minute in takewhile(_is_known, (list(each) for _, each in minutes))
-        for row in minute
-    ]
+    early: list[CountRow] = []
+    for minute in (list(each) for _, each in minutes):
+        if any(row.impressions < row.decisions for row in minute):
+            break
+        early += minute
     if all(row.rewards == row.impressions for row in early):
         early = []
     return past + early
@@ -136,10 +136,6 @@ def settled(rows: Sequence[CountRow], trial: Trial, now: float) -> list[CountRow
 def _end(row: CountRow, trial: Trial) -> float:
     """When all outcomes of a row are known."""
     return row.start + width(row.start, trial.created) + trial.wait
-
-
-def _is_known(minute: list[CountRow]) -> bool:
-    return all(row.impressions >= row.decisions for row in minute)
 
 
 def _arm(rows: Sequence[CountRow], name: str) -> Arm:

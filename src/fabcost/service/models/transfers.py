@@ -18,7 +18,7 @@ from fabcost.service.models.model import Model
 from fabcost.service.models.registry import Registry
 from fabcost.service.models.views import in_full
 from fabcost.service.store.rows import DecisionRecord, DecisionRow, StoredDecision
-from fabcost.service.store.threads import StoreThread
+from fabcost.service.store.store import StoreThread
 from fabcost.service.writer.requests import Feed, Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
@@ -37,7 +37,6 @@ MOST_EXPORTS = 8
 _LOOK_AGAIN_SECONDS = 0.25
 #: How long an import keeps others waiting.
 _TURN_SECONDS = 0.005
-_CLICKS = ModelSettings()
 
 
 @dataclass(eq=False)
@@ -172,9 +171,7 @@ def _is_news(written: StoredDecision | bool, fed: FeedbackStatus | None) -> bool
 
 
 def check_all(
-    reader: Reader,
-    numbered: Iterable[tuple[int, LoggedImpression]],
-    settings: ModelSettings = _CLICKS,
+    reader: Reader, numbered: Iterable[tuple[int, LoggedImpression]], settings: ModelSettings
 ) -> None:
     """An error that names the first line which a model cannot read, one after another.
 
@@ -182,7 +179,6 @@ def check_all(
     """
     for number, each in numbered:
         try:
-            _place(each)
             reader.read(each.context, "context")
             ReadItems.by(reader, each.candidates)
             if each.value is not None and settings.aggregation != "sum":
@@ -193,7 +189,7 @@ def check_all(
 
 def logged_row(model: Model, given: LoggedImpression, decision: str, now: float) -> DecisionRow:
     """A decision of the past as a row, which waits for its outcome: most have one at once."""
-    place = _place(given)
+    place = list(given.candidates).index(given.item)
     request = DecisionRequest(context=given.context, candidates=given.candidates)
     scene, _ = model.scenes.of(request)
     shares, deadline = given.propensities, now + LONGEST_WAIT
@@ -230,15 +226,3 @@ def logged_row(model: Model, given: LoggedImpression, decision: str, now: float)
         click_value=1.0 if given.click_value is UNSET else given.click_value,
         cost=given.cost or 0.0,
     )
-
-
-def _place(given: LoggedImpression) -> int:
-    """Where the item that was shown is among the candidates."""
-    if given.item not in given.candidates:
-        raise InvalidRequestError(f"item {given.item!r} is not among the candidates")
-    shares = given.propensities
-    if shares is not None and len(shares) != len(given.candidates):
-        raise InvalidRequestError(
-            f"there are {len(shares)} propensities but {len(given.candidates)} candidates"
-        )
-    return list(given.candidates).index(given.item)

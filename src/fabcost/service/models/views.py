@@ -36,8 +36,7 @@ from fabcost.service.store.rows import (
     record,
     told,
 )
-from fabcost.service.store.store import Store
-from fabcost.service.store.threads import StoreThread
+from fabcost.service.store.store import Store, StoreThread
 from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.journal import width
 from fabcost.service.writer.writer import Writer

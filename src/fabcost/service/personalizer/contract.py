@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from fabcost.service.service import Service
-from fabcost.wire.checks import check_model_name, has_control_character
 from fabcost.wire.errors import (
     AlreadyThereError,
     DatabaseError,
@@ -21,7 +20,7 @@ from fabcost.wire.errors import (
     UnknownModelError,
     in_words,
 )
-from fabcost.wire.messages import LONGEST_ID, ModelAnswer
+from fabcost.wire.messages import CONTROL_CHARACTER, LONGEST_ID, ModelAnswer, check_model_name
 from fabcost.wire.settings import ModelSettings
 
 T = TypeVar("T")
@@ -202,7 +201,7 @@ def checked_id(code: str, kind: str, given: str) -> str:
         raise ContractError(code, f"{kind} should be non-empty or null")
     if len(given) > LONGEST_ID:
         raise ContractError(code, _too_long(kind, given))
-    if has_control_character(given):
+    if CONTROL_CHARACTER.search(given):
         raise ContractError(code, f"{kind} is {given!r} but may have no control characters")
     return given
 

@@ -25,7 +25,7 @@ from fabcost.service.personalizer.contract import (
 )
 from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRecord
-from fabcost.wire.checks import Side, flatten
+from fabcost.wire.dsjson import Side, flatten
 from fabcost.wire.errors import InvalidRequestError, ServiceError, UnknownModelError
 from fabcost.wire.messages import (
     DecisionAnswer,
@@ -37,7 +37,7 @@ from fabcost.wire.messages import (
 MOST_ACTIONS: Final = 50
 LARGEST_REWARD: Final = 1e6
 
-#: Objects of features; what they may hold is for `fabcost.wire.checks.flatten` to say.
+#: Objects of features; what they may hold is for `fabcost.wire.dsjson.flatten` to say.
 Features = list[Any]
 
 

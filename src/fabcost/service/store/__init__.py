@@ -2,6 +2,5 @@
 
 `store.Store` is what the service asks for; it runs the named statements of ``sql/`` through a
 `session.Session`, which lets only the latest server write, over a `connection.Connection` of
-either driver.  Nothing outside knows SQL.  `threads` opens stores, and asks them beside the event
-loop.  Start with `store`.
+either driver.  Nothing outside knows SQL.  Start with `store`.
 """

@@ -14,10 +14,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fabcost.service.store.connection import Connection, Rows, statements
-from fabcost.service.store.session import migrate, version_of
+from fabcost.service.store.connection import (
+    Connection,
+    Rows,
+    connection_at,
+    migrate,
+    statements,
+    version_of,
+)
 from fabcost.service.store.sqlite import Sqlite
-from fabcost.service.store.threads import connection_at
 from fabcost.wire.errors import DatabaseUnusableError
 
 _AT_ONCE = 1_000

@@ -1,27 +1,25 @@
-"""A database of the newest version, and the right to write it: epochs and transactions."""
+"""A database of the newest version, the right to write it; and tables of keys and of counts."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from fabcost.service.store.connection import (
-    FOLDER,
     Connection,
-    Dialect,
     Found,
     Rows,
+    migrate,
+    prepare_for_keys,
     statements,
 )
-from fabcost.service.store.rows import DecisionRow
-from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
+from fabcost.service.store.rows import CalibrationRow, CountRow, DecisionRow, KeyRow, TallyRow
+from fabcost.wire.errors import TakenOverError
 
 _STAMP_BYTES = 16
-_PROGRAM = "fabcost"
 _APPENDED = (*DecisionRow._fields, "stamp", "writer")
 #: Statements of which other servers need not hear at once, who would only do the same.
 _UNTOLD = {
@@ -80,6 +78,15 @@ class Session:
                 self.shared = share
                 self._be_alive()
                 self.connection.hurry()
+
+    def open_for_keys(self, *, write: bool, make: bool = False) -> None:
+        """Connect for API keys alone, next to a server of this version or an earlier one.
+
+        No table is changed, but with ``make`` an empty database gets its tables.  ``write`` needs
+        the newest version.
+        """
+        with self.connecting():
+            prepare_for_keys(self.connection, write=write, make=make)
 
     @contextmanager
     def connecting(self) -> Iterator[None]:
@@ -271,71 +278,62 @@ def _refuse_nul(values: Iterable[Any]) -> None:
             raise ValueError(f"{value!r} holds a NUL character, which the database cannot keep")
 
 
-class Migration(NamedTuple):
-    """The statements that bring a database to a version."""
+class KeyTable:
+    """API keys, written while a server runs in transactions of their own, but for `revoke_of`."""
 
-    version: int
-    statements: tuple[str, ...]
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
+    def all(self) -> list[KeyRow]:
+        """All API keys, revoked ones too."""
+        return [KeyRow(*row) for row in self._session.run("keys")]
 
-@cache
-def migrations(dialect: Dialect) -> tuple[Migration, ...]:
-    """All migrations in order."""
-    found = sorted((FOLDER / "migrations" / dialect).iterdir(), key=lambda each: each.name)
-    scripts = [each.read_text(encoding="utf-8").split(";\n") for each in found]
-    return tuple(
-        Migration(int(each.name.split("_")[0]), tuple(filter(None, map(str.strip, script))))
-        for each, script in zip(found, scripts, strict=True)
-    )
+    def insert(self, row: KeyRow) -> None:
+        """A new API key; the same key again changes nothing."""
+        with self._session.begun():
+            if not self._session.write("insert_key", **row._asdict()):
+                raise ValueError(f"the database refused a row: there is another key {row.key_id!r}")
 
+    def revoke(self, key_id: str, now: float) -> bool:
+        """Revoke a key; whether one was in force until ``now``."""
+        with self._session.begun():
+            return bool(self._session.write("revoke_key", key_id=key_id, now=now))
 
-def migrate(connection: Connection, to: int | None = None) -> bool:
-    """Run the migrations that are missing, all or up to a version; whether there were any."""
-    known, before = migrations(connection.dialect)[:to], version_of(connection)
-    while version_of(connection) != len(known):
-        _run(connection, "begin")
-        try:
-            _step(connection, known)
-        except BaseException:
-            connection.roll_back()
-            raise
-        connection.run("COMMIT", {})
-    return before != len(known)
+    def revoke_of(self, model: str, now: float) -> None:
+        """Revoke all keys of a model, within a transaction."""
+        self._session.write("revoke_keys_of", model=model, now=now)
 
 
-def _step(connection: Connection, known: tuple[Migration, ...]) -> None:
-    _run(connection, "lock_migrations")
-    version = version_of(connection)
-    if version == len(known):
-        return
-    if version == 0:
-        _run(connection, "create_version")
-        _run(connection, "insert_version")
-    migration = known[version]
-    for each in migration.statements:
-        connection.run(each, {})
-    _run(connection, "set_version", version=migration.version)
+class CountTables:
+    """Counts by minute and arm, by bin of the predicted click probability, and by item."""
 
+    def __init__(self, session: Session) -> None:
+        self._run, self._write = session.run, session.write
+        self._write_batch = session.write_batch
 
-def version_of(connection: Connection) -> int:
-    """The version of a database, 0 if it is empty; an error if it is not ours to read."""
-    tables = [name for (name,) in _run(connection, "tables")]
-    if not tables:
-        return 0
-    rows = _run(connection, "version") if "schema_version" in tables else []
-    if len(rows) != 1 or rows[0][0] != _PROGRAM:
-        raise DatabaseUnusableError(
-            f"the database holds tables of another program (such as {tables[0]!r}); "
-            f"expected an empty database or one made by {_PROGRAM}"
-        )
-    newest = migrations(connection.dialect)[-1].version
-    if rows[0][1] > newest:
-        raise DatabaseUnusableError(
-            f"the database has version {rows[0][1]} but this program knows versions up to {newest}:"
-            " use the newer fabcost that serves it, or a backup from before"
-        )
-    return int(rows[0][1])
+    def forget(self, model: str, before: float) -> None:
+        """Delete the counts of the minutes before."""
+        self._write("forget_counts", model=model, before=before)
 
+    def add(
+        self,
+        minutes: Sequence[CountRow] = (),
+        calibration: Sequence[CalibrationRow] = (),
+        tallies: Sequence[TallyRow] = (),
+    ) -> None:
+        """Add rows to those that are there."""
+        self._write_batch("add_counts", CountRow._fields, minutes)
+        self._write_batch("add_calibration", CalibrationRow._fields, calibration)
+        self._write_batch("add_tallies", TallyRow._fields, tallies)
 
-def _run(connection: Connection, name: str, **parameters: Any) -> Found:
-    return connection.run(statements(connection.dialect)[name], parameters)
+    def minutes(self, model: str, *, since: float) -> list[CountRow]:
+        """Counts of the minutes from ``since`` on, in order."""
+        return [CountRow(*row) for row in self._run("counts", model=model, since=since)]
+
+    def calibration(self, model: str) -> list[CalibrationRow]:
+        """All bins in order."""
+        return [CalibrationRow(*row) for row in self._run("calibration", model=model)]
+
+    def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
+        """The items chosen most often."""
+        return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]

@@ -1,18 +1,17 @@
-"""What the service keeps in a database."""
+"""What the service keeps in a database, and a thread beside the event loop that reads it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from fabcost.service.store.connection import Connection, Found
-from fabcost.service.store.keys import KeyTable, open_for_keys
+from fabcost.service.store.connection import Connection, Found, connection_at
 from fabcost.service.store.rows import (
     AppliedRow,
-    CalibrationRow,
-    CountRow,
     DecisionRow,
     Deletion,
     FeedbackKey,
@@ -22,10 +21,11 @@ from fabcost.service.store.rows import (
     ModelRow,
     Resolution,
     StoredDecision,
-    TallyRow,
 )
-from fabcost.service.store.session import Session
-from fabcost.wire.errors import AlreadyThereError, TakenOverError, UnknownModelError
+from fabcost.service.store.session import CountTables, KeyTable, Session
+from fabcost.wire.errors import AlreadyThereError, DatabaseError, TakenOverError, UnknownModelError
+
+T = TypeVar("T")
 
 #: Those whose rows are deleted in pieces, each with the least key there is.
 _LARGE_TABLES: tuple[tuple[str, str | float], ...] = (
@@ -54,7 +54,7 @@ class Store:
         self.session = session = Session(connection)
         self.open = session.open
         self.reopen = session.reopen
-        self.open_for_keys = partial(open_for_keys, session)
+        self.open_for_keys = session.open_for_keys
         self.close = connection.disconnect
         self.transaction = session.transaction
         self.append_decisions = session.append_decisions
@@ -62,14 +62,9 @@ class Store:
         self.reset_time = session.reset_time
         self._run, self._run_batch = session.run, session.run_batch
         self._write, self._write_batch = session.write, session.write_batch
-        self.counts = CountTables(session)
+        self.counts, self.keys = CountTables(session), KeyTable(session)
         #: Whether old impressions are deleted, so that snapshots must do without them.
         self.trims = False
-
-    @cached_property
-    def keys(self) -> KeyTable:
-        """API keys."""
-        return KeyTable(self.session)
 
     def waits_after(self, moment: float) -> bool:
         """Whether something that came after waits: a decision for its end, or early feedback."""
@@ -310,41 +305,46 @@ class Store:
         return {status: int(count) for status, count in self._run("feedback_counts", model=model)}
 
 
-class CountTables:
-    """Counts by minute and arm, by bin of the predicted click probability, and by item."""
-
-    def __init__(self, session: Session) -> None:
-        self._run, self._write = session.run, session.write
-        self._write_batch = session.write_batch
-
-    def forget(self, model: str, before: float) -> None:
-        """Delete the counts of the minutes before."""
-        self._write("forget_counts", model=model, before=before)
-
-    def add(
-        self,
-        minutes: Sequence[CountRow] = (),
-        calibration: Sequence[CalibrationRow] = (),
-        tallies: Sequence[TallyRow] = (),
-    ) -> None:
-        """Add rows to those that are there."""
-        self._write_batch("add_counts", CountRow._fields, minutes)
-        self._write_batch("add_calibration", CalibrationRow._fields, calibration)
-        self._write_batch("add_tallies", TallyRow._fields, tallies)
-
-    def minutes(self, model: str, *, since: float) -> list[CountRow]:
-        """Counts of the minutes from ``since`` on, in order."""
-        return [CountRow(*row) for row in self._run("counts", model=model, since=since)]
-
-    def calibration(self, model: str) -> list[CalibrationRow]:
-        """All bins in order."""
-        return [CalibrationRow(*row) for row in self._run("calibration", model=model)]
-
-    def tallies(self, model: str, *, limit: int) -> list[TallyRow]:
-        """The items chosen most often."""
-        return [TallyRow(*row) for row in self._run("tallies", model=model, limit=limit)]
-
-
 def _stored(rows: Found) -> list[StoredDecision]:
     # SQLite has no booleans.
     return [StoredDecision._make((*row[:6], bool(row[6]), bool(row[7]), *row[8:])) for row in rows]
+
+
+def store_at(address: str) -> Store:
+    """The store at ``sqlite:///path``, at a bare path, or at ``postgresql://…``; not yet open.
+
+    As usual, ``sqlite:///news.db`` is a path relative to the working directory and
+    ``sqlite:////var/news.db`` an absolute one.  PostgreSQL may be given by keywords and values:
+    ``host=db dbname=news``.
+    """
+    return Store(connection_at(address))
+
+
+class StoreThread:
+    """A connection and the thread that uses it, asked one after the other."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(1, name)
+
+    @classmethod
+    async def start(cls, store: Store, name: str) -> StoreThread:
+        """Open a store, and have a thread for it."""
+        await asyncio.to_thread(store.open, take_over=False)
+        return cls(store, name)
+
+    async def ask(self, function: Callable[[Store], T]) -> T:
+        """What the function finds; it is tried again on a new connection if this one broke."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._now, function)
+
+    def close(self) -> None:
+        """End the thread and the connection."""
+        self._thread.shutdown()
+        self._store.close()
+
+    def _now(self, function: Callable[[Store], T]) -> T:
+        try:
+            return function(self._store)
+        except DatabaseError:
+            self._store.reopen()
+            return function(self._store)

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -116,8 +115,13 @@ class Writer:
         As it is durable, ``then`` may change what the thread knows, and ``show`` what the loop
         knows: in the order of the transactions, and also if whoever asked waits no longer.
         """
+
+        def answered(done: asyncio.Future[T]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                show(done.result())
+
         done: asyncio.Future[T] = self._loop.create_future()
-        done.add_done_callback(partial(_show, show))
+        done.add_done_callback(answered)
         self.submit(Job(function, done, then, about, settles))
         return await asyncio.shield(done)
 
@@ -169,13 +173,8 @@ class Writer:
             self._backlog.queued.difference_update(unheard)
             self._metrics.backlog(self.unwritten)
         for done, result in answers:
-            if done.done():
-                continue
             try:
-                if isinstance(result, Exception):
-                    done.set_exception(result)
-                else:
-                    done.set_result(result)
+                settle(done, result)
             except Exception as error:  # noqa: BLE001 - the others wait for their answers too
                 told = {"message": "an answer could not be given", "exception": error}
                 self._loop.call_exception_handler(told)
@@ -185,9 +184,11 @@ class Writer:
         self._loop.call_soon(self.hear, news)
 
 
-def _show(show: Callable[[T], object], done: asyncio.Future[T]) -> None:
-    if not done.cancelled() and done.exception() is None:
-        show(done.result())
+def settle(done: Awaiting, result: Any) -> None:
+    """Tell whoever still waits of a result, or of an error."""
+    if not done.done():
+        tell = done.set_exception if isinstance(result, BaseException) else done.set_result
+        tell(result)
 
 
 @dataclass(eq=False)
@@ -233,10 +234,8 @@ class WriterThread:
                 batch += self._queue.get_nowait()
             except queue.Empty:
                 break
-        if _STOP in batch:
-            self._stopping = True
-            batch = [each for each in batch if each is not _STOP]
-        return batch
+        self._stopping |= _STOP in batch
+        return [each for each in batch if each is not _STOP]
 
     def _write(self, group: list[Request]) -> None:
         if self.away is not None:
@@ -309,9 +308,8 @@ class WriterThread:
         for each in group:
             if isinstance(each, Write):
                 self.backlog.keep(each)
-        answers: Answers = [(each.done, not isinstance(each, Write) and error) for each in group]
         self.metrics.backlog(len(self.backlog))
-        self.answer(answers)
+        self.answer([(each.done, not isinstance(each, Write) and error) for each in group])
 
     def _reconnect(self) -> None:
         """Try until the database is back, putting aside what comes meanwhile."""

@@ -11,7 +11,6 @@ from fabcost.service.http.exchange import HttpAnswer, answer, encode
 from fabcost.service.http.openapi import MODEL, Finish, Operation, narrowed, record_type
 from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
-from fabcost.wire.checks import check_path_id
 from fabcost.wire.messages import (
     Amount,
     ClickValue,
@@ -24,6 +23,7 @@ from fabcost.wire.messages import (
     FeedbackRequest,
     Filter,
     Id,
+    check_path_id,
 )
 
 

@@ -13,7 +13,6 @@ from fabcost.service.http.exchange import NOTHING, HttpAnswer, answer
 from fabcost.service.http.openapi import MODEL, Bytes, Operation, narrowed, record_type
 from fabcost.service.http.routing import ApiCall
 from fabcost.service.settings import Settings
-from fabcost.wire.checks import check_depth, check_model_name, check_path_id
 from fabcost.wire.messages import (
     MEDIA_TYPES,
     Id,
@@ -24,6 +23,9 @@ from fabcost.wire.messages import (
     ModelName,
     PosteriorAnswer,
     Record,
+    check_depth,
+    check_model_name,
+    check_path_id,
 )
 from fabcost.wire.settings import Discount, ModelSettings
 from fabcost.wire.statistics import AlarmView, ContrastsAnswer, StatsAnswer
