@@ -131,6 +131,18 @@ def test_what_is_fitted_is_what_ep_laplace_and_adf_find_on_the_same_rows(
         np.testing.assert_allclose(fitted.fit.posterior.mean, found.mean, atol=1e-9)
 
 
+def test_a_filter_learns_equal_rows_in_their_order(tmp_path: Path) -> None:
+    said: list[str] = []
+    table = repeated()
+    path = write(table, tmp_path / "log.parquet")
+    fitted = fit_log(path, LogSettings("click", "adf"), say=said.append)
+    schema = fitted.recommender.schema
+    X, y = schema.design(table.drop_columns(["click"])), table["click"].to_numpy()
+    found = adf.fit(schema.prior(fabcost.Prior()), X, y).posterior
+    np.testing.assert_allclose(fitted.fit.posterior.mean, found.mean, atol=1e-9)
+    assert said[0] == "every row is kept: adf learns them in their order"
+
+
 def test_equal_rows_become_one_before_a_small_fit(tmp_path: Path) -> None:
     said: list[str] = []
     table = repeated()
@@ -343,7 +355,7 @@ def test_other_methods_have_effects_too_and_rows_of_one_item_only_are_made_one(
     method: Any,
 ) -> None:
     table = repeated().append_column("ad", pa.array(["a", "b", "b"] * (ROWS // 3)))
-    fitted = fit_log(table, LogSettings("click", method, item="ad"))
+    fitted = fit_log(table, LogSettings("click", method, item="ad", group=True))
     assert fitted.fit.own is not None
     assert (fitted.fit.own.keys, fitted.sites) == (("a", "b"), 10)
     with pytest.raises(ValueError, match="have no effects of their own by this prior"):
@@ -387,13 +399,15 @@ def test_bad_files_are_told_of_before_the_fit_or_left_out(tmp_path: Path, kind: 
     assert found.skipped.total() == (1 if left else 0)
 
 
-@pytest.mark.parametrize("how", ["footer", "page"])
+@pytest.mark.parametrize("how", ["footer", "page", "nothing left"])
 def test_a_damaged_file_is_told_of(tmp_path: Path, how: str) -> None:
     write(log(), tmp_path / "a.parquet")
     path = write(log(2000), tmp_path / "b.parquet")
     content = bytearray(path.read_bytes())
     if how == "footer":
         content = content[: len(content) // 2]
+    elif how == "nothing left":
+        content.clear()
     else:
         content[4:400] = bytes(396)
     path.write_bytes(content)

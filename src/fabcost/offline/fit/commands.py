@@ -45,7 +45,7 @@ def fit(
         float | None, typer.Option(help="One for all weights; else that of fabcost.Prior.")
     ] = None,
     group: Annotated[
-        bool | None, typer.Option(help="Make equal rows one; else the first rows decide.")
+        bool | None, typer.Option(help="Make equal rows one; else method and first rows decide.")
     ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave bad files and rows out, and count them.")

@@ -37,6 +37,8 @@ from fabcost.prior import Prior
 from fabcost.recommend.recommender import Recommender
 
 Method = Literal["ep", "adf", "laplace", "fab-cost"]
+#: Methods that learn one row after another.
+_ORDERED = ("adf", "fab-cost")
 
 #: Distinct rows are fitted at once as long as they take no more.
 _BYTES_TOGETHER = 2**28
@@ -67,7 +69,7 @@ class LogSettings:
     prior
         How far weights are expected to reach.
     group
-        Whether equal rows are made one; None for what the first rows speak for.
+        Whether equal rows are made one; None for what method and first rows speak for.
     skip_bad
         Whether bad files and rows are left out and counted.
 
@@ -278,6 +280,8 @@ def _plan(looked: Sheet, settings: LogSettings, say: Callable[[str], None]) -> P
         raise ValueError("the schema is open, or has text: a log needs one with fixed columns")
     plan = Plan(schema.to_dict(), columns, together=False, skip=True)
     together, why = partitions.repeats(looked, plan)
+    if settings.method in _ORDERED:
+        together, why = False, f"{settings.method} learns them in their order"
     if settings.group is not None:
         together, why = settings.group, "as asked for"
     say(f"{'equal rows are made one' if together else 'every row is kept'}: {why}")
@@ -289,7 +293,7 @@ def _fitted(read: _Read, settings: LogSettings, say: Callable[[str], None]) -> t
     if not read.laid.blocks:
         raise ValueError("the log has no rows to learn from")
     prior, own = read.plan.schema.prior(settings.prior), settings.prior.items
-    if settings.method in ("adf", "fab-cost"):
+    if settings.method in _ORDERED:
         return _filtered(prior, own, read, settings.method)
     found = _converged(prior, own, read, settings.method, say)
     return found, _after(prior, own, found)

@@ -245,7 +245,7 @@ def sounded(
     fits: list[Partition] = []
     faults: list[str] = []
     first: tuple[str, dict[str, str]] | None = None
-    for each in (part for part in partitions if part.size):
+    for each in (part for part in partitions if part.size or part.kind == "parquet"):
         try:
             kinds = each.kinds()
         except ValueError as error:
