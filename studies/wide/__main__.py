@@ -38,7 +38,7 @@ from studies.wide.models import (
     ours,
     vowpal,
 )
-from studies.wide.streams import BITS, FIELDS, Stream, bank_marketing, narrowed, simulated
+from studies.wide.streams import BITS, FIELDS, Stream, bank_marketing, folded, narrowed, simulated
 
 ROWS, FEWER = 5_000, 2_000
 CONTEXT = {"device": "tv", "user": "u-1", "hour": 7}
@@ -76,7 +76,7 @@ def choices(rows: int) -> Lines:
 
 def losses(stream: Stream, name: str, every: int) -> list[float]:
     """The log losses of a model in each of its settings."""
-    make, settings = (middle.refined, (VARIANCE, 0.25)) if name == middle.FULL else MODELS[name]
+    make, settings = {**MODELS, **middle.BELIEFS}[name]
     told = narrowed(stream) if name == BAYESIAN else stream
     return [log_loss(told, make(each, told.rows.weights), every) for each in settings]
 
@@ -190,7 +190,11 @@ def page(found: list[Claim], chosen: Lines, sizes: Lines, lines: Lines, command:
             f"Marketing. All learn after every {EVERY} rows, which were predicted before, or after "
             "more where a peer is slow. "
             f"{BAYESIAN} predicts from the same rows without the columns that none has, which "
-            "changes nothing but its time; its times are with all of them, after 50 rows. "
+            "changes nothing but its time; its times are with all of them, after 50 rows. The full "
+            f"belief of {middle.WEIGHTS:,} weights has a prior variance of {VARIANCE:g} for all, "
+            f"and its rows, those of the peers beside it too, are hashed into {middle.WEIGHTS:,} "
+            f"columns; there {BAYESIAN} learns {SLOW_EVERY - 1} rows at once before each of the "
+            "single updates that are timed. "
             f"Settings that were tried: prior variances of {OURS} "
             f"{MODELS[OURS][1]}, of {BAYESIAN} {MODELS[BAYESIAN][1]}, learning rates of {VOWPAL} "
             f"{MODELS[VOWPAL][1]}; the first is the default.",
@@ -218,16 +222,21 @@ def page(found: list[Claim], chosen: Lines, sizes: Lines, lines: Lines, command:
     )
 
 
-def measure(rows: int, calls: int, slow_calls: int) -> list[Claim]:
+def measure(rows: int, calls: int, slow_calls: int) -> Iterator[Claim]:
     stream, real = simulated(0, rows), bank_marketing(rows)
-    found = list(times(stream, calls, slow_calls))
-    found += compared(stream, VOWPAL)
-    found += compared(stream, BAYESIAN, every=SLOW_EVERY)
+    few, slow = simulated(3, rows, columns=middle.WEIGHTS), min(SLOW_EVERY, rows // 2)
+    yield from times(stream, calls, slow_calls)
+    yield from compared(stream, VOWPAL)
+    yield from compared(stream, BAYESIAN, every=slow)
+    yield from middle.calls(rows, slow)
+    for belief in middle.BELIEFS:
+        yield from compared(few, VOWPAL, mine_is=belief)
+        yield from compared(few, BAYESIAN, every=slow, mine_is=belief)
     if real is not None:
-        found += compared(real, VOWPAL, BAYESIAN)
-    few = simulated(3, rows, columns=middle.WEIGHTS)
-    found += [*middle.calls(rows), *compared(few, VOWPAL, BAYESIAN, mine_is=middle.FULL)]
-    return found
+        yield from compared(real, VOWPAL, BAYESIAN)
+        few = folded(real, middle.WEIGHTS)
+        for belief in middle.BELIEFS:
+            yield from compared(few, VOWPAL, BAYESIAN, mine_is=belief)
 
 
 def main() -> None:
@@ -240,7 +249,10 @@ def main() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a peer warns of rows it has not converged on
         rows = 200 if given.quick else ROWS
-        found = measure(rows, *((100, 2) if given.quick else (1_000, 9)))
+        found = []
+        for claim in measure(rows, *((100, 2) if given.quick else (1_000, 9))):
+            found.append(claim)
+            print(f"{time.monotonic() - start:.0f} s: {claim.what}", file=sys.stderr, flush=True)
         sizes = by_size(min(rows, FEWER), 2 if given.quick else 9)
         chosen, lines = choices(rows), distances(rows)
     console = Console(width=None if sys.stdout.isatty() else 140)
