@@ -6,7 +6,9 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from operator import itemgetter
 
 import numpy as np
 from bayesianbandits import BayesianGLM
@@ -82,26 +84,23 @@ def losses(stream: Stream, name: str, every: int) -> list[float]:
 
 
 def compared(
-    stream: Stream, *peers: str, every: int = EVERY, mine_is: str = OURS
+    stream: Stream, *peers: str, every: int = EVERY, mine: Sequence[str] = (OURS,)
 ) -> Iterator[Claim]:
-    found = {name: losses(stream, name, every) for name in (mine_is, *peers)}
-    whose = "" if mine_is == OURS else f"{mine_is}: "
-    for peer in peers:
-        for what, pick in (("as they come", 0), ("at the best of their settings", None)):
-            mine, theirs = (
-                found[name][0] if pick == 0 else min(found[name]) for name in (mine_is, peer)
-            )
-            settings = ", ".join(
-                f"{each:g}: {loss:.4f}"
-                for each, loss in zip(MODELS[peer][1], found[peer], strict=True)
-            )
+    """Log losses of each of mine over those of each peer, both as they come and at their best."""
+    found = {name: losses(stream, name, every) for name in (*mine, *peers)}
+    rows = f"log loss of {len(stream.y):,} rows, {stream.name}, over that of"
+    for name, peer in product(mine, peers):
+        settings = ", ".join(
+            f"{each:g}: {loss:.4f}" for each, loss in zip(MODELS[peer][1], found[peer], strict=True)
+        )
+        for what, pick in (("as they come", itemgetter(0)), ("at the best of their settings", min)):
+            own, theirs = pick(found[name]), pick(found[peer])
             yield Claim(
-                f"{whose}log loss of {len(stream.y):,} rows, {stream.name}, over that of {peer}, "
-                f"{what}",
-                mine / theirs,
+                f"{'' if name == OURS else f'{name}: '}{rows} {peer}, {what}",
+                own / theirs,
                 "at most",
                 1.0,
-                f"{mine:.4f} over {theirs:.4f} ({settings}), learnt after every {every}",
+                f"{own:.4f} over {theirs:.4f} ({settings}), learnt after every {every}",
             )
 
 
@@ -229,14 +228,12 @@ def measure(rows: int, calls: int, slow_calls: int) -> Iterator[Claim]:
     yield from compared(stream, VOWPAL)
     yield from compared(stream, BAYESIAN, every=slow)
     yield from middle.calls(rows, slow)
-    for belief in middle.BELIEFS:
-        yield from compared(few, VOWPAL, mine_is=belief)
-        yield from compared(few, BAYESIAN, every=slow, mine_is=belief)
+    yield from compared(few, VOWPAL, mine=list(middle.BELIEFS))
+    yield from compared(few, BAYESIAN, every=slow, mine=list(middle.BELIEFS))
     if real is not None:
         yield from compared(real, VOWPAL, BAYESIAN)
         few = folded(real, middle.WEIGHTS)
-        for belief in middle.BELIEFS:
-            yield from compared(few, VOWPAL, BAYESIAN, mine_is=belief)
+        yield from compared(few, VOWPAL, BAYESIAN, mine=list(middle.BELIEFS))
 
 
 def main() -> None:
