@@ -6,7 +6,9 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from operator import itemgetter
 
 import numpy as np
 from bayesianbandits import BayesianGLM
@@ -38,7 +40,7 @@ from studies.wide.models import (
     ours,
     vowpal,
 )
-from studies.wide.streams import BITS, FIELDS, Stream, bank_marketing, narrowed, simulated
+from studies.wide.streams import BITS, FIELDS, Stream, bank_marketing, folded, narrowed, simulated
 
 ROWS, FEWER = 5_000, 2_000
 CONTEXT = {"device": "tv", "user": "u-1", "hour": 7}
@@ -76,32 +78,29 @@ def choices(rows: int) -> Lines:
 
 def losses(stream: Stream, name: str, every: int) -> list[float]:
     """The log losses of a model in each of its settings."""
-    make, settings = (middle.refined, (VARIANCE, 0.25)) if name == middle.FULL else MODELS[name]
+    make, settings = {**MODELS, **middle.BELIEFS}[name]
     told = narrowed(stream) if name == BAYESIAN else stream
     return [log_loss(told, make(each, told.rows.weights), every) for each in settings]
 
 
 def compared(
-    stream: Stream, *peers: str, every: int = EVERY, mine_is: str = OURS
+    stream: Stream, *peers: str, every: int = EVERY, mine: Sequence[str] = (OURS,)
 ) -> Iterator[Claim]:
-    found = {name: losses(stream, name, every) for name in (mine_is, *peers)}
-    whose = "" if mine_is == OURS else f"{mine_is}: "
-    for peer in peers:
-        for what, pick in (("as they come", 0), ("at the best of their settings", None)):
-            mine, theirs = (
-                found[name][0] if pick == 0 else min(found[name]) for name in (mine_is, peer)
-            )
-            settings = ", ".join(
-                f"{each:g}: {loss:.4f}"
-                for each, loss in zip(MODELS[peer][1], found[peer], strict=True)
-            )
+    """Log losses of each of mine over those of each peer, both as they come and at their best."""
+    found = {name: losses(stream, name, every) for name in (*mine, *peers)}
+    rows = f"log loss of {len(stream.y):,} rows, {stream.name}, over that of"
+    for name, peer in product(mine, peers):
+        settings = ", ".join(
+            f"{each:g}: {loss:.4f}" for each, loss in zip(MODELS[peer][1], found[peer], strict=True)
+        )
+        for what, pick in (("as they come", itemgetter(0)), ("at the best of their settings", min)):
+            own, theirs = pick(found[name]), pick(found[peer])
             yield Claim(
-                f"{whose}log loss of {len(stream.y):,} rows, {stream.name}, over that of {peer}, "
-                f"{what}",
-                mine / theirs,
+                f"{'' if name == OURS else f'{name}: '}{rows} {peer}, {what}",
+                own / theirs,
                 "at most",
                 1.0,
-                f"{mine:.4f} over {theirs:.4f} ({settings}), learnt after every {every}",
+                f"{own:.4f} over {theirs:.4f} ({settings}), learnt after every {every}",
             )
 
 
@@ -190,7 +189,11 @@ def page(found: list[Claim], chosen: Lines, sizes: Lines, lines: Lines, command:
             f"Marketing. All learn after every {EVERY} rows, which were predicted before, or after "
             "more where a peer is slow. "
             f"{BAYESIAN} predicts from the same rows without the columns that none has, which "
-            "changes nothing but its time; its times are with all of them, after 50 rows. "
+            "changes nothing but its time; its times are with all of them, after 50 rows. The full "
+            f"belief of {middle.WEIGHTS:,} weights has a prior variance of {VARIANCE:g} for all, "
+            f"and its rows, those of the peers beside it too, are hashed into {middle.WEIGHTS:,} "
+            f"columns; there {BAYESIAN} learns {SLOW_EVERY - 1} rows at once before each of the "
+            "single updates that are timed. "
             f"Settings that were tried: prior variances of {OURS} "
             f"{MODELS[OURS][1]}, of {BAYESIAN} {MODELS[BAYESIAN][1]}, learning rates of {VOWPAL} "
             f"{MODELS[VOWPAL][1]}; the first is the default.",
@@ -218,16 +221,19 @@ def page(found: list[Claim], chosen: Lines, sizes: Lines, lines: Lines, command:
     )
 
 
-def measure(rows: int, calls: int, slow_calls: int) -> list[Claim]:
+def measure(rows: int, calls: int, slow_calls: int) -> Iterator[Claim]:
     stream, real = simulated(0, rows), bank_marketing(rows)
-    found = list(times(stream, calls, slow_calls))
-    found += compared(stream, VOWPAL)
-    found += compared(stream, BAYESIAN, every=SLOW_EVERY)
+    few, slow = simulated(3, rows, columns=middle.WEIGHTS), min(SLOW_EVERY, rows // 2)
+    yield from times(stream, calls, slow_calls)
+    yield from compared(stream, VOWPAL)
+    yield from compared(stream, BAYESIAN, every=slow)
+    yield from middle.calls(rows, slow)
+    yield from compared(few, VOWPAL, mine=list(middle.BELIEFS))
+    yield from compared(few, BAYESIAN, every=slow, mine=list(middle.BELIEFS))
     if real is not None:
-        found += compared(real, VOWPAL, BAYESIAN)
-    few = simulated(3, rows, columns=middle.WEIGHTS)
-    found += [*middle.calls(rows), *compared(few, VOWPAL, BAYESIAN, mine_is=middle.FULL)]
-    return found
+        yield from compared(real, VOWPAL, BAYESIAN)
+        few = folded(real, middle.WEIGHTS)
+        yield from compared(few, VOWPAL, BAYESIAN, mine=list(middle.BELIEFS))
 
 
 def main() -> None:
@@ -240,7 +246,10 @@ def main() -> None:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a peer warns of rows it has not converged on
         rows = 200 if given.quick else ROWS
-        found = measure(rows, *((100, 2) if given.quick else (1_000, 9)))
+        found = []
+        for claim in measure(rows, *((100, 2) if given.quick else (1_000, 9))):
+            found.append(claim)
+            print(f"{time.monotonic() - start:.0f} s: {claim.what}", file=sys.stderr, flush=True)
         sizes = by_size(min(rows, FEWER), 2 if given.quick else 9)
         chosen, lines = choices(rows), distances(rows)
     console = Console(width=None if sys.stdout.isatty() else 140)

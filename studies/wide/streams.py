@@ -65,6 +65,14 @@ def bank_marketing(many: int, *, after: int = 0) -> Stream | None:
     return Stream("bank marketing", rows, np.array([float(each["y"] == "yes") for each in chosen]))
 
 
+def folded(stream: Stream, columns: int) -> Stream:
+    """Hashed into fewer columns; numbers that meet in one of a row are added up."""
+    pairs = [
+        (stream.rows[k].columns % columns, stream.rows[k].values) for k in range(len(stream.y))
+    ]
+    return Stream(stream.name, SparseRows.of_pairs(pairs, columns), stream.y)
+
+
 def narrowed(stream: Stream) -> Stream:
     """Without the columns that no row has: a model with a prior of its own for each is the same."""
     columns, places = stream.rows.touched

@@ -248,14 +248,16 @@ def sparse_marginals(starts, columns, values, mean, root):
     """`marginals` of sparse rows, with the same bits."""
     weights, many = mean.size, starts.size - 1
     width = -(-weights // 8) * 8
-    padded, is_there = np.empty((weights, width)), np.zeros(weights, dtype=np.bool_)
+    scratch = np.empty(width + 16)
+    padded = np.empty((weights if weights < width else 0, width))
+    lanes, means = pointer(scratch), pointer(mean)
+    roots = pointer(padded) if weights < width else pointer(root)
+    is_there = np.full(weights, weights == width)
     for column in columns:
         if not is_there[column]:
             is_there[column] = True
             padded[column, :weights] = root[column]
             padded[column, weights:] = 0.0
-    scratch = np.empty(width + 16)
-    lanes, means, roots = pointer(scratch), pointer(mean), pointer(padded)
     along = skip(lanes, 16)
     centres, variances = np.empty(many), np.empty(many)
     for i in range(many):
@@ -264,6 +266,7 @@ def sparse_marginals(starts, columns, values, mean, root):
         variances[i] = _project(roots, columns, values, first, last, weights, width, along)
     hold(scratch)
     hold(mean)
+    hold(root)
     hold(padded)
     return centres, variances
 
