@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fabcost.client import FeedbackRequest
 from fabcost.client.calls import LARGEST_BODY
-from fabcost.client.link import encoded, path
+from fabcost.client.exchange import encoded, path
 from fabcost.wire.messages import Between, DecisionRequest, Items
 from tests.client.recorder import call_of, calls_of
 

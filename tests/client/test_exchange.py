@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fabcost.client import NEVER, Client, ClientError, ModelSettings, Retries
 from fabcost.client.calls import log_of
-from fabcost.client.exchange import ClientCall, Lost, exchange
-from fabcost.client.link import encoded
+from fabcost.client.exchange import ClientCall, Lost, encoded, exchange
 from fabcost.wire.messages import TRANSFER_SECONDS, ModelAnswer
 from tests.client.recorder import call_of
 

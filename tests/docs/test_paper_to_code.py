@@ -69,7 +69,6 @@ WITHOUT_EXAMPLES = (
     "fabcost.client.calls",
     "fabcost.client.commands",
     "fabcost.client.exchange",
-    "fabcost.client.link",
     "fabcost.demo",
     "fabcost.offline",
     "fabcost.paper",

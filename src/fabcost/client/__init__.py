@@ -1,7 +1,7 @@
 """The client of the service: blocking and asynchronous, with retries that are safe.
 
-`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong, and
-`link` what both `clients` do it with: `Client` blocks, `AsyncClient` is awaited.
+`calls` has what can be asked, `exchange` what is done for one call, whatever goes wrong; of both
+`clients`, which have these, `Client` blocks and `AsyncClient` is awaited.
 """
 
 import importlib

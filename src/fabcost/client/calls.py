@@ -10,18 +10,16 @@ from typing import Any, TypeVar
 import httpx
 import msgspec
 
-from fabcost.client.exchange import ClientCall, ClientError, patience
-from fabcost.client.link import (
-    Http,
-    Link,
+from fabcost.client.exchange import (
+    ClientCall,
+    ClientError,
     Method,
-    Transport,
+    Retries,
     answer,
-    checked_amounts,
-    checked_record,
     encoded,
     nothing,
     path,
+    patience,
 )
 from fabcost.wire.messages import (
     MEDIA_TYPES,
@@ -39,6 +37,8 @@ from fabcost.wire.messages import (
     ModelAnswer,
     PosteriorAnswer,
     Record,
+    checked_amounts,
+    checked_record,
 )
 from fabcost.wire.settings import ModelSettings
 from fabcost.wire.statistics import AlarmView, ContrastsAnswer, StatsAnswer
@@ -52,11 +52,13 @@ LARGEST_BODY = 512 * 1024
 #: How long to wait for whole models, logs and catalogues: a little longer than a server takes.
 _LONG = TRANSFER_SECONDS + 10.0
 
-_BYTES = "application/octet-stream"
 
-
-class Calls(Link[Transport, Http]):
+class Calls:
     """The methods of both clients: `AsyncClient` has them as here, `Client` without ``await``."""
+
+    async def ask(self, call: ClientCall[T], retries: Retries | None = None) -> T:
+        """The answer of a call, after as many attempts as it takes."""
+        raise NotImplementedError
 
     @Method
     async def wait_until_ready(self, seconds: float = 30.0) -> None:
@@ -264,7 +266,7 @@ class Calls(Link[Transport, Http]):
                 answer(ModelAnswer),
                 query=_given(start="true" if start else None, discount=discount),
                 content=file,
-                media=_BYTES,
+                media="application/octet-stream",
                 repeatable=False,
                 seconds=_LONG,
             )

@@ -1,23 +1,97 @@
-"""The two clients: one blocks until an answer is there, the other is awaited."""
+"""The two clients: what blocks in one is awaited in the other, and there is one way to ask."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
 import httpx
+import numpy as np
 
 from fabcost.client.calls import Calls, log_of
-from fabcost.client.exchange import ClientError
-from fabcost.client.link import lost
+from fabcost.client.exchange import ClientCall, ClientError, Lost, Retries, exchange
 from fabcost.wire.messages import LogFormat
 
 T = TypeVar("T")
+Transport = TypeVar("Transport")
+Http = TypeVar("Http", bound=httpx.Client | httpx.AsyncClient)
+
+#: Failures before a single byte of the request has left.
+_UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+#: A server that is there answers a connection at once, however long it takes for the rest.
+_CONNECT_SECONDS = 10.0
 
 
-class Client(Calls[httpx.BaseTransport, httpx.Client]):
+class Link(Calls, Generic[Transport, Http]):
+    """Where a server is, the key that opens it, and how long to be patient with it.
+
+    The key is never shown.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: Retries = Retries(),  # noqa: B008 - a frozen value
+        rng: np.random.Generator | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url is {base_url!r} but must begin with http:// or https://")
+        if not timeout > 0.0:
+            raise ValueError(f"timeout is {timeout} but must be above 0")
+        self._base_url = base_url.rstrip("/")
+        self._headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        self._timeout = timeout
+        self._retries = retries
+        self._rng = np.random.default_rng() if rng is None else rng
+        self._http = self._opened(transport)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._base_url!r})"
+
+    def _opened(self, transport: Transport | None) -> Http:
+        raise NotImplementedError
+
+    async def _response(self, request: httpx.Request, *, streamed: bool) -> httpx.Response:
+        raise NotImplementedError
+
+    async def pause(self, seconds: float) -> None:
+        """Wait."""
+        raise NotImplementedError
+
+    async def attempt(self, call: ClientCall[Any], timeout: float) -> httpx.Response | Lost:
+        """Send the request of a call once."""
+        media = {} if call.content is None else {"content-type": call.media}
+        request = self._http.build_request(
+            call.method,
+            self._base_url + call.path,
+            params=dict(call.query),
+            content=call.content,
+            headers=self._headers | media,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
+        )
+        try:
+            return await self._response(request, streamed=call.streamed)
+        except httpx.TransportError as error:
+            return _lost(error)
+
+    async def ask(self, call: ClientCall[T], retries: Retries | None = None) -> T:  # noqa: D102
+        return await exchange(
+            call,
+            retries or self._retries,
+            line=self,
+            timeout=self._timeout,
+            clock=time.monotonic,
+            rng=self._rng,
+        )
+
+
+class Client(Link[httpx.BaseTransport, httpx.Client]):
     """Talks to a server; one client may be used by many threads.
 
     What is safe to repeat is repeated when a connection breaks, no answer comes in time, or the
@@ -91,7 +165,7 @@ class Client(Calls[httpx.BaseTransport, httpx.Client]):
         time.sleep(seconds)
 
 
-class AsyncClient(Calls[httpx.AsyncBaseTransport, httpx.AsyncClient]):
+class AsyncClient(Link[httpx.AsyncBaseTransport, httpx.AsyncClient]):
     """`Client` with methods to await, and the same parameters.
 
     Examples
@@ -142,6 +216,13 @@ class AsyncClient(Calls[httpx.AsyncBaseTransport, httpx.AsyncClient]):
         await asyncio.sleep(seconds)
 
 
+def _lost(error: httpx.TransportError) -> Lost:
+    kind, why = type(error).__name__, str(error)
+    if isinstance(error, httpx.ConnectError) and error._request is not None:
+        kind = f"nobody answers at {error.request.url.copy_with(raw_path=b'/')}"
+    return Lost(not isinstance(error, _UNSENT), f"{kind}: {why}" if why else kind)
+
+
 def _broken(error: httpx.TransportError) -> ClientError:
     """A stream that ended too soon, which nobody can repeat from the middle."""
-    return ClientError("interrupted", f"the answer broke off ({lost(error).why})")
+    return ClientError("interrupted", f"the answer broke off ({_lost(error).why})")

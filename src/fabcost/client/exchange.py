@@ -1,18 +1,40 @@
-"""What is done for one call, whatever goes wrong: attempts, pauses, and the error in the end."""
+"""What is done for one call, whatever goes wrong: attempts, pauses, and the error in the end.
+
+And how what is given becomes paths and bodies, and bodies become answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from types import MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
+from urllib.parse import quote
 
 import httpx
 import msgspec
 import numpy as np
 
-from fabcost.wire.errors import ServiceError
+from fabcost.wire.errors import ServiceError, in_words
+from fabcost.wire.messages import plain
+
+if TYPE_CHECKING:
+    from fabcost.client.clients import AsyncClient, Client
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 JSON = "application/json"
 #: Answers after which another attempt may succeed.
@@ -238,14 +260,8 @@ def _error(event: httpx.Response | Lost) -> ClientError:
     if problem is None:
         why = f"the answer has status {event.status_code} and no error of the service"
         problem = _Problem("unexpected_answer", why)
-    named = problem.request_id or request_id(event)
+    named = problem.request_id or event.headers.get("x-request-id")
     return ClientError(problem.code, problem.message, event.status_code, named)
-
-
-def request_id(response: httpx.Response) -> str | None:
-    """Under which the server's log has the request."""
-    named: str | None = response.headers.get("x-request-id")
-    return named
 
 
 def _problem_in(content: bytes) -> _Problem | None:
@@ -256,3 +272,79 @@ def _problem_in(content: bytes) -> _Problem | None:
     if found.error is None and found.reason is not None:
         return _Problem("not_ready", found.reason)
     return found.error
+
+
+class Method(Generic[P, T]):
+    """A method of both clients: `AsyncClient` has the coroutine, `Client` what it returns."""
+
+    def __init__(self, ask: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> None:
+        @functools.wraps(ask)
+        def method(client: Any, *given: P.args, **named: P.kwargs) -> Any:
+            return client._outcome(ask(client, *given, **named))
+
+        self._method = method
+
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
+    def __get__(self, client: Any, owner: type) -> Callable[..., Any]:
+        return self._method if client is None else MethodType(self._method, client)
+
+
+def path(*parts: str) -> str:
+    """The parts as one path; what a part holds never becomes a separator or a way up.
+
+    Examples
+    --------
+    >>> path("v1", "models", "m", "items", "a/b c"), path("v1", "..")
+    ('/v1/models/m/items/a%2Fb%20c', '/v1/%2E%2E')
+    """
+    for part in parts:
+        if not part:
+            raise ValueError("an id or name is '' but must have at least one character")
+    quoted = [quote(part, safe="") for part in parts]
+    return "/" + "/".join(p.replace(".", "%2E") if p in (".", "..") else p for p in quoted)
+
+
+def encoded(value: Any) -> bytes:
+    """As JSON; NumPy's numbers are numbers."""
+    return _encoder.encode(value)
+
+
+def _encodable(value: Any) -> Any:
+    found = plain(value)
+    if found is value:
+        raise TypeError(f"{value!r} is a {type(value).__name__} but must be text, a number or None")
+    return found
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encodable)
+
+
+def answer(kind: type[T], field: str | None = None) -> Callable[[httpx.Response], T]:
+    """Reads the body as a value of that type, or as an object with one in a field."""
+    decoder = _decoder(kind, field)  # type: ignore[arg-type] # every type has a hash
+
+    def read(response: httpx.Response) -> T:
+        try:
+            found = decoder.decode(response.content)
+        except ValueError as error:
+            why = f"the answer is not what this client expects: {in_words(error, what='it')}"
+            named = response.headers.get("x-request-id")
+            raise ClientError("unexpected_answer", why, response.status_code, named) from error
+        return cast("T", found if field is None else getattr(found, field))
+
+    return read
+
+
+@functools.cache
+def _decoder(kind: type[Any], field: str | None) -> msgspec.json.Decoder[Any]:
+    shape = kind if field is None else msgspec.defstruct("Answer", [(field, kind)])
+    return msgspec.json.Decoder(shape)
+
+
+def nothing(_: httpx.Response) -> None:
+    """The status says it all."""

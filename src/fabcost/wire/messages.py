@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fabcost.wire.errors import InvalidRequestError, in_words
@@ -311,3 +313,31 @@ def check_depth(value: Any, deepest: int = DEEPEST) -> None:
         raise InvalidRequestError("the document is nested deeper than it may be")
     for each in value.values() if isinstance(value, dict) else value:
         check_depth(each, deepest - 1)
+
+
+def checked_record(of: str, given: Mapping[str, Any]) -> Record:
+    """A record of plain values without infinities, which JSON would silently make missing."""
+    record = {name: plain(value) for name, value in given.items()}
+    for name, value in record.items():
+        if isinstance(value, float) and math.isinf(value):
+            raise ValueError(
+                f"{name!r} of {of} is {value} but must be finite, or None if it is missing"
+            )
+    return record
+
+
+def checked_amounts(of: str, given: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Values or costs by the ids of items, which must be finite."""
+    if given is None:
+        return None
+    found = {item: float(number) for item, number in given.items()}
+    for item, number in found.items():
+        if not math.isfinite(number):
+            raise ValueError(f"{of} has {number} for {item!r} but must have finite numbers")
+    return found
+
+
+def plain(value: Any) -> Any:
+    """NumPy's scalars have ``item``, which of a long double is one again."""
+    found = value.item() if hasattr(value, "item") else value
+    return float(found) if isinstance(found, np.longdouble) else found
