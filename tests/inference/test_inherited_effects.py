@@ -11,8 +11,7 @@ from scipy.special import expit
 import fabcost
 from fabcost import FabCost, Gaussian, HalfLife, Refresh
 from fabcost.inference.history import joined
-from fabcost.inference.inheritance.effects import InheritedEffects
-from fabcost.inference.inheritance.information import Information, marginal
+from fabcost.inference.inheritance.information import Information, InheritedEffects, marginal
 from fabcost.inference.inheritance.inheritance import DISCOUNTS, Inheritance
 from fabcost.inference.own.directory import Key
 from fabcost.inference.schedule import Portion

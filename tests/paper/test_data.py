@@ -22,8 +22,8 @@ from fabcost.paper.designs import (
     TASTES,
     authors_design,
     day,
+    write,
 )
-from fabcost.paper.parquet import write
 
 FALSE_ALARM = "the thresholds below are five standard errors: once in 1.7 million seeds"
 

@@ -32,19 +32,19 @@ def simulate(
     """Impressions and clicks of a made-up day, as a log for `fabcost replay` or `fabcost fit`."""
     from rich.progress import Progress  # noqa: PLC0415
 
-    from fabcost.paper import designs, parquet  # noqa: PLC0415
+    from fabcost.paper import designs  # noqa: PLC0415
 
     many, clicks = partitions or 1, 0
     names = [out] if partitions is None else [out / f"part-{k:05}.parquet" for k in range(many)]
     with explained():
         for name in names:
-            parquet.check_new(name, force=force)
+            designs.check_new(name, force=force)
         with Progress(console=Console()) as bar:
             task = bar.add_task("rows", total=rows)
             parts = designs.simulate_parts(design, rows, seed, many)
             for name, impressions in zip(names, parts, strict=False):
                 clicks += int(impressions.y.sum())
-                parquet.write(
+                designs.write(
                     impressions,
                     name,
                     design=design,

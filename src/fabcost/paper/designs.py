@@ -1,6 +1,7 @@
 """The two data sets of the reproduction: the authors' simulated design and a day of car adverts.
 
-A cold start, of normal features, is for shorter looks.
+A cold start, of normal features, is for shorter looks.  `write` makes Parquet files of them, which
+``fabcost replay`` reads.
 
 The day stands in for the log of Auto Trader, which was never published: a visitor searches, one
 advert is shown, and is clicked or not.  Its covariates (numbers standardised over the catalogue
@@ -27,14 +28,20 @@ mobile×log_price      dear cars are looked at on larger screens
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
+from fabcost import __version__
 from fabcost.impressions import FloatArray
 from fabcost.worlds.adverts import LITRES, Adverts, synthetic
 
@@ -60,7 +67,9 @@ TASTES = {
 DAY_COLUMNS = ("constant", *TASTES)
 CLICK_RATE = 0.03
 ADVERTS = 4_000
+REWARD = "clicked"
 
+_ROWS_AT_ONCE = 65_536  # of a Parquet file
 _TASTES_SD = 0.1
 _INTERCEPT, _WEIGHT_SD = -4.0, 0.35  # of a cold start
 _MOBILE = 0.55
@@ -242,3 +251,46 @@ def simulate_parts(design: str, rows: int, seed: int, many: int) -> Iterator[Dat
     for start in range(0, rows, at_once):
         some = slice(start, start + at_once)
         yield whole._replace(X=whole.X[some], y=whole.y[some])
+
+
+def write(
+    impressions: Dataset,
+    path: Path,
+    *,
+    design: str,
+    seed: int,
+    force: bool = False,
+    advance: Callable[[int], None] | None = None,
+) -> None:
+    """One column for each covariate and ``clicked``; the rest under "fabcost" in the schema.
+
+    The constant is left out, because every reader adds its own.  The file appears when it is
+    complete, and an existing one is only replaced by ``force``; ``advance`` is told of the rows.
+    """
+    check_new(path, force=force)
+    weights = dict(zip(impressions.columns, impressions.theta.tolist(), strict=True))
+    origin = {"design": design, "seed": seed, "version": __version__, "weights": weights}
+    fields = [(name, pa.float64()) for name in impressions.columns[1:]] + [(REWARD, pa.bool_())]
+    schema = pa.schema(fields, metadata={"fabcost": json.dumps(origin)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with pyarrow.parquet.ParquetWriter(unfinished, schema, write_page_checksum=True) as file:
+            for start in range(0, impressions.y.size, _ROWS_AT_ONCE):
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                columns = [*impressions.X[rows, 1:].T, impressions.y[rows] == 1.0]
+                table = pa.table([pa.array(each) for each in columns], schema=schema)
+                file.write_table(table)
+                if advance is not None:
+                    advance(table.num_rows)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def check_new(path: Path, *, force: bool = False) -> None:
+    """Refuse a name that `write` would refuse."""
+    if path.suffix != ".parquet":
+        raise ValueError(f"{path} must end in .parquet")
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists but is only overwritten with --force")

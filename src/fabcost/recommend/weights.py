@@ -18,8 +18,7 @@ from fabcost.features.schema import Schema
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.inference.forgetting import HalfLife
-from fabcost.inference.inheritance.effects import InheritedEffects
-from fabcost.inference.inheritance.information import Information, marginal
+from fabcost.inference.inheritance.information import Information, InheritedEffects, marginal
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.saved.checks import whole

@@ -15,8 +15,7 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import driver
 from fabcost.offline.fit.driver import Laid, Result, Task
 from fabcost.offline.fit.encoding import CountedRows
-from fabcost.offline.fit.natural import Factor
-from fabcost.offline.fit.rounds import Visit, refined
+from fabcost.offline.fit.rounds import Factor, Visit, refined
 from fabcost.sparse import as_sparse
 from tests.offline.fit.laid import Backwards, Data, laid, made, with_items
 

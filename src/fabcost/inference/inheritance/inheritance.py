@@ -10,8 +10,7 @@ import numpy as np
 from fabcost.gaussian import Gaussian
 from fabcost.inference.ep import log_mass, sweep
 from fabcost.inference.history import Carried, History, Sites, joined
-from fabcost.inference.inheritance.effects import InheritedEffects
-from fabcost.inference.inheritance.information import Information
+from fabcost.inference.inheritance.information import Information, InheritedEffects
 from fabcost.inference.own.directory import NOBODY, NOT_OWNED, Owned
 from fabcost.inference.own.effects import OwnEffects
 from fabcost.inference.schedule import Portion

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.impressions import LARGEST_FEATURE, as_rows, check_weights
 from fabcost.inference.history import SPARSE, History, Sites
-from fabcost.inference.inheritance.effects import InheritedEffects
-from fabcost.inference.inheritance.information import Information
+from fabcost.inference.inheritance.information import Information, InheritedEffects
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.inheritance.past import past_of, past_state
 from fabcost.inference.own.directory import NOBODY, Slots, check_keys

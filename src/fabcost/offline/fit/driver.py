@@ -17,8 +17,17 @@ from fabcost.inference.result import Fit
 from fabcost.offline.fit import blocks
 from fabcost.offline.fit.blocks import RowBlock
 from fabcost.offline.fit.folders import Folder
-from fabcost.offline.fit.natural import Factor, Joint, Point, one_thread
-from fabcost.offline.fit.rounds import BlockAnswer, Look, Visit, look, visit
+from fabcost.offline.fit.rounds import (
+    BlockAnswer,
+    Factor,
+    Joint,
+    Look,
+    Point,
+    Visit,
+    look,
+    one_thread,
+    visit,
+)
 
 #: Rounds end when what is still to come is below this many posterior sds.
 TOLERANCE = 1e-8

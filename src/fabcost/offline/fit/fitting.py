@@ -19,8 +19,7 @@ from fabcost.features.schema import Schema
 from fabcost.features.tables.sheet import Sheet
 from fabcost.gaussian import Gaussian
 from fabcost.inference import ep, laplace
-from fabcost.inference.inheritance.effects import InheritedEffects
-from fabcost.inference.inheritance.information import Information
+from fabcost.inference.inheritance.information import Information, InheritedEffects
 from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.online import FabCost
 from fabcost.inference.result import Fit
