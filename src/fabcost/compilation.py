@@ -170,7 +170,6 @@ def _know_helpers() -> None:
 
 @cache
 def _sources(folder: Path) -> str:
-    """A digest of all modules of a folder."""
     files = sorted(folder.glob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 

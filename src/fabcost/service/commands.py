@@ -226,7 +226,6 @@ def _store(
 
 
 def _database(given: str | None, config: Path | None) -> str:
-    """The address of the database of the settings."""
     from fabcost.service.settings import load  # noqa: PLC0415
 
     return load(_given({"database": given}), os.environ, config).settings.database

@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -120,22 +120,17 @@ class DecisionCounts(Collector):
 class Metrics:
     """What a service counts; every method is cheap and may be called from any thread.
 
-    ``clock`` tells when a posterior was published, in seconds since 1970.
-
     Examples
     --------
-    >>> metrics = Metrics(clock=lambda: 1e9)
+    >>> metrics = Metrics()
     >>> metrics.decided("news", "bandit", durable=True, entropy=0.5)
     >>> metrics.fed_back("news", "late")
     >>> b'fabcost_feedback_total{model="news",status="late"} 1.0' in metrics.render()
     True
     """
 
-    def __init__(
-        self, clock: Callable[[], float] = time.time, registry: CollectorRegistry | None = None
-    ) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self._clock = clock
         self._make_counters()
         self._make_gauges()
         self._make_distributions()
@@ -228,7 +223,7 @@ class Metrics:
     def applied(self, model: str, lsn: int) -> None:
         """Say that a posterior with impressions up to ``lsn`` serves."""
         self._version.labels(model).set(lsn)
-        self._published.labels(model).set(self._clock())
+        self._published.labels(model).set(time.time())
 
     def lagged(self, model: str, impressions: int) -> None:
         """Say how many resolved impressions the posterior lacks."""

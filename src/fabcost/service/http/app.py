@@ -172,7 +172,6 @@ class Application:
     async def _by_contract(
         self, request: HttpRequest, place: personalizer.ContractPath
     ) -> HttpAnswer:
-        """What the Personalizer contract answers."""
         method, access = request.scope["method"], self.site.access
         principal = access.admit(request.headers)
         if not access.asks_for_keys:

@@ -252,7 +252,6 @@ class FastProtocol(GuardedProtocol):
         super().on_headers_complete()
 
     def _released(self) -> bytes:
-        """What was held until now."""
         if self._holding is not None:
             self._holding.cancel()
             self._holding = None

@@ -161,7 +161,8 @@ def operations(settings: Settings) -> list[Operation]:
     path, feedback = MODEL + "/decisions", MODEL + "/feedback"
     one, why = path + "/{decision:path}", MODEL + "/explanations/{decision:path}"
     activations, bulk = MODEL + "/activations", feedback + "/bulk"
-    asked, many = _request(settings), _bulk(settings)
+    asked, several = _request(settings), Meta(min_length=1, max_length=settings.bulk_feedback)
+    many = narrowed(BulkFeedback, ("feedback", Annotated[list[FeedbackRequest], several]))
     return [
         Operation(
             "POST", path, decide, "decide", DecisionAnswer, body=asked, begin=begin_to_decide
@@ -215,8 +216,3 @@ def _beacon(settings: Settings) -> Any:
         ("activations", Annotated[list[Id], most], []),
         ("feedback", Annotated[list[FeedbackRequest], most], []),
     )
-
-
-def _bulk(settings: Settings) -> Any:
-    bulk = Annotated[list[FeedbackRequest], Meta(min_length=1, max_length=settings.bulk_feedback)]
-    return narrowed(BulkFeedback, ("feedback", bulk))
