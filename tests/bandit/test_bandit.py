@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fabcost import FabCost, Gaussian, Refresh
-from fabcost.bandit.bandit import Bandit, Learner
+from fabcost.bandit.bandit import Bandit, Learner, choose
 from fabcost.bandit.baselines import (
     BatchLaplace,
     LaplaceAsPublished,
@@ -249,9 +249,27 @@ def test_pick_is_what_choose_chooses(
     if alike:
         rows[many // 2 :] = rows[many // 3]
     one, other = (Bandit(learner, policy=policy, seed=seed) for _ in range(2))
+    again = np.random.default_rng(seed)
     for _ in range(5):
-        assert one.pick(rows) == other.choose(rows).index
-        assert one.rng.bit_generator.state == other.rng.bit_generator.state
+        choice = other.choose(rows)
+        assert one.pick(rows) == choice.index
+        assert choice.index == choose(learner.posterior, policy, rows, rng=again).index
+        for rng in (one.rng, again):
+            assert rng.bit_generator.state == other.rng.bit_generator.state
+
+
+@pytest.mark.parametrize("many", [1, 8, 13, 40])
+@pytest.mark.parametrize("policy", [Thompson(), DEFAULT, TSUCB(2)])
+def test_scores_are_those_of_when_it_was_chosen(policy: Policy, many: int) -> None:
+    rows, learner = np.random.default_rng(1).normal(size=(many, 3)), FabCost(Gaussian.isotropic(3))
+    learner.observe(np.ones(3), True)
+    then = choose(learner.posterior, policy, rows, rng=np.random.default_rng(2)).scores
+    chosen = Bandit(learner, policy=policy, seed=2).choose(rows)
+    learner.observe(-np.ones(3), True)
+    rows[:] = 7.0
+    assert chosen.scores.tobytes() == then.tobytes()
+    assert chosen.scores is chosen.scores
+    assert not chosen.by_chance
 
 
 def test_pick_refuses_what_choose_refuses() -> None:

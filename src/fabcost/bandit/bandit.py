@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.lead import led_at_once, picked_at_once
-from fabcost.bandit.prospects import Belief, Candidates, checked
+from fabcost.bandit.lead import led_at_once
+from fabcost.bandit.prospects import Belief, Candidates, Scores, checked
 from fabcost.bandit.rows import Rows, own_rows
 from fabcost.bandit.rules import DEFAULT, Policy, Thompson
 from fabcost.bandit.targeted import compares
@@ -48,8 +48,8 @@ class Choice:
         The chosen candidate.
     ranking
         The best ``top_k`` candidates, the chosen one first.
-    scores
-        One for each candidate; minus infinity if it was excluded.
+    found
+        The `scores`, or what finds them when they are first asked for.
     propensities
         The probability that each candidate had to be chosen, if it was asked for: over all draws,
         with the ``floor`` mixed in.
@@ -57,8 +57,15 @@ class Choice:
 
     index: int
     ranking: npt.NDArray[np.intp]
-    scores: FloatArray
+    found: Scores = field(repr=False)
     propensities: FloatArray | None = None
+
+    @property
+    def scores(self) -> FloatArray:
+        """One for each candidate; minus infinity if it was excluded."""
+        if not isinstance(self.found, np.ndarray):
+            self.found = self.found()
+        return self.found
 
     @property
     def by_chance(self) -> bool:
@@ -122,14 +129,12 @@ class Bandit:
         carries its `propensities` over all: the logged probability is exact given those draws.
         """
         given = values is not None or costs is not None or draws is not None or items is not None
-        belief = self.learner.posterior
         if not (given or exclude or floor) and top_k == 1:
-            found = led_at_once(belief, self.policy, candidates, self.rng)
-            if found is not None:
-                ranking = _first(*found, self.rng)
-                return Choice(int(ranking[0]), ranking, found[0])
+            led = led_at_once(self.learner, self.policy, candidates, self.rng, keeps=True)
+            if led is not None:
+                return Choice(led[0], np.array([led[0]]), led[1])
         return choose(
-            belief,
+            self.learner.posterior,
             self.policy,
             candidates if items is None else self._with_effects(candidates, items),
             rng=self.rng,
@@ -150,8 +155,8 @@ class Bandit:
         >>> Bandit(FabCost(Gaussian([1.0], [[0.01]]))).pick(np.array([[2.0], [3.0]]))
         1
         """
-        picked = picked_at_once(self.learner, self.policy, candidates, self.rng)
-        return self.choose(candidates).index if picked is None else picked
+        led = led_at_once(self.learner, self.policy, candidates, self.rng, keeps=False)
+        return self.choose(candidates).index if led is None else led[0]
 
     def propensities(
         self,
@@ -327,15 +332,9 @@ def check_mixing(draws: float, floor: float) -> None:
 
 def _ranked(scores: FloatArray, many: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
     """The ``many`` largest, largest first, ties at random."""
-    if many == 1:
-        best, ties = kernels.first_largest(scores)
-        return _first(scores, best, ties, rng)
-    return np.lexsort((rng.random(scores.size), -scores))[:many]
-
-
-def _first(
-    scores: FloatArray, best: int, ties: int, rng: np.random.Generator
-) -> npt.NDArray[np.intp]:
+    if many > 1:
+        return np.lexsort((rng.random(scores.size), -scores))[:many]
+    best, ties = kernels.first_largest(scores)
     if ties == 1:
         return np.array([best])
     return rng.choice(np.flatnonzero(scores == scores[best]), 1)

@@ -8,74 +8,44 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64
 
-from fabcost import kernels
-from fabcost.bandit.prospects import Belief, Candidates
+from fabcost.bandit.prospects import Candidates, Scores
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.bandit.targeted import TSUCB
-from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, is_ready
+from fabcost.impressions import is_ready
 from fabcost.inference.online import FabCost
 
 
 def led_at_once(
-    belief: Belief, policy: Policy, candidates: Candidates, rng: np.random.Generator
-) -> tuple[FloatArray, int, int] | None:
-    """Scores of sound rows of an ordinary matrix, the first of the largest, and how many there are.
+    learner: object,
+    policy: Policy,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    *,
+    keeps: bool,
+) -> tuple[int, Scores] | None:
+    """Who leads alone among sound rows of an ordinary matrix, and scores if they are to be kept.
 
-    By rules whose kernels check the rows; else, and for others, None.
-
-    Examples
-    --------
-    >>> rng, belief = np.random.default_rng(0), Gaussian([1.0], [[0.01]])
-    >>> led_at_once(belief, Thompson(), np.array([[2.0], [3.0]]), rng)[1:]
-    (1, 1)
-    """
-    if type(belief) is not Gaussian or not isinstance(policy, (Thompson, TSUCB)):
-        return None
-    weights = belief.mean.size
-    if not _is_plain(candidates, weights, rng):
-        return None
-    found = policy.led(belief, candidates, rng.random(policy.vectors * weights))
-    if found[2] > 0:
-        return found
-    _rewind(rng, policy.vectors * weights)
-    return None
-
-
-def picked_at_once(
-    learner: object, policy: Policy, candidates: Candidates, rng: np.random.Generator
-) -> int | None:
-    """Who leads alone, without scores, by the belief that a learner carries; else None.
+    By the belief that a learner carries, and rules whose kernels check the rows; for others, for
+    rows that are not sound and where leaders tie, None.
 
     Examples
     --------
+    >>> from fabcost.gaussian import Gaussian
     >>> learner, rng = FabCost(Gaussian([1.0], [[0.01]])), np.random.default_rng(0)
-    >>> picked_at_once(learner, Thompson(), np.array([[2.0], [3.0]]), rng)
+    >>> led_at_once(learner, Thompson(), np.array([[2.0], [3.0]]), rng, keeps=False)[0]
     1
     """
     if type(learner) is not FabCost or not isinstance(policy, (Thompson, TSUCB)):
         return None
-    mean, root = learner.law
-    if not _is_plain(candidates, mean.size, rng) or not _is_quick(policy):
+    law = learner.law
+    weights = law.mean.size
+    if not _is_plain(candidates, weights, rng):
         return None
-    uniforms = rng.random(policy.vectors * mean.size)
-    law = (candidates, mean, root, uniforms)
-    if isinstance(policy, Thompson):
-        _, first, ties = kernels.drawn_leader(*law, policy.scale)
-    else:
-        _, scatter, rare = policy.numbers
-        first, ties = kernels.drawn_target_winner(scatter, rare, *law)
+    first, ties, scores = policy.led(law, candidates, rng.random(policy.vectors * weights), keeps)
     if ties == 1:
-        return int(first)
-    _rewind(rng, uniforms.size)
+        return first, scores
+    _rewind(rng, policy.vectors * weights)
     return None
-
-
-def _is_quick(policy: Thompson | TSUCB) -> bool:
-    """Whether a kernel knows the choice without scores."""
-    if isinstance(policy, Thompson):
-        return True
-    return policy.log_odds and policy.scatter > 0.0 and policy.draws == 1
 
 
 def _is_plain(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ from fabcost.sparse import SparseRows, as_sparse
 
 Belief = Gaussian | WideGaussian
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
+Law = tuple[FloatArray, FloatArray]  # mean and root of a belief
+Scores = FloatArray | Callable[[], FloatArray]  # or what finds them
 
 
 class Drawn(NamedTuple):

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
+    Law,
     Prospects,
+    Scores,
     drawn_log_odds,
     marginal,
     worth,
@@ -93,15 +95,14 @@ class Thompson:
         return worth(rows, drawn_log_odds(belief, rows, rng, self.scale))
 
     def led(
-        self, belief: Gaussian, rows: npt.NDArray[Any], uniforms: FloatArray
-    ) -> tuple[FloatArray, int, int]:
-        """Scores of rows that nobody has checked, the first of the largest, and how many there are.
+        self, law: Law, rows: npt.NDArray[Any], uniforms: FloatArray, keeps: bool
+    ) -> tuple[int, int, Scores]:
+        """Of rows that nobody has checked the first of the largest scores, how many, and all.
 
         There are none if a number of the rows is no feature.
         """
-        given = (rows, belief.mean, belief.root, uniforms, self.scale)
-        scores, first, ties = kernels.drawn_leader(*given)
-        return scores, first, ties
+        scores, first, ties = kernels.drawn_leader(rows, *law, uniforms, self.scale)
+        return first, ties, scores
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -44,7 +44,7 @@ from fabcost.kernels.lanes import (
 )
 from fabcost.kernels.moments import TWO_PI_SQUARED, exact_site, logistic
 from fabcost.kernels.normals import SEEDS, fresh_normals
-from fabcost.kernels.products import are_within, dot, furthest, squares, times
+from fabcost.kernels.products import are_within, furthest, squares, times
 
 HOPELESS = -1e300  # the score of what is certain and not the best; minus infinity is excluded
 ROUNDING = 1e-12  # what is certain is no different in a draw
@@ -319,33 +319,66 @@ def drawn_target_leader(log_odds, scatter, rare, rows, mean, root, uniforms):
 
 
 @kernel(nogil=False)
-def drawn_target_winner(scatter, rare, rows, mean, root, uniforms):
+def drawn_target_winner(scatter, rare, rows, mean, root, uniforms, kept):
     """What `drawn_target_leader` finds by log-odds with scatter, without the scores of all.
 
-    A score is −g/s, with g that can be had for three products, and s² = xᵀΣx at most λw,
+    A score is −g/s, with g that can be had for two products, and s² = xᵀΣx at most λw,
     w = Σ xᵢ² Σᵢᵢ, for λ no less than an eigenvalue of the correlations.  By that bound most rows
     are behind; the others have the very scores.  The rows of the root go on with zeros up to
-    eights.
+    eights.  If there is room, all that the scores of all are made of is ``kept``.
     """
-    thetas, many = _drawn(mean, root, uniforms), len(rows)
-    law = (thetas, mean, root)
+    many = len(rows)
+    if kept.size > 0:
+        _keep(rows, mean, root, uniforms, kept)
+    thetas = _drawn(mean, root, uniforms)
     variances, most = _wide_variances(root)
-    found, tops = _glanced(rows, thetas, mean, variances, scatter)
+    found, tops = _glanced(rows, thetas, mean, variances, scatter, kept)
     sound = tops[2] <= LARGEST_FEATURE * LARGEST_FEATURE * variances.min() or all_within(
         rows, LARGEST_FEATURE
     )
     if not sound or _is_rare(tops[0], True, rare):
         first, ties = first_largest(found[0, :many])
         return first, ties if sound else 0
-    target, gaps = max(tops[0], tops[1]), np.empty(found.shape[1])
-    near = np.empty(many, dtype=np.int64)
-    guess = min(_nearest(found, target, gaps), many - 1)
-    close = _listed(gaps, most * _gap(rows[guess], found[2, guess], *law, target, scatter), near)
-    if close == 1:
-        return near[0], 1
-    scores = _scores_of(near[:close], rows, *law, target, scatter)
-    first, ties = first_largest(scores)
-    return near[first], ties
+    law, gaps = (thetas[1], mean, root, max(tops[0], tops[1]), scatter), np.empty(found.shape[1])
+    guess = _score(rows[min(_nearest(found, law[3], gaps), many - 1)], *law)
+    slack = (1.0 + scatter) * _slack(thetas, mean, variances)
+    limit = math.sqrt(most) * max(-guess, 0.0) * (1.0 + MARGIN) + slack
+    return _first_near(gaps, limit * limit, rows, law)
+
+
+@helper()
+def _slack(thetas, mean, variances):
+    """What rounding makes of a product with a draw or the mean, at most, in √w."""
+    total = 0.0
+    for i in range(mean.size):
+        size = abs(thetas[1, i]) + abs(mean[i])
+        total += size * size / variances[i]
+    return ROUNDING * (1.0 + 1e-3 * mean.size) * math.sqrt(total)
+
+
+@helper()
+def _first_near(gaps, limit, rows, law):
+    """The first of the largest scores, and how many, among rows whose gap is at most a limit."""
+    top, first, ties = -math.inf, 0, 0
+    for k in range(len(rows)):
+        if gaps[k] <= limit:
+            score = _score(rows[k], *law)
+            if score > top:
+                top, first, ties = score, k, 0
+            ties += score == top
+    return first, ties
+
+
+@helper()
+def _keep(rows, mean, root, uniforms, kept):
+    """The last rows that are no eight, and root, mean and uniform numbers after them."""
+    many, weights = rows.shape
+    for i in range(weights):
+        for k in range(many - many % 8, many):
+            kept[k, i] = rows[k, i]
+        for j in range(weights):
+            kept[many + i, j] = root[i, j]
+        kept[-3, i], kept[-2, i], kept[-1, i] = mean[i], uniforms[i], uniforms[weights + i]
 
 
 @helper()
@@ -353,9 +386,12 @@ def _wide_variances(root):
     """Variances of the weights, and no less than the largest eigenvalue of their correlations."""
     weights, width = root.shape
     variances, block, most = squares(root), np.empty((width, 8)), 0.0
-    whole = np.zeros((-(-weights // 8) * 8, width))
-    whole[:weights] = root
-    inverse, a, eight = 1.0 / np.sqrt(variances), pointer(whole), pointer(block)
+    whole, inverse = np.zeros((-(-weights // 8) * 8, width)), np.empty(weights)
+    for i in range(weights):
+        inverse[i] = 1.0 / math.sqrt(variances[i])
+        for j in range(width):
+            whole[i, j] = root[i, j]
+    a, eight = pointer(whole), pointer(block)
     for first in range(0, weights, 8):
         fill_block(skip(a, first * width), width, eight)
         around = spread(0.0)
@@ -373,25 +409,31 @@ def _wide_variances(root):
 
 
 @helper()
-def _glanced(rows, thetas, mean, variances, scatter):
-    """Of each row the product with the first draw, at most what target − g is, and w.
+def _glanced(rows, thetas, mean, variances, scatter, kept):
+    """Of each row the product with the first draw, what target − g is but for rounding, and w.
 
     Beside these are the largest products with that draw and with the mean, and w.  Products are as
-    of `_measured`.
+    of `_measured`.  On the way rows are ``kept``, if there is room.
     """
     many, weights = rows.shape
     width, packed, last = -(-many // 8) * 8, np.zeros((weights + 7, 4)), np.empty((8, weights))
     for i in range(weights):
-        packed[i, 0], packed[i, 1] = thetas[0, i], thetas[1, i]
-        packed[i, 2], packed[i, 3] = mean[i], variances[i]
+        packed[i, 0], packed[i, 1] = thetas[0, i], mean[i]
+        packed[i, 2] = mean[i] + scatter * (thetas[1, i] - mean[i])
+        packed[i, 3] = variances[i]
     if many < width:
         for k in range(8):
-            last[k] = rows[min(width - 8 + k, many - 1)]
+            for i in range(weights):
+                last[k, i] = rows[min(width - 8 + k, many - 1), i]
     found, heaviest = np.empty((3, width)), spread(0.0)
     high = best = spread(-math.inf)
     xs, end, by, out = pointer(rows), pointer(last), pointer(packed), pointer(found)
+    copied, copies = pointer(kept), many if kept.size > 0 else 0
     for first in range(0, many, 8):
         x = skip(xs, first * weights) if first + 8 <= many else end
+        if first + 8 <= copies:
+            for i in range(first * weights, (first + 8) * weights, 8):
+                store(copied, i, load(xs, i))
         sums = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
         for i in range(0, weights, 8):
             e, f, g, h, p, q, r, s = eight_columns(x, weights, i)
@@ -401,16 +443,16 @@ def _glanced(rows, thetas, mean, variances, scatter):
             sums = _more(s, skip(by, 4 * i + 28), *_more(r, skip(by, 4 * i + 24), *sums))
         a, b, c, d = sums
         store(out, first, a)
-        rounding = ROUNDING * further(further(spread(0.0), b), c)
-        store(out, width + first, c + scatter * (b - c) + rounding)
+        store(out, width + first, c)
         store(out, 2 * width + first, d)
         high, _ = overtaken(a, 0.0, high, high)
-        best, _ = overtaken(c, 0.0, best, best)
+        best, _ = overtaken(b, 0.0, best, best)
         heaviest = further(heaviest, d)
     hold(rows)
     hold(last)
     hold(packed)
     hold(found)
+    hold(kept)
     return found, (_top(high), _top(best), _top(heaviest))
 
 
@@ -450,43 +492,26 @@ def _nearest(found, target, gaps):
 
 
 @helper()
-def _gap(x, w, thetas, mean, root, target, scatter):
-    """(g/s)² of a row, and no less."""
+def _score(x, own, mean, root, target, scatter):
+    """That of a row, with the very bits that `_measured` and `_scattered` lead to."""
     weights, width = root.shape
-    along, own, centre = np.zeros(width), 0.0, 0.0
+    along, a, drawn, centre, variance = np.zeros(width + 8), pointer(root), 0.0, 0.0, 0.0
     for i in range(weights):
-        own, centre = own + thetas[1, i] * x[i], centre + mean[i] * x[i]
-        for j in range(width):
-            along[j] += x[i] * root[i, j]
-    s = math.sqrt(dot(pointer(along), pointer(along), width)) - ROUNDING * math.sqrt(w)
+        drawn, centre = drawn + own[i] * x[i], centre + mean[i] * x[i]
+    for j in range(0, width, 8):
+        lanes = spread(0.0)
+        for i in range(weights):
+            lanes = lanes + x[i] * load(a, i * width + j)
+        store(pointer(along), j + 3, lanes)
+    for j in range(0, width + 4, 4):
+        b, c, d, e = along[j], along[j + 1], along[j + 2], along[j + 3]
+        variance += (b * b + c * c) + (d * d + e * e)
+    hold(root)
     hold(along)
-    size = max(abs(target), abs(own), abs(centre))
-    g = target - centre - scatter * (own - centre) + ROUNDING * size
-    if g <= 0.0:
-        return 0.0
-    return (g / s) ** 2 * (1.0 + MARGIN) if s > 0.0 else math.inf
-
-
-@helper()
-def _listed(numbers, limit, places):
-    """places ← where numbers are at most a limit, and how many these are."""
-    many = 0
-    for k in range(places.size):
-        if numbers[k] <= limit:
-            places[many] = k
-            many += 1
-    return many
-
-
-@helper()
-def _scores_of(places, rows, thetas, mean, root, target, scatter):
-    """`scattered_scores` of some rows."""
-    some = np.empty((places.size, rows.shape[1]))
-    for k in range(places.size):
-        some[k] = rows[places[k]]
-    found, _ = _measured(some, _columns(thetas, mean, root), 2)
-    sds = np.sqrt(found[3])
-    return _scattered(scatter, target, found[1], found[2], sds, found[2], sds)
+    sd, short = math.sqrt(variance), target - centre
+    if sd > 0.0:
+        return scatter * (drawn - centre) / sd - short / sd
+    return HOPELESS if short > 0.0 else 0.0
 
 
 @helper()
