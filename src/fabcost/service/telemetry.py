@@ -160,6 +160,9 @@ class Metrics:
             "rate_limited", "Requests refused because a publishable key used up its rate.", "key"
         )
         self._rows = counter("rows_committed", "Rows written to the database.")
+        self.lose = counter(
+            "decisions_lost", "Decisions answered from memory that no room was left to write."
+        ).inc
 
     def _make_gauges(self) -> None:
         def gauge(name: str, meaning: str, *labels: str) -> Gauge:

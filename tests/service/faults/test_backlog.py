@@ -38,7 +38,7 @@ async def decide_while_held_up(service: Service, database: str) -> None:
 
 
 async def has_lost(service: Service, count: int) -> bool:
-    return service._writer._backlog.lost == count
+    return f"fabcost_decisions_lost_total {count}.0" in service.metrics.render().decode()
 
 
 async def is_ready(service: Service) -> bool:

@@ -42,8 +42,9 @@ def test_decisions_in_the_queue_are_counted_and_bounded(store_address: str) -> N
                 for k in range(MANY):
                     await shown(service, f"d-{k}", context={"device": "mobile"})
                 assert service._writer.unwritten == ROOM
-                assert service._writer._backlog.lost == MANY - (ROOM - 1)
-                assert f"fabcost_backlog {ROOM}.0" in service.metrics.render().decode()
+                shown_now = service.metrics.render().decode()
+                assert f"fabcost_backlog {ROOM}.0" in shown_now
+                assert f"fabcost_decisions_lost_total {MANY - (ROOM - 1)}.0" in shown_now
             await until(lambda: all_written(service))
             assert "fabcost_backlog 0.0" in service.metrics.render().decode()
             for decision in ("given-up", "d-0", f"d-{ROOM - 2}"):

@@ -110,13 +110,14 @@ Answers = list[tuple[Awaiting, Any]]
 class Backlog:
     """Decisions that were answered from memory: in the writer's queue, then here, in their order.
 
-    Those beyond the ``most`` that are kept are not written at all.
+    Those beyond the ``most`` that are kept are not written at all; ``lose`` is called for each.
     """
 
-    def __init__(self, most: int, tell: Callable[[str], object]) -> None:
-        #: Decisions that were answered and will never be written, for want of room.
-        self.lost = 0
+    def __init__(
+        self, most: int, tell: Callable[[str], object], lose: Callable[[], object]
+    ) -> None:
         self._most = most
+        self._lose = lose
         self._tell = tell
         self._kept: deque[Write] = deque()
         #: Those of the queue; changed by the loop and by the thread, always by one operation.
@@ -129,7 +130,8 @@ class Backlog:
         """Whether a decision is to be written; if not, it is lost."""
         # Later steps of a schema mean nothing without the earlier ones; they are few.
         room = len(self) < self._most or write.steps is not None
-        self.lost += not room
+        if not room:
+            self._lose()
         return room
 
     def keep(self, write: Write) -> None:

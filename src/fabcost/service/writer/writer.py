@@ -61,7 +61,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._metrics = metrics
         self._gathered: list[Request] = []
-        self._backlog = Backlog(backlog, tell)
+        self._backlog = Backlog(backlog, tell, metrics.lose)
         self._thread = WriterThread(
             journal,
             self._backlog,
