@@ -123,6 +123,7 @@ class FabCost:
 
     @property
     def _belief(self) -> Carried:
+        """The belief with all that it may be behind."""
         if self._lag is not None:
             kernels.settle(*self._carried, self._lag, 0, self._carried.mean.size)
         return self._carried
