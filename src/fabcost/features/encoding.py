@@ -15,7 +15,8 @@ from fabcost.features.items import Placed, place
 from fabcost.features.kinds import LARGEST_NUMBER, Feature, Numeric, Role, is_missing
 from fabcost.features.layout import Layout, Places
 from fabcost.features.reader import Reader
-from fabcost.features.tables.columns import Column, Table, Values, is_table
+from fabcost.features.tables.columns import Column, Values
+from fabcost.features.tables.table import Table, is_table
 from fabcost.impressions import FloatArray
 
 

@@ -25,7 +25,8 @@ from fabcost.features.kinds import (
     is_missing,
 )
 from fabcost.features.reader import BOUND, anchors
-from fabcost.features.tables.columns import Column, Table
+from fabcost.features.tables.columns import Column
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 
 #: Values from which the shape of a column is judged.

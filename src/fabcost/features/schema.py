@@ -16,7 +16,7 @@ from fabcost.features.kinds import Feature, Term, Text
 from fabcost.features.layout import MOST_COLUMNS, Squeezed, Step
 from fabcost.features.prior import prior_of
 from fabcost.features.reader import Openness, Reader, ReadItems, Record
-from fabcost.features.tables.columns import Table
+from fabcost.features.tables.table import Table
 from fabcost.gaussian import Gaussian
 from fabcost.impressions import FloatArray
 from fabcost.prior import Prior

@@ -1,17 +1,12 @@
-"""Tables of columns: numbers, or distinct values and which of them each row has.
-
-They come from whatever hands out Arrow data, arrays by name, and files.
-"""
+"""Columns of a table: as numbers, or as their distinct values and which of them each row has."""
 
 from __future__ import annotations
 
 import importlib
-import os
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import count
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -200,7 +195,7 @@ def column_of(name: str, values: Any) -> Column:
     Traceback (most recent call last):
     ValueError: column 'age' has shape (1, 1) but must be a vector
     """
-    if _is_arrow(values):
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return Arrow(pyarrow_for(f"column {name!r}").chunked_array(values))
     if isinstance(values, Iterable) and not isinstance(values, np.ndarray | str):
         return Values(list(values))
@@ -216,8 +211,6 @@ def column_of(name: str, values: Any) -> Column:
 def arrow_table(source: Any) -> Any:
     """What hands out Arrow data as a pyarrow table, without the index of a pandas DataFrame.
 
-    It may be of pandas, polars, pyarrow, DuckDB and others.
-
     Examples
     --------
     >>> import pandas
@@ -231,11 +224,7 @@ def arrow_table(source: Any) -> Any:
     except (ValueError, TypeError, OverflowError, pyarrow.ArrowException) as error:
         raise ValueError(f"the {kind} cannot be read as a table: {error}") from error
     index = (table.schema.pandas_metadata or {}).get("index_columns", ())
-    table = table.drop_columns([name for name in index if name in table.column_names])
-    for name, many in Counter(table.column_names).items():
-        if many > 1:
-            raise ValueError(f"there are two columns {name!r} but names must be distinct")
-    return table
+    return table.drop_columns([name for name in index if name in table.column_names])
 
 
 def pyarrow_for(what: str) -> Any:
@@ -256,95 +245,3 @@ def _coded(rows: Iterable[Any], length: int) -> Coded:
     place: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(place.__getitem__, rows), dtype=np.intp, count=length)
     return Coded(list(place), codes)
-
-
-class Table(Mapping[str, Column]):
-    """Columns by their names, in their order; each must have ``length`` rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = Table.of({"age": np.array([3.0, 5.0]), "make": ["kia", None]})
-    >>> list(table), table.length, table["make"].coded.values
-    (['age', 'make'], 2, ['kia', None])
-    """
-
-    def __init__(self, columns: Mapping[str, Column], length: int) -> None:
-        for name, column in columns.items():
-            if len(column) != length:
-                raise ValueError(
-                    f"column {name!r} has {len(column)} rows but the table has {length}"
-                )
-        self._columns = columns
-        self.length = length
-
-    @classmethod
-    def of(cls, source: Any) -> Table:
-        """The table in a source; see `is_table`."""
-        if isinstance(source, Table):
-            return source
-        if isinstance(source, str | os.PathLike):
-            return cls._of_file(Path(source))
-        if _is_arrow(source):
-            table = arrow_table(source)
-            return cls({name: Arrow(table[name]) for name in table.column_names}, table.num_rows)
-        if not isinstance(source, Mapping):
-            raise ValueError(
-                f"source is a {type(source).__name__} but must be a DataFrame or another table "
-                "with Arrow data, a mapping of names to arrays, or the path of a file"
-            )
-        columns = {name: column_of(name, values) for name, values in source.items()}
-        return cls(columns, len(next(iter(columns.values()), ())))
-
-    @classmethod
-    def _of_file(cls, path: Path) -> Table:
-        pyarrow_for(str(path))
-        from fabcost.features.tables.files import read_file  # noqa: PLC0415 - needs the extra
-
-        sheet = read_file(path)
-        columns, wrong = sheet.clean(sheet.columns)
-        sheet.check(wrong)
-        return cls({name: Arrow(each) for name, each in columns.items()}, len(sheet))
-
-    def __getitem__(self, name: str) -> Column:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    def check_has(self, names: Collection[str]) -> None:
-        """A ValueError names a column that is not there."""
-        for name in names:
-            if name not in self:
-                shown = ", ".join(map(repr, self))
-                raise ValueError(f"there is no column {name!r}: the table has {shown}")
-
-    def without(self, names: Collection[str]) -> Table:
-        """The table without some of its columns.
-
-        Examples
-        --------
-        >>> list(Table.of({"age": [3], "clicked": [0]}).without(["clicked"]))
-        ['age']
-        """
-        self.check_has(names)
-        kept = {name: column for name, column in self.items() if name not in names}
-        return Table(kept, self.length)
-
-
-def is_table(source: Any) -> bool:
-    """Whether `Table.of` takes it; an iterable of records is none.
-
-    Examples
-    --------
-    >>> is_table({"age": [3]}), is_table("log.parquet"), is_table([{"age": 3}])
-    (True, True, False)
-    """
-    return isinstance(source, str | os.PathLike | Mapping) or _is_arrow(source)
-
-
-def _is_arrow(source: Any) -> bool:
-    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")

@@ -18,8 +18,9 @@ from fabcost.features.kinds import LARGEST_NUMBER, Boolean, Feature, Numeric
 from fabcost.features.schema import Schema
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import Cells
-from fabcost.features.tables.columns import Arrow, Table
+from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.sheet import BadRowsError, Sheet, Wrong
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray, Outcomes, Rows, Tally, as_outcomes, grouped
 from fabcost.inference.sparse.memory import LARGE
 from fabcost.offline.logs.counted import weights_of

@@ -18,9 +18,10 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from fabcost.features.schema import Schema
-from fabcost.features.tables.columns import Arrow, Table
+from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.files import DELIMITERS, csv_heading, csv_sheets, json_sheet
 from fabcost.features.tables.sheet import Sheet
+from fabcost.features.tables.table import Table
 from fabcost.offline.fit.encoding import OutcomeColumns, Plan
 from fabcost.offline.fit.folders import located
 from fabcost.offline.logs.rounds import schema_of

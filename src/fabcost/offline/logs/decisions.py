@@ -12,9 +12,10 @@ import numpy as np
 
 from fabcost.features.tables import cells
 from fabcost.features.tables.cells import BoolArray
-from fabcost.features.tables.columns import Arrow, Coded, Table
+from fabcost.features.tables.columns import Arrow, Coded
 from fabcost.features.tables.files import read_file
 from fabcost.features.tables.sheet import Wrong
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
 from fabcost.offline.logs.export_rounds import AMOUNTS

@@ -14,8 +14,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 from fabcost.features.schema import Schema
 from fabcost.features.tables import cells
-from fabcost.features.tables.columns import Arrow, Table
+from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.sheet import Sheet, Wrong
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
 from fabcost.offline.logs.rounds import column_alarms, missing, schema_of

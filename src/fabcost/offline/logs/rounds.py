@@ -14,7 +14,8 @@ from fabcost.bandit.environments import crossed
 from fabcost.features.kinds import Text
 from fabcost.features.schema import Schema
 from fabcost.features.tables.cells import BoolArray
-from fabcost.features.tables.columns import Table, Values
+from fabcost.features.tables.columns import Values
+from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
 from fabcost.prior import Group
 from fabcost.recommend.alarms import Alarm, Watch
