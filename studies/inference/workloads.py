@@ -36,7 +36,7 @@ class Workload:
 
 def cold_start(rows: int, weights: int = WEIGHTS) -> Workload:
     """Draw the first ``rows`` of one stream, with the prior N(0, 100 I)."""
-    X, y, _ = designs.cold_start(
+    X, y, *_ = designs.cold_start(
         rows, weights, rng=np.random.default_rng(SEED), weight_sd=_WEIGHT_SD
     )
     return Workload(X, y, Gaussian.isotropic(weights, variance=PRIOR_VARIANCE))

@@ -58,14 +58,14 @@ class Outcome:
 def replayed(title: str, settings: ReplaySettings, jobs: int, progress: Progress) -> Outcome:
     """Every policy and seed on one log."""
     log = LOGS[title](data_directory())
-    selection, X, y = chosen(log, FEATURES, seed=settings.first_seed, jobs=jobs)
+    selection, left = chosen(log, FEATURES, seed=settings.first_seed, jobs=jobs)
     if selection is None:
         raise RuntimeError("features are chosen for every log")
-    total = settings.rounds_of(y.size) * settings.seeds * len(contenders(settings.policies))
+    total = settings.rounds_of(left.y.size) * settings.seeds * len(contenders(settings.policies))
     task = progress.add_task(title, total=total)
     found = measure(
-        X,
-        y,
+        left.X,
+        left.y,
         settings,
         jobs=jobs,
         advance=lambda many: progress.advance(task, many),

@@ -115,8 +115,8 @@ def trees(title: str) -> tuple[FloatArray, FloatArray]:
 @cache
 def log_of(title: str) -> tuple[FloatArray, FloatArray]:
     """Features that a forest chose on a tenth of the rows, and the outcomes of the others."""
-    _, X, y = chosen(LOGS[title](data_directory()), WEIGHTS, seed=0)
-    return X, y
+    _, left = chosen(LOGS[title](data_directory()), WEIGHTS, seed=0)
+    return left.X, left.y
 
 
 def _drifting(rng: np.random.Generator) -> Drifting:

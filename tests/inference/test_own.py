@@ -409,7 +409,7 @@ def test_a_reader_that_is_far_behind_takes_all() -> None:
 def test_a_million_items_take_what_is_said() -> None:
     own = OwnEffects(15, 1.0)
     own.enter(range(1 << 20))
-    assert own.rows.nbytes == len(own) * own.bytes_per_item == (1 << 20) * 8 * 17
+    assert own.rows.nbytes == len(own) * 8 * 17 == (1 << 20) * 8 * 17
 
 
 @pytest.mark.parametrize("item", [1.5, True, b"ad", ("a", 1)])

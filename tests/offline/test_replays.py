@@ -171,13 +171,13 @@ def test_marks_hold_every_checkpoint(rounds: int) -> None:
 
 def test_rows_of_the_choice_are_not_replayed(tmp_path: Path) -> None:
     log = read_log(written(tmp_path / "log.csv", *simulated()), "click")
-    selection, X, y = chosen(log, 1, seed=0)
+    selection, left = chosen(log, 1, seed=0)
     assert selection is not None
     assert selection.columns.tolist() == [0, 1]
-    assert (selection.rows.size, X.shape) == (40, (360, 2))
-    everything = np.concatenate([X[:, 1], log.X[selection.rows, 1]])
+    assert (selection.rows.size, left.X.shape, left.columns) == (40, (360, 2), log.columns[:2])
+    everything = np.concatenate([left.X[:, 1], log.X[selection.rows, 1]])
     np.testing.assert_array_equal(np.sort(everything), np.sort(log.X[:, 1]))
-    assert y.sum() + log.y[selection.rows].sum() == log.y.sum()
+    assert left.y.sum() + log.y[selection.rows].sum() == log.y.sum()
 
 
 @needs_data

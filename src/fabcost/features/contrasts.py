@@ -128,7 +128,6 @@ class Contrasts:
 
 
 def _levels(block: Block) -> dict[str, int]:
-    """The slots of a feature's levels, by their names."""
     mark = f"{block.feature.name}="
     return {
         label.removeprefix(mark): slot

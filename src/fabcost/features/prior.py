@@ -83,7 +83,6 @@ class _Root:
             self.values[0, 0] = self._sd["constant"]
 
     def add_block(self, block: Block, factors: _Factors) -> None:
-        """A feature's own columns."""
         if not block.where.size:
             return
         sd = np.full(block.where.size, self._sd["categories"])
@@ -94,7 +93,6 @@ class _Root:
             self._put(np.zeros_like(block.where), block.where, factors.rest * sd)
 
     def add_cross(self, cross: Cross, factors: Mapping[str, _Factors]) -> None:
-        """Products of the columns of two features."""
         first, second = cross.first, cross.second
         if not cross.where.size:
             return

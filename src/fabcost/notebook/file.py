@@ -96,22 +96,6 @@ class Kind(NamedTuple):
     restored: Callable[..., Any]
 
 
-def _belief_state(belief: Gaussian) -> State:
-    return {}, {"mean": belief.mean, "root": belief.root}
-
-
-def _belief_of(_: Any, arrays: dict[str, archive.Array]) -> Gaussian:
-    return gaussian_of(arrays)
-
-
-def _schema_state(schema: Schema) -> State:
-    return schema.to_dict(), {}
-
-
-def _schema_of(settings: dict[str, Any], _: Any) -> Schema:
-    return Schema.from_dict(settings)
-
-
 def _bandit_state(bandit: Bandit) -> State:
     learner, arrays = document.learner_state(bandit.learner)
     policy = document.policy_to_dict(bandit.policy)
@@ -145,8 +129,16 @@ def _beta_of(settings: dict[str, Any], arrays: dict[str, archive.Array]) -> Beta
 
 
 _KINDS = {
-    Gaussian: Kind(archive.Format("fabcost-gaussian", 1, "belief"), _belief_state, _belief_of),
-    Schema: Kind(archive.Format("fabcost-schema", 1, "schema"), _schema_state, _schema_of),
+    Gaussian: Kind(
+        archive.Format("fabcost-gaussian", 1, "belief"),
+        lambda belief: ({}, {"mean": belief.mean, "root": belief.root}),
+        lambda _, arrays: gaussian_of(arrays),
+    ),
+    Schema: Kind(
+        archive.Format("fabcost-schema", 1, "schema"),
+        lambda schema: (schema.to_dict(), {}),
+        lambda settings, _: Schema.from_dict(settings),
+    ),
     Bandit: Kind(archive.Format("fabcost-bandit", 1, "bandit"), _bandit_state, _bandit_of),
     BetaBernoulli: Kind(archive.Format("fabcost-beta", 1, "bandit"), _beta_state, _beta_of),
     WideFabCost: Kind(wide_file.WIDE_LEARNER, WideFabCost.state, WideFabCost.restored),

@@ -99,8 +99,7 @@ def authors_design(rows: int, *, seed: int) -> Dataset:
     theta = np.array(AUTHORS_WEIGHTS)
     uniform = np.random.default_rng(seed).random((_positive(rows), theta.size))
     X = np.column_stack([np.ones(rows), uniform[:, 1:]])
-    names = ("constant", *(f"x{k}" for k in range(1, theta.size)))
-    return _read_only(X, uniform[:, 0], theta, names)
+    return _read_only(X, uniform[:, 0], theta, _numbered(theta.size))
 
 
 @lru_cache(maxsize=2)
@@ -142,17 +141,9 @@ def days(rows: int, *, seed: int, at_once: int) -> Iterator[Dataset]:
         yield _read_only(X, uniform[:, 0], theta, DAY_COLUMNS)
 
 
-class Impressions(NamedTuple):
-    """Rows, outcomes (0 or 1) and the weights that made them."""
-
-    X: FloatArray
-    y: FloatArray
-    theta: FloatArray
-
-
 def cold_start(
     rows: int, weights: int = 15, *, rng: np.random.Generator, weight_sd: float = _WEIGHT_SD
-) -> Impressions:
+) -> Dataset:
     """Standard normal features beside a constant one, and 3 to 4 % of clicks.
 
     With the same seed, fewer rows are the first rows of more.
@@ -168,8 +159,11 @@ def cold_start(
     theta[0] = _INTERCEPT
     X = of_rows.standard_normal((rows, weights))
     X[:, 0] = 1.0
-    clicked = of_clicks.random(rows) < expit(X @ theta)
-    return Impressions(X, clicked.astype(np.float64), theta)
+    return _read_only(X, of_clicks.random(rows), theta, _numbered(weights))
+
+
+def _numbered(weights: int) -> tuple[str, ...]:
+    return ("constant", *(f"x{k}" for k in range(1, weights)))
 
 
 def _positive(rows: int) -> int:

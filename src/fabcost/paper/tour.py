@@ -30,7 +30,7 @@ from fabcost.offline.methods import (
     STYLES,
 )
 from fabcost.paper import snapshots
-from fabcost.paper.designs import Impressions, cold_start
+from fabcost.paper.designs import Dataset, cold_start
 from fabcost.paper.statistics import rms
 
 SIZES = (30, 100, 300, 1000)
@@ -76,9 +76,7 @@ def run(out: Path, *, seed: int, draws: int, console: Console) -> list[Accuracy]
     return points
 
 
-def measure(
-    data: Impressions, rows: int, *, prior_variance: float, draws: int, seed: int
-) -> Accuracy:
+def measure(data: Dataset, rows: int, *, prior_variance: float, draws: int, seed: int) -> Accuracy:
     """Every method against NUTS on the first impressions of ``data``.
 
     Examples

@@ -139,17 +139,13 @@ class UnitFolder:
         return self._directory / f"{unit.name}{suffix}"
 
 
-def _ignore(unit: Unit) -> None:
-    """Nobody wants to know of ``unit``."""
-
-
 def run(
     units: Sequence[Unit],
     folder: UnitFolder,
     *,
     jobs: int,
-    begin: Callable[[Unit], None] = _ignore,
-    advance: Callable[[Unit], None] = _ignore,
+    begin: Callable[[Unit], object] = lambda _: None,
+    advance: Callable[[Unit], object] = lambda _: None,
 ) -> dict[str, Result]:
     """The results of all units by name, computing only those that the folder does not have.
 
@@ -190,7 +186,7 @@ def run(
 def _compute(
     units: Sequence[Unit],
     jobs: int,
-    begin: Callable[[Unit], None],
+    begin: Callable[[Unit], object],
     finish: Callable[[Unit, Result], None],
 ) -> None:
     """The longest first, so that the processes end together."""

@@ -152,7 +152,6 @@ def load(directory: Path) -> Adverts:
 
 
 def _records(path: Path) -> Iterator[dict[str, str]]:
-    """One for each line."""
     make = path.name.split(".")[0].strip().lower()
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", newline="") as file:

@@ -192,7 +192,6 @@ def _clean_text(words: Any) -> Cells:
 
 
 def _sound(values: Any) -> Cells:
-    """None of them is wrong."""
     return Cells(values, np.zeros(len(values), dtype=bool))
 
 

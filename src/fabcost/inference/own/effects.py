@@ -64,8 +64,8 @@ class OwnEffects:
     array([0, 1, 0])
     >>> own.law(["ad-2", "never seen"]).noise
     array([2., 2.])
-    >>> len(own), own.bytes_per_item
-    (2, 32)
+    >>> len(own)
+    2
     """
 
     def __init__(self, weights: int, variance: float) -> None:
@@ -99,11 +99,6 @@ class OwnEffects:
     def rows(self) -> FloatArray:
         """dᵢ, hᵢ and cᵢ of each slot: a view."""
         return self.table[: len(self._directory.keys), : self.weights + 2]
-
-    @property
-    def bytes_per_item(self) -> int:
-        """What an item takes beside its key, but for room to grow."""
-        return 8 * (self.weights + 2)
 
     def enter(self, keys: Sequence[Key | None]) -> Slots:
         """The slot of each item, made for those that are new; None is no item.

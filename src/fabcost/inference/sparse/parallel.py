@@ -101,7 +101,6 @@ def keep(learner: FabCost, batch: Portion) -> None:
 def _sweep(
     belief: Carried, rows: SparseRows, y: FloatArray, sites: Sites, exact: bool, counts: Counts
 ) -> Found:
-    """One visit after the other."""
     one = Sweeping(len(rows), belief.root.shape[1], tolerance=1.0, max_sweeps=1)
     while one.swept is None:
         one.visit(belief, Pass(rows, y, sites, one.at, len(rows), None, counts), exact=exact)

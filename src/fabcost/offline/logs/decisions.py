@@ -230,14 +230,12 @@ class _Read(NamedTuple):
             yield Wrong(columns.slot, missing(self.slot), "have a value")
 
     def only(self, rows: BoolArray) -> _Read:
-        """Some of the rounds."""
         slot = None if self.slot is None else self.slot.filter(rows)
         context = {name: each.filter(rows) for name, each in self.context.items()}
         arrays = (self.reward[rows], self.no_outcome[rows], self.propensity[rows])
         return _Read(*arrays, self.action.filter(rows), slot, context)
 
     def log(self, items: LoggedItems | None, source: str, crosses: bool) -> Log:
-        """The rounds, if none is wrong."""
         chosen = Arrow(self.action).coded
         if items is None:
             ids = tuple(sorted(chosen.values))

@@ -133,7 +133,6 @@ def _as_of_export(rounds: list[ExportedRound]) -> list[ExportedRound]:
 
 
 def _without(path: Path, rounds: list[ExportedRound], drop: Sequence[str]) -> list[ExportedRound]:
-    """Rounds without some features of contexts and candidates."""
     known = dict.fromkeys(
         name for each in rounds for some in (each.context, *each.features.values()) for name in some
     )
@@ -196,7 +195,6 @@ def _items_of(
 
 
 def _has_features(rounds: list[ExportedRound]) -> bool:
-    """Whether any candidate has any."""
     return any(features for each in rounds for features in each.features.values())
 
 

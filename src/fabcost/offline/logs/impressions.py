@@ -213,11 +213,20 @@ def select(
 
 def chosen(
     log: ReplayLog, features: int | None, *, seed: int, jobs: int = 1
-) -> tuple[Selection | None, FloatArray, FloatArray]:
-    """The features and outcomes to replay, and how they were chosen."""
+) -> tuple[Selection | None, ReplayLog]:
+    """How features were chosen, and these of the rows that are left to replay."""
     if features is None:
-        return None, log.X, log.y
+        return None, log
     rng = np.random.default_rng([seed, _SELECTION_STREAM])
     selection = select(log.X, log.y, features, rng=rng, jobs=jobs)
     unseen = np.delete(np.arange(log.y.size), selection.rows)
-    return selection, np.ascontiguousarray(log.X[np.ix_(unseen, selection.columns)]), log.y[unseen]
+    left = replace(
+        log,
+        X=np.ascontiguousarray(log.X[np.ix_(unseen, selection.columns)]),
+        y=log.y[unseen],
+        columns=tuple(log.columns[place] for place in selection.columns),
+        items=None if log.items is None else log.items[unseen],
+        weight=None if log.weight is None else log.weight[unseen],
+        amounts=log.amounts and (log.amounts[0][unseen], log.amounts[1][unseen]),
+    )
+    return selection, left

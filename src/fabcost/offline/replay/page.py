@@ -137,11 +137,9 @@ def _drawn(found: Replays, what: str) -> Figure:
 
 def draw_panels(panels: list[Axes], found: Replays, what: str = "clicks") -> None:
     """The three panels of one log."""
-    base = found.clicks[found.baseline]
     styles = line_styles(found.clicks)
-    for name, clicks in found.clicks.items():
-        bands = (average(clicks), difference(clicks, base), per_cent(clicks, base))
-        for axes, band in zip(panels, bands, strict=True):
+    for name in found.clicks:
+        for axes, band in zip(panels, bands(found, name), strict=True):
             draw_band(axes, found.marks, band, name, styles[name])
     labels = (what, f"{what} beyond {found.baseline}", f"% beyond {found.baseline}")
     for axes, label in zip(panels, labels, strict=True):

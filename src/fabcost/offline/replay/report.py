@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numpy as np
 from rich import box
 from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import fabcost
-from fabcost.impressions import FloatArray
 from fabcost.offline.intervals import LEVEL
-from fabcost.offline.logs.impressions import ReplayLog, Selection, chosen
+from fabcost.offline.logs.impressions import ReplayLog, chosen
 from fabcost.offline.methods import contenders
 from fabcost.offline.page import json_text, plain
 from fabcost.offline.replay.page import ReplayReport, bands, curves, lines, page_of, replays_picture
-from fabcost.offline.replay.runs import IntArray, Replays, ReplaySettings, measure
-
-ArrayT = TypeVar("ArrayT", FloatArray, IntArray)
+from fabcost.offline.replay.runs import Replays, ReplaySettings, measure
 
 
 def run(
@@ -40,22 +36,22 @@ def run(
     The page is ``report``, or report.html in ``out``.  ``features`` asks for a choice of so many;
     the rows it is made on are left out of the replay.
     """
-    selection, X, y = chosen(log, features, seed=settings.first_seed, jobs=jobs)
-    total = settings.rounds_of(y.size) * settings.seeds * len(contenders(settings.policies))
+    selection, left = chosen(log, features, seed=settings.first_seed, jobs=jobs)
+    total = settings.rounds_of(left.y.size) * settings.seeds * len(contenders(settings.policies))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("rounds", total=total)
         found = measure(
-            X,
-            y,
+            left.X,
+            left.y,
             settings,
             jobs=jobs,
             advance=lambda many: progress.advance(task, many),
-            items=_unselected(log.items, selection),
-            weight=_unselected(log.weight, selection),
-            amounts=_unselected_amounts(log, selection),
+            items=left.items,
+            weight=left.weight,
+            amounts=left.amounts,
         )
     result = ReplayReport(log, settings, selection, found)
     tell(result, console)
@@ -78,22 +74,6 @@ def tell(report: ReplayReport, console: Console) -> None:
         console.print(f"Warning: {report.log.warning}")
     for alarm in report.log.alarms:
         console.print(f"Alarm, {alarm.kind}: {alarm.text}", markup=False)
-
-
-def _unselected(of_rows: ArrayT | None, selection: Selection | None) -> ArrayT | None:
-    """Without the rows on which features were chosen."""
-    if of_rows is None or selection is None:
-        return of_rows
-    return cast("ArrayT", np.delete(of_rows, selection.rows))
-
-
-def _unselected_amounts(
-    log: ReplayLog, selection: Selection | None
-) -> tuple[FloatArray, FloatArray] | None:
-    if log.amounts is None or selection is None:
-        return log.amounts
-    value, cost = (np.delete(each, selection.rows) for each in log.amounts)
-    return value, cost
 
 
 def table(report: ReplayReport, found: Replays, what: str) -> Table:

@@ -186,7 +186,6 @@ def gather(scale: Scale, results: Mapping[str, Result]) -> Bandits:
 def _replays(
     results: Mapping[str, Result], policies: Sequence[str], which: Sequence[int | str]
 ) -> tuple[Replays, float]:
-    """The clicks of these policies, and the seconds that they took."""
     found = {policy: [results[_named(policy, each)] for each in which] for policy in policies}
     clicks = {
         policy: np.array([each["clicks"] for each in runs], dtype=np.float64)

@@ -108,7 +108,6 @@ def changes(part: Bandits) -> list[Change]:
 
 
 def _told(band: Band, unit: str = "") -> str:
-    """With the 95 % interval."""
     return f"{band.mean[0]:+.1f}{unit} ({band.low[0]:+.1f} to {band.high[0]:+.1f})"
 
 
