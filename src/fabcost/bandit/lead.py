@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import PCG64
 
+from fabcost import kernels
 from fabcost.bandit.prospects import Candidates, Scores
 from fabcost.bandit.rules import Policy, Thompson
 from fabcost.bandit.targeted import TSUCB
-from fabcost.impressions import is_ready
+from fabcost.impressions import FloatArray, is_ready, read_only
 from fabcost.inference.online import FabCost
 
 
@@ -35,17 +37,38 @@ def led_at_once(
     >>> led_at_once(learner, Thompson(), np.array([[2.0], [3.0]]), rng, keeps=False)[0]
     1
     """
-    if type(learner) is not FabCost or not isinstance(policy, (Thompson, TSUCB)):
+    if type(learner) is not FabCost or not _is_quick(policy):
         return None
-    law = learner.law
-    weights = law.mean.size
-    if not _is_plain(candidates, weights, rng):
+    mean, root = learner.law
+    if not _is_plain(candidates, mean.size, rng):
         return None
-    first, ties, scores = policy.led(law, candidates, rng.random(policy.vectors * weights), keeps)
+    scores: Scores
+    if isinstance(policy, Thompson):
+        uniforms = rng.random(mean.size)
+        scores, first, ties = kernels.drawn_leader(candidates, mean, root, uniforms, policy.scale)
+    else:
+        uniforms = rng.random(2 * mean.size)
+        kept = np.empty((len(candidates) + mean.size + 3 if keeps else 0, mean.size))
+        law = (candidates, mean, root, uniforms, kept)
+        first, ties = kernels.drawn_target_winner(*policy.numbers[1:], *law)
+        scores = partial(_scores_of, policy, kept)
     if ties == 1:
         return first, scores
-    _rewind(rng, policy.vectors * weights)
+    _rewind(rng, uniforms.size)
     return None
+
+
+def _is_quick(policy: Policy) -> TypeGuard[Thompson | TSUCB]:
+    """Whether a kernel knows who leads without the scores of all, or has these at once."""
+    if isinstance(policy, TSUCB):
+        return policy.log_odds and policy.scatter > 0.0 and policy.draws == 1
+    return isinstance(policy, Thompson)
+
+
+def _scores_of(rule: TSUCB, kept: FloatArray) -> FloatArray:
+    """Scores by rows, root, mean and uniform numbers that are in one matrix."""
+    many, numbers = len(kept) - kept.shape[1] - 3, read_only(kept)
+    return rule.scores_of(numbers[:many], numbers[-3], numbers[many:-3], kept[-2:].flatten())
 
 
 def _is_plain(

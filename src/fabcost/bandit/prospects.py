@@ -20,7 +20,6 @@ from fabcost.sparse import SparseRows, as_sparse
 
 Belief = Gaussian | WideGaussian
 Candidates = npt.ArrayLike | CheckedRows | SparseRows
-Law = tuple[FloatArray, FloatArray]  # mean and root of a belief
 Scores = FloatArray | Callable[[], FloatArray]  # or what finds them
 
 

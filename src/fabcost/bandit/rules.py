@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
-    Law,
     Prospects,
-    Scores,
     drawn_log_odds,
     marginal,
     worth,
@@ -74,7 +71,6 @@ class Thompson:
     """
 
     scale: float = 1.0
-    vectors: ClassVar[int] = 1  # draws of the weights that `led` needs uniform numbers for
 
     def __post_init__(self) -> None:
         _check(self.scale >= 0, f"scale is {self.scale} but must be at least 0")
@@ -93,16 +89,6 @@ class Thompson:
         Of rows with values, what they are worth in that draw.
         """
         return worth(rows, drawn_log_odds(belief, rows, rng, self.scale))
-
-    def led(
-        self, law: Law, rows: npt.NDArray[Any], uniforms: FloatArray, keeps: bool
-    ) -> tuple[int, int, Scores]:
-        """Of rows that nobody has checked the first of the largest scores, how many, and all.
-
-        There are none if a number of the rows is no feature.
-        """
-        scores, first, ties = kernels.drawn_leader(rows, *law, uniforms, self.scale)
-        return first, ties, scores
 
     def shares(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol, TypeGuard
+from functools import cached_property
+from typing import Protocol, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from fabcost import kernels
 from fabcost.bandit.prospects import (
     Belief,
-    Law,
     Prospects,
-    Scores,
     drawn_and_marginal,
     drawn_law,
     drawn_log_odds,
@@ -31,7 +28,7 @@ from fabcost.bandit.prospects import (
 from fabcost.bandit.rows import OwnRows, Rows
 from fabcost.bandit.values import ValuedRows, worths
 from fabcost.gaussian import Gaussian
-from fabcost.impressions import FloatArray, read_only
+from fabcost.impressions import FloatArray
 
 
 class ComparingPolicy(Protocol):
@@ -136,7 +133,7 @@ class TSUCB(ComparingPolicy):
         if isinstance(belief, Gaussian):
             if isinstance(rows, np.ndarray):
                 uniforms = rng.random(self.vectors * belief.dimension)
-                return self._scored(*drawn_law(belief, rows, uniforms))[0]
+                return self.scores_of(*drawn_law(belief, rows, uniforms))
             if isinstance(rows, OwnRows) and rows.are_folded and self.draws == 1:
                 many = self.vectors * (belief.dimension + kernels.SEEDS)
                 return rows.target_scores(self.numbers, belief, rng.random(many))
@@ -159,35 +156,13 @@ class TSUCB(ComparingPolicy):
 
     @cached_property
     def vectors(self) -> int:
-        """How many draws of the weights `led` needs uniform numbers for."""
+        """How many draws of the weights `scores_of` needs uniform numbers for."""
         return self.draws + (self.scatter > 0.0)
 
-    def led(
-        self, law: Law, rows: npt.NDArray[Any], uniforms: FloatArray, keeps: bool
-    ) -> tuple[int, int, Scores]:
-        """As `rules.Thompson.led`; by log-odds with scatter, scores wait until they are asked for.
-
-        Then all that they are made of is copied, or nothing if it is not what it ``keeps``.
-        """
-        if not (self.log_odds and self.scatter > 0.0 and self.draws == 1):
-            scores, first, ties = self._scored(read_only(rows), *map(read_only, law), uniforms)
-            return first, ties, scores
-        (many, weights), mean, root = rows.shape, *law
-        kept = np.empty((many + weights + 3 if keeps else 0, weights))
-        given = (self.scatter, self.rare, rows, mean, root, uniforms, kept)
-        first, ties = kernels.drawn_target_winner(*given)
-        return first, ties, partial(self._scores_of, kept)
-
-    def _scores_of(self, kept: FloatArray) -> FloatArray:
-        """Scores by rows, root, mean and uniform numbers in one matrix."""
-        many, numbers = len(kept) - kept.shape[1] - 3, read_only(kept)
-        law = numbers[-3], numbers[many:-3]
-        return self._scored(numbers[:many], *law, kept[-2:].flatten())[0]
-
-    def _scored(self, *given: FloatArray) -> tuple[FloatArray, int, int]:
-        """Scores, the first of the largest, and how many there are, by `drawn_law`."""
-        scores, first, ties = kernels.drawn_target_leader(*self.numbers, *given)
-        return scores, first, ties
+    def scores_of(self, *law: FloatArray) -> FloatArray:
+        """`scores` by a `drawn_law`."""
+        scores: FloatArray = kernels.drawn_target_leader(*self.numbers, *law)[0]
+        return scores
 
     def compared(
         self, belief: Belief, rows: Rows, rng: np.random.Generator, draws: int

@@ -493,7 +493,7 @@ def _nearest(found, target, gaps):
 
 @helper()
 def _score(x, own, mean, root, target, scatter):
-    """That of a row, with the very bits that `_measured` and `_scattered` lead to."""
+    """That of a row, with the very bits that `_drawn_target_scores` has."""
     weights, width = root.shape
     along, a, drawn, centre, variance = np.zeros(width + 8), pointer(root), 0.0, 0.0, 0.0
     for i in range(weights):
@@ -537,15 +537,9 @@ def _drawn_target_scores(log_odds, scatter, rare, drawn, centres, variances):
     means, radii = (centres, sds) if log_odds else click_moments(centres, variances)
     if scatter <= 0.0:
         return target_scores(target, means, radii)
-    return _scattered(scatter, target, drawn[draws], centres, sds, means, radii)
-
-
-@helper()
-def _scattered(scatter, target, drawn, centres, sds, means, radii):
-    """`scattered_scores` by another draw, whose deviations are in sds."""
     away = np.empty(sds.size)
     for k in range(sds.size):
-        away[k] = scatter * (drawn[k] - centres[k]) / sds[k] if sds[k] > 0.0 else 0.0
+        away[k] = scatter * (drawn[draws, k] - centres[k]) / sds[k] if sds[k] > 0.0 else 0.0
     return scattered_scores(target, means, radii, away)
 
 
