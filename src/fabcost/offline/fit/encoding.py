@@ -256,13 +256,10 @@ def _refused(feature: Feature, found: Cells) -> Any:
     """Which cells are of another kind than the feature's, or missing though it has no weight."""
     absent = ~_present(found.values)
     bad = absent & (feature.missing == "error")
-    expected = {
-        "numeric": pa.types.is_boolean,
-        "boolean": lambda kind: not pa.types.is_boolean(kind),
-    }
-    if feature.kind in expected and expected[feature.kind](found.values.type):
+    boolean = pa.types.is_boolean(found.values.type)
+    if feature.kind in ("numeric", "boolean") and boolean != (feature.kind == "boolean"):
         return bad | ~absent
-    if feature.kind in ("numeric", "boolean") or feature.kind == "date":
+    if feature.kind in ("numeric", "boolean", "date"):
         return bad
     coded = Arrow(found.values).coded
     refused = [value is not None and not feature.accepts(value) for value in coded.values]
