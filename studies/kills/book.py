@@ -66,7 +66,7 @@ class Checked:
 
 
 class Checker:
-    """Compares a database and its server with a book; nobody else writes meanwhile."""
+    """Compares a database and its server with a book; only deadlines pass meanwhile."""
 
     def __init__(self, book: Book) -> None:
         self._book = book
@@ -129,9 +129,11 @@ class Checker:
         book.prices, book.new_prices = found, {}
 
     def _log(self, http: httpx.Client, database: str, model: str) -> Iterator[Broken]:
+        rows, head = list[StoredDecision](), -1
         with reading(database) as store:
-            rows = store.history(model, after=0, limit=10**6)
-            head = model_row(store, model).head_lsn
+            # Deadlines pass meanwhile: rows and head belong together if no number was given.
+            while head != (found := model_row(store, model).head_lsn):
+                rows, head = store.history(model, after=0, limit=10**6), found
         if model == MODEL:
             yield from broken(rows, head, self._book.told)
         else:

@@ -177,10 +177,8 @@ def _slots_of(block: RowBlock) -> str:
 
 
 def merged(folder: Folder, blocks: Iterable[RowBlock], most: int) -> CountedRows | None:
-    """The distinct rows of all blocks; None if there are more than ``most``.
-
-    Blocks wait until they have as many rows as are distinct: else each would look through all.
-    """
+    """The distinct rows of all blocks; None if there are more than ``most``."""
+    # Blocks wait until they have as many rows as are distinct: else each would look through all.
     kept: list[CountedRows] = []
     for block in blocks:
         kept.append(read(folder, block.name))

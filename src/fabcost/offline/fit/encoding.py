@@ -237,7 +237,9 @@ def told_by(feature: Feature, column: Any) -> Cells:
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
     if isinstance(feature, Numeric) and text:
         numbers, present = cells.numbers(name, column), _present(cells.texts(name, column))
-        found = Cells(pa.array(numbers, from_pandas=True), present & ~_is_sound(numbers))
+        found = Cells(
+            pa.array(numbers, from_pandas=True), present & ~(np.abs(numbers) <= LARGEST_NUMBER)
+        )
     elif isinstance(feature, Boolean) and text:
         words = cells.texts(name, column)
         values, wrong = cells.outcomes(words)
@@ -254,10 +256,10 @@ def _refused(feature: Feature, found: Cells) -> Any:
     """Which cells are of another kind than the feature's, or missing though it has no weight."""
     absent = ~_present(found.values)
     bad = absent & (feature.missing == "error")
-    expected = {"numeric": pa.types.is_boolean, "boolean": lambda kind: not _is_bool(kind)}
-    if feature.kind in expected and expected[feature.kind](found.values.type):
+    boolean = pa.types.is_boolean(found.values.type)
+    if feature.kind in ("numeric", "boolean") and boolean != (feature.kind == "boolean"):
         return bad | ~absent
-    if feature.kind in ("numeric", "boolean") or feature.kind == "date":
+    if feature.kind in ("numeric", "boolean", "date"):
         return bad
     coded = Arrow(found.values).coded
     refused = [value is not None and not feature.accepts(value) for value in coded.values]
@@ -266,14 +268,6 @@ def _refused(feature: Feature, found: Cells) -> Any:
 
 def _expected(feature: Feature) -> str:
     return f"be {feature._expected()}, as in the rows that were looked at first"
-
-
-def _is_bool(kind: Any) -> bool:
-    return bool(pa.types.is_boolean(kind))
-
-
-def _is_sound(numbers: FloatArray) -> Any:
-    return np.abs(numbers) <= LARGEST_NUMBER
 
 
 def _present(column: Any) -> Any:

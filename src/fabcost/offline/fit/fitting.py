@@ -175,13 +175,10 @@ def fit_log(
         found, learner = _fitted(read, settings, say)
     rows = sum(stage.rows for stage in read.stages)
     sites = sum(block.rows for block in read.laid.blocks)
-    skipped: Counter[str] = Counter()
-    for stage in read.stages:
-        skipped.update(dict(stage.skipped))
+    skipped = sum((Counter(dict(stage.skipped)) for stage in read.stages), Counter[str]())
     recommender = Recommender(read.plan.schema, prior=settings.prior, learner=learner)
-    faults = tuple(read.faults)
     kept = None if work is None else read.laid.folder
-    return FittedLog(recommender, found, rows, sites, skipped, faults, kept)
+    return FittedLog(recommender, found, rows, sites, skipped, tuple(read.faults), kept)
 
 
 @dataclass(frozen=True, eq=False)
