@@ -10,13 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fabcost import kernels
-from fabcost.bandit.prospects import (
-    Belief,
-    Prospects,
-    drawn_log_odds,
-    marginal,
-    worth,
-)
+from fabcost.bandit.prospects import Belief, Prospects, drawn_log_odds, marginal, worth
 from fabcost.bandit.rows import OwnRows, Rows, law, scored
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.bandit.values import ValuedRows

@@ -9,14 +9,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from fabcost.service.store.connection import (
-    FOLDER,
-    Connection,
-    Dialect,
-    Found,
-    Rows,
-    statements,
-)
+from fabcost.service.store.connection import FOLDER, Connection, Dialect, Found, Rows, statements
 from fabcost.service.store.rows import DecisionRow
 from fabcost.wire.errors import DatabaseUnusableError, TakenOverError
 
