@@ -9,13 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fabcost import kernels
-from fabcost.bandit.prospects import (
-    Belief,
-    Prospects,
-    drawn_log_odds,
-    marginal,
-    worth,
-)
+from fabcost.bandit.prospects import Belief, Prospects, drawn_log_odds, marginal, worth
 from fabcost.bandit.rows import OwnRows, Rows, law, scored
 from fabcost.bandit.targeted import TSUCB, InformationDirected, InformationRelaxation
 from fabcost.bandit.values import ValuedRows

@@ -21,12 +21,7 @@ from fabcost.impressions import (
     as_row,
 )
 from fabcost.inference.history import Carried, Sites
-from fabcost.inference.logistic import (
-    log_posterior,
-    product,
-    quadratic_sites,
-    whitened_mean,
-)
+from fabcost.inference.logistic import log_posterior, product, quadratic_sites, whitened_mean
 from fabcost.inference.result import Fit
 from fabcost.inference.sparse.memory import absorb_rows
 

@@ -54,13 +54,7 @@ from fabcost.kernels.choosing import (
     worths_of,
 )
 from fabcost.kernels.counts import counts_over_rows
-from fabcost.kernels.functions import (
-    asinh,
-    bounded,
-    make_normal,
-    normal_quantile,
-    sum_of_logs,
-)
+from fabcost.kernels.functions import asinh, bounded, make_normal, normal_quantile, sum_of_logs
 from fabcost.kernels.groups import group_rows
 from fabcost.kernels.lagging import DENSE, LAG, put_rest_aside, settle
 from fabcost.kernels.moments import predictions, sites_over_rows

@@ -21,25 +21,10 @@ import math
 import numpy as np
 
 from fabcost.compilation import helper, kernel
-from fabcost.kernels.beliefs import (
-    LARGEST_VARIANCE,
-    SMALLEST_CAVITY,
-    match,
-    multiply,
-    visit,
-)
+from fabcost.kernels.beliefs import LARGEST_VARIANCE, SMALLEST_CAVITY, match, multiply, visit
 from fabcost.kernels.functions import log
 from fabcost.kernels.lagging import follow, follow_four
-from fabcost.kernels.lanes import (
-    hold,
-    load,
-    pointer,
-    skip,
-    spread,
-    store,
-    total,
-    transposed,
-)
+from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store, total, transposed
 from fabcost.kernels.products import dot
 
 AWAITED = 8

@@ -13,12 +13,7 @@ from functools import partial
 from typing import Any
 
 from fabcost.bandit.bandit import Learner
-from fabcost.bandit.baselines import (
-    BatchLaplace,
-    LaplaceAsPublished,
-    LinearGaussian,
-    OnlineLaplace,
-)
+from fabcost.bandit.baselines import BatchLaplace, LaplaceAsPublished, LinearGaussian, OnlineLaplace
 from fabcost.bandit.rules import SPELT, Greedy, Policy, Thompson, Uniform, rule_of
 from fabcost.inference.online import FabCost
 from fabcost.inference.schedule import Refresh

@@ -40,13 +40,7 @@ from fabcost.recommend.ledger import (
     check_ledger,
     checked_time,
 )
-from fabcost.recommend.weights import (
-    Start,
-    Weights,
-    check_learner,
-    limits_of_state,
-    wide_learner,
-)
+from fabcost.recommend.weights import Start, Weights, check_learner, limits_of_state, wide_learner
 from fabcost.sparse import SparseRows
 
 

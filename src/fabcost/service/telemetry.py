@@ -19,11 +19,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
-from prometheus_client.core import (
-    CounterMetricFamily,
-    HistogramMetricFamily,
-    SummaryMetricFamily,
-)
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, SummaryMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from structlog.typing import FilteringBoundLogger

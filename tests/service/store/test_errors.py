@@ -209,7 +209,8 @@ class TestFile:
                 second.execute("PRAGMA journal_mode = WAL")
             timer = threading.Timer(0.2, other.rollback)
             timer.start()
-            store_at(path).open(take_over=True)
+            with closing(store_at(path)) as store:
+                store.open(take_over=True)
             timer.join()
 
     def test_writer_that_stays_is_said(self, path: str, monkeypatch: pytest.MonkeyPatch) -> None:

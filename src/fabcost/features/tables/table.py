@@ -62,19 +62,14 @@ class Table(Mapping[str, Column]):
     @classmethod
     def _of_records(cls, source: Any) -> Table:
         records = list(source) if isinstance(source, Iterable) else [source]
-        for record in records:
-            if not isinstance(record, Mapping):
-                raise ValueError(
-                    f"source has a {type(record).__name__} but must be a DataFrame or another "
-                    "table with Arrow data, a mapping of names to arrays, the path of a file, or "
-                    "records"
-                )
+        for kind in {type(record) for record in records if not isinstance(record, Mapping)}:
+            raise ValueError(
+                f"source has a {kind.__name__} but must be a DataFrame or another table with Arrow "
+                "data, a mapping of names to arrays, the path of a file, or records"
+            )
         names = dict.fromkeys(name for record in records for name in record)
-        columns = {
-            name: Values([record.get(name) for record in records])
-            for name in names
-            if name not in FOR_PEOPLE
-        }
+        kept = [name for name in names if name not in FOR_PEOPLE]
+        columns = {name: Values([record.get(name) for record in records]) for name in kept}
         return cls(columns, len(records))
 
     @classmethod

@@ -69,11 +69,7 @@ def fit(
     The same command goes on where it was stopped: with EP after the last round that was complete.
     """
     from fabcost import Prior, Schema  # noqa: PLC0415
-    from fabcost.offline.fit.engines import (  # noqa: PLC0415
-        Alone,
-        ClusterLostError,
-        connected,
-    )
+    from fabcost.offline.fit.engines import Alone, ClusterLostError, connected  # noqa: PLC0415
     from fabcost.offline.fit.fitting import LogSettings, fit_log  # noqa: PLC0415
     from fabcost.offline.fit.folders import Folder  # noqa: PLC0415
     from fabcost.offline.logs.counted import named_outcome  # noqa: PLC0415

@@ -27,12 +27,7 @@ from fabcost.service.service import Service
 from fabcost.service.store.rows import DecisionRecord
 from fabcost.wire.dsjson import Side, flatten
 from fabcost.wire.errors import InvalidRequestError, ServiceError, UnknownModelError
-from fabcost.wire.messages import (
-    DecisionAnswer,
-    DecisionRequest,
-    FeedbackRequest,
-    Record,
-)
+from fabcost.wire.messages import DecisionAnswer, DecisionRequest, FeedbackRequest, Record
 
 MOST_ACTIONS: Final = 50
 LARGEST_REWARD: Final = 1e6
