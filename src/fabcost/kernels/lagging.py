@@ -181,7 +181,7 @@ def project_where(root, x, weights, width, along):
         if low + high == 1:
             for row in range(i, i + 4):
                 if x[row] != 0.0:
-                    _add(along, skip(root, row * width), x[row], width)
+                    add_row(along, skip(root, row * width), x[row], width)
         elif low + high > 1:
             a = skip(root, i * width)
             b, c, d = skip(a, width), skip(a, 2 * width), skip(a, 3 * width)
@@ -191,12 +191,13 @@ def project_where(root, x, weights, width, along):
                 store(along, j, load(along, j) + (lower + upper))
     for row in range(fours, weights):
         if x[row] != 0.0:
-            _add(along, skip(root, row * width), x[row], width)
+            add_row(along, skip(root, row * width), x[row], width)
     return dot(along, along, width)
 
 
 @helper()
-def _add(along, row, x, width):
+def add_row(along, row, x, width):
+    """along ← along + x row."""
     for j in range(0, width, 8):
         store(along, j, load(along, j) + x * load(row, j))
 

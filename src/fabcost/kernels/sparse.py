@@ -23,7 +23,7 @@ import numpy as np
 from fabcost.compilation import helper, kernel
 from fabcost.kernels.beliefs import LARGEST_VARIANCE, SMALLEST_CAVITY, match, multiply, visit
 from fabcost.kernels.functions import log
-from fabcost.kernels.lagging import follow, follow_four
+from fabcost.kernels.lagging import add_row, follow, follow_four
 from fabcost.kernels.lanes import hold, load, pointer, skip, spread, store, total, transposed
 from fabcost.kernels.products import dot
 
@@ -45,12 +45,6 @@ def sparse_dot(columns, values, first, last, vector, count, lanes):
         lane = column % 16 + (late if column >= whole else 0)
         lanes[lane] += values[p] * vector[column]
     return total(load(lanes, 0) + load(lanes, 8))
-
-
-@helper()
-def _add_row(along, row, x, width):
-    for j in range(0, width, 8):
-        store(along, j, load(along, j) + x * load(row, j))
 
 
 @helper()
@@ -94,7 +88,7 @@ def _project(root, columns, values, first, last, weights, width, along):
                 end += 1
         row = skip(root, columns[p] * width)
         if end - p == 1:
-            _add_row(along, row, values[p], width)
+            add_row(along, row, values[p], width)
         elif end - p == 2:
             other = skip(root, columns[p + 1] * width)
             _add_two(along, row, values[p], other, values[p + 1], width)
