@@ -168,7 +168,7 @@ def test_a_key_is_for_a_model_that_can_be(tmp_path: Path, name: str) -> None:
     database = tmp_path / "b.db"
     flags = ("--role", "read", "--database", str(database))
     done = command("keys", "add", "x", "--model", name, *flags)
-    assert (done.exit_code, "a model's name has at most 64" in done.stderr) == (2, True), done
+    assert (done.exit_code, "it must be at most 64 letters" in done.stderr) == (2, True), done
     assert not database.exists()
     assert command("keys", "add", "x", "--model", "not-made.yet", *flags).exit_code == 0
 
