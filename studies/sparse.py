@@ -298,10 +298,9 @@ def page(found: list[Claim], bound: str, lines: list[str]) -> str:
             f"{REPEATS} rounds, one size growing and the others fixed. Where a part that does not "
             "grow has a share in the time, the slope is below that part's own. A *plain pass* "
             "reads the same numbers and does little else: a product of `scipy.sparse` "
-            "for the marginals, and numpy's `take` of the covariances for sites at once. Where its "
-            "slope is above the design too, it is that of the caches, which a root or a covariance "
-            "of 800 weights, 5 MB, leaves for slower ones. A Gram matrix has D² numbers, whatever "
-            "the rows have.",
+            "for the marginals, and numpy's `take` of the covariances for sites at once. What it "
+            "is above the design by is the caches' part: a root or a covariance of 800 weights "
+            "has 5 MB. A Gram matrix has D² numbers, whatever the rows have.",
             "\n".join([*header, *lines]),
         ]
     )

@@ -201,9 +201,9 @@ def page(scale: Scale, streams: Mapping[int, tuple[Stream, ...]], found: list[Sl
         "of the root, D numbers each; from 256 weights on the others follow some steps later, all "
         "of them at once, D² for each step but much faster than one by one. So `observe` grows "
         "by less than D² between these two, and with D² where rows have no zeros: such a call "
-        "reads the root, and then reads and writes it. What it takes more at the larger sizes the "
-        "plain pass over as many numbers takes more as well: a root of 2,048 has 34 MB, which a "
-        "cache of 32 MB does not hold.",
+        "reads the root, and then reads and writes it. A plain pass of BLAS over as many numbers "
+        "stands below it: an exponent above 2 that it has as well is that of the memory, of which "
+        "a root of 2,048 weights takes 34 MB.",
         _table_of_slopes(found),
     ]
     return "\n\n".join(each for each in parts if each)
