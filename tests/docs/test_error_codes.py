@@ -48,7 +48,10 @@ def refusals(source: str) -> Iterator[Pair]:
                 yield int(str(status.value)), str(code.value)
             else:
                 # How errors of the service are told, which `of_the_service` covers.
-                assert (ast.unparse(status), ast.unparse(code)) == ("status", "error.code")
+                assert (ast.unparse(status), ast.unparse(code)) == (
+                    "error.http_status",
+                    "error.code",
+                )
 
 
 def of_http() -> set[Pair]:

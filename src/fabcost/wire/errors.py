@@ -12,6 +12,8 @@ from typing import Any
 class ServiceError(Exception):
     """A request that cannot be served; ``code`` is for programs, the message for people.
 
+    ``http_status`` is that of an answer which tells it.
+
     Examples
     --------
     >>> UnknownModelError("news").code, str(UnknownModelError("news"))
@@ -19,18 +21,19 @@ class ServiceError(Exception):
     """
 
     code = "bad_request"
+    http_status: int | None = None
 
 
 class InvalidRequestError(ServiceError):
     """What was given is not what was expected."""
 
-    code = "invalid_request"
+    code, http_status = "invalid_request", 422
 
 
 class UnknownModelError(ServiceError):
     """No model has that name."""
 
-    code = "unknown_model"
+    code, http_status = "unknown_model", 404
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no model {name!r}")
@@ -39,7 +42,7 @@ class UnknownModelError(ServiceError):
 class UnknownItemError(ServiceError):
     """No item of the catalogue has that id."""
 
-    code = "unknown_item"
+    code, http_status = "unknown_item", 404
 
     def __init__(self, item: str) -> None:
         super().__init__(f"there is no item {item!r} in the catalogue")
@@ -48,7 +51,7 @@ class UnknownItemError(ServiceError):
 class UnknownDecisionIdError(ServiceError):
     """No decision has that id."""
 
-    code = "unknown_decision"
+    code, http_status = "unknown_decision", 404
 
     def __init__(self, decision: str) -> None:
         super().__init__(f"there is no decision {decision!r}")
@@ -57,7 +60,7 @@ class UnknownDecisionIdError(ServiceError):
 class AlreadyThereError(ServiceError):
     """A model of that name exists."""
 
-    code = "already_there"
+    code, http_status = "already_there", 409
 
     def __init__(self, name: str) -> None:
         super().__init__(f"there is a model {name!r} already")
@@ -66,7 +69,7 @@ class AlreadyThereError(ServiceError):
 class BusyError(ServiceError):
     """Too much of this is under way; later it can be asked for again."""
 
-    code = "busy"
+    code, http_status = "busy", 503
 
 
 class DatabaseError(ServiceError):
@@ -87,31 +90,31 @@ class DatabaseError(ServiceError):
 class StoreAwayError(DatabaseError):
     """The database cannot be written now; nothing was changed, and the request may be repeated."""
 
-    code = "store_away"
+    code, http_status = "store_away", 503
 
 
 class StaleError(DatabaseError):
     """What is known of the database is too old to decide by."""
 
-    code = "stale"
+    code, http_status = "stale", 503
 
 
 class TakenOverError(ServiceError):
     """Another server has taken over the database; this one must stop writing."""
 
-    code = "taken_over"
+    code, http_status = "taken_over", 503
 
 
 class DatabaseUnusableError(DatabaseError):
     """The database cannot be used at all: not ours, of a newer version, or not writable."""
 
-    code = "database_unusable"
+    code, http_status = "database_unusable", 503
 
 
 class UnreadableModelError(ServiceError):
     """A model is in the database but cannot be read; the others are served."""
 
-    code = "model_unreadable"
+    code, http_status = "model_unreadable", 503
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -129,7 +132,7 @@ class LearningFailedError(ServiceError):
     model 'news' has stopped learning (MemoryError); a restart learns from its log
     """
 
-    code = "learning_failed"
+    code, http_status = "learning_failed", 503
 
     def __init__(self, name: str, cause: Exception) -> None:
         super().__init__(

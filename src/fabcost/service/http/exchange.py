@@ -10,19 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from fabcost.wire.errors import (
-    AlreadyThereError,
     BusyError,
     DatabaseUnusableError,
-    InvalidRequestError,
-    LearningFailedError,
     ServiceError,
     StaleError,
     StoreAwayError,
-    TakenOverError,
-    UnknownDecisionIdError,
-    UnknownItemError,
-    UnknownModelError,
-    UnreadableModelError,
     in_words,
 )
 
@@ -45,12 +37,6 @@ JSON_HEADERS = (*SECURITY, NO_STORE, (b"content-type", JSON))
 _MOST_PARAMETERS = 20
 
 _PASSING = BusyError | StoreAwayError | DatabaseUnusableError | StaleError
-_STATUSES = {
-    422: InvalidRequestError,
-    404: UnknownModelError | UnknownItemError | UnknownDecisionIdError,
-    409: AlreadyThereError,
-    503: _PASSING | TakenOverError | LearningFailedError | UnreadableModelError,
-}
 
 #: To JSON.
 encode = msgspec.json.Encoder().encode
@@ -145,17 +131,16 @@ def refusal(error: Exception) -> RefusedError:
 
     Examples
     --------
-    >>> refusal(UnknownModelError("news")).status
-    404
+    >>> refusal(BusyError("later")).status
+    503
     >>> str(refusal(ZeroDivisionError("of a secret")))
     'something went wrong here; the log has the details'
     """
     if isinstance(error, RefusedError):
         return error
-    retry = (RETRY_SOON,) if isinstance(error, _PASSING) else ()
-    for status, kinds in _STATUSES.items():
-        if isinstance(error, ServiceError) and isinstance(error, kinds):
-            return RefusedError(status, error.code, str(error), *retry)
+    if isinstance(error, ServiceError) and error.http_status is not None:
+        retry = (RETRY_SOON,) if isinstance(error, _PASSING) else ()
+        return RefusedError(error.http_status, error.code, str(error), *retry)
     return RefusedError(500, "internal", "something went wrong here; the log has the details")
 
 
