@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +34,39 @@ T = TypeVar("T")
 _RETIRE_SECONDS = 3600.0
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a service promises, and how long it waits.
+
+    Feedback waits ``park_seconds`` for a decision that is not there yet; one that the database does
+    not keep in the seconds ``durable_within`` is answered from memory, where there is room for a
+    ``backlog``; or, if the database is shared, all are at once, by what was known of it at most
+    ``most_stale`` seconds ago.  Decisions are deleted after ``keep_seconds``, unless these are 0.
+    """
+
+    backlog: int = 100_000
+    park_seconds: float = 120.0
+    durable_within: float = 2.0
+    cache_bytes: int = CACHE_BYTES
+    share: bool = False
+    most_stale: float | None = None
+    keep_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> Terms:
+        """Those of a server."""
+        return cls(
+            settings.backlog,
+            settings.park_seconds,
+            # Well before whoever asks is told that it took too long.
+            min(2.0, settings.request_seconds / 4),
+            settings.cache_bytes,
+            share=file_at(settings.database) is None,
+            most_stale=settings.most_stale_seconds if settings.follow else None,
+            keep_seconds=86_400.0 * settings.keep_days,
+        )
+
+
 class Service:
     """Models that decide and learn; make one with `start`.
 
@@ -50,16 +84,11 @@ class Service:
         exporter: StoreThread,
         *,
         clock: Clock,
-        metrics: Metrics,
         tell: Callable[[str], object],
-        cache_bytes: int,
-        park_seconds: float,
-        durable_within: float,
-        most_stale: float | None,
-        keep_seconds: float,
+        terms: Terms,
     ) -> None:
-        self.clock, self.metrics = clock, metrics
-        self.memory = Memory(cache_bytes)
+        self.clock, self.metrics = clock, (metrics := writer.metrics)
+        self.memory = Memory(terms.cache_bytes)
         self.loop = asyncio.get_running_loop()
         self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
@@ -69,8 +98,7 @@ class Service:
         known = Models(models, writer.journal.unreadable)
         #: Whether other servers may make models, too; and those that are known here.
         self.shared, self.served = writer.journal.store.session.shared, models
-        registry = Registry(known, writer, clock=clock, metrics=metrics, memory=self.memory)
-        self._registry = registry
+        self._registry = registry = Registry(known, writer, clock=clock, memory=self.memory)
         self.models = registry.models
         self.model = registry.model
         self.create_model = registry.create_model
@@ -83,14 +111,7 @@ class Service:
         self.catalogue_version = registry.catalogue_version
         self.measure = registry.measure
 
-        decisions = Decider(
-            known,
-            writer,
-            clock=clock,
-            metrics=metrics,
-            durable_within=durable_within,
-            most_stale=most_stale,
-        )
+        decisions = Decider(known, writer, clock, metrics, terms.durable_within, terms.most_stale)
         self._decisions = decisions
         self.decide = decisions.decide
         self.begin_to_decide = decisions.begin_to_decide
@@ -116,49 +137,34 @@ class Service:
         self.start_model = transfers.start_model
 
         self._measure_alarms = views.measure_alarms
-        keepers = writer.journal.keepers
-        self._retention = Retention(keepers, keep_seconds) if keep_seconds > 0.0 else None
+        keeps, keepers = terms.keep_seconds, writer.journal.keepers
+        self._retention = Retention(keepers, keeps) if keeps > 0.0 else None
         self._retire_at = 0.0
         self._upkeep = Upkeep(
-            decisions,
-            writer,
-            clock=clock,
-            metrics=metrics,
-            tell=tell,
-            look=self._look,
-            park_seconds=park_seconds,
+            decisions, writer, clock, metrics, tell, self._look, terms.park_seconds
         )
 
     @classmethod
     async def start(
         cls,
         open_store: Callable[[], Store],
+        terms: Terms = Terms(),  # noqa: B008 - a frozen value
         *,
         clock: Clock | None = None,
         metrics: Metrics | None = None,
         tell: Callable[[str], object] = str,
-        backlog: int = 100_000,
-        park_seconds: float = 120.0,
-        durable_within: float = 2.0,
         progress: Progress | None = None,
-        cache_bytes: int = CACHE_BYTES,
-        share: bool = False,
-        most_stale: float | None = None,
-        keep_seconds: float = 0.0,
     ) -> Service:
-        """Take over a database, or ``share`` it, and go on where its last server stopped.
+        """Take over a database, or share it, and go on where its last server stopped.
 
-        ``tell`` is told in words of what an operator should know.  Feedback waits ``park_seconds``
-        for a decision that is not there yet; one that the database does not keep in the seconds
-        ``durable_within`` is answered from memory; or all are at once, by what was known of the
-        database at most ``most_stale`` seconds ago.  Decisions are deleted after ``keep_seconds``,
-        unless these are 0.
+        ``tell`` is told in words of what an operator should know.
         """
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
-            store, load_shared = open_store(), partial(load_all, share=share)
-            store.session.may_lead, store.trims = most_stale is None, keep_seconds > 0.0
+            store, load_shared = open_store(), partial(load_all, share=terms.share)
+            store.session.may_lead = terms.most_stale is None
+            store.trims = terms.keep_seconds > 0.0
             loaded = await run_apart(load_shared, store, tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
@@ -170,24 +176,11 @@ class Service:
             return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
 
         journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load_new)
-        writer = Writer(journal, metrics=metrics, tell=tell, backlog=backlog)
+        writer = Writer(journal, metrics=metrics, tell=tell, backlog=terms.backlog)
         reader = await StoreThread.start(open_store(), "reader")
         exporter = await StoreThread.start(open_store(), "exporter")
         writer.start()
-        return cls(
-            loaded.models,
-            writer,
-            reader,
-            exporter,
-            clock=clock,
-            metrics=metrics,
-            tell=tell,
-            cache_bytes=cache_bytes,
-            park_seconds=park_seconds,
-            durable_within=durable_within,
-            most_stale=most_stale,
-            keep_seconds=keep_seconds,
-        )
+        return cls(loaded.models, writer, reader, exporter, clock=clock, tell=tell, terms=terms)
 
     async def stop(self) -> None:
         """Write what is waiting, snapshot, and let go of the database."""
@@ -283,22 +276,15 @@ async def start_service(
     """Take over the database, as the settings say."""
     if is_open_to_others(settings.database):
         log.warning("every user of this machine can read the database: chmod its files to 600")
-    shared = file_at(settings.database) is None
+    terms = Terms.of(settings)
     service = await Service.start(
         lambda: store_at(settings.database),
+        terms,
         tell=lambda message: log.warning("database", message=message),
-        backlog=settings.backlog,
-        cache_bytes=settings.cache_bytes,
-        park_seconds=settings.park_seconds,
-        # Well before whoever asks is told that it took too long.
-        durable_within=min(2.0, settings.request_seconds / 4),
         progress=progress,
         metrics=metrics,
-        share=shared,
-        most_stale=settings.most_stale_seconds if settings.follow else None,
-        keep_seconds=86_400.0 * settings.keep_days,
     )
-    if shared:
+    if terms.share:
         service.listen(settings.database)
     return service
 

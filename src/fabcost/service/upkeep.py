@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -28,30 +29,22 @@ _AHEAD = (
 )
 
 
+@dataclass(eq=False)
 class Upkeep:
     """Expires what is due, deletes what is marked, and follows the system's clock.
 
-    Feedback waits ``park_seconds`` for a decision that is not there yet; ``look`` looks for alarms.
+    Feedback waits ``park_seconds`` for a decision that is not there yet.
     """
 
-    def __init__(
-        self,
-        decisions: Decider,
-        writer: Writer,
-        *,
-        clock: Clock,
-        metrics: Metrics,
-        tell: Callable[[str], object],
-        look: Callable[[], Awaitable[None]],
-        park_seconds: float,
-    ) -> None:
-        self._decisions = decisions
-        self._writer = writer
-        self._clock = clock
-        self._metrics = metrics
-        self._tell = tell
-        self._look = look
-        self._park_seconds = park_seconds
+    decisions: Decider
+    writer: Writer
+    clock: Clock
+    metrics: Metrics
+    tell: Callable[[str], object]
+    look_for_alarms: Callable[[], Awaitable[None]]
+    park_seconds: float
+
+    def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stalled = False
         self._expiring = self._deleting = self._returning = False
@@ -73,7 +66,7 @@ class Upkeep:
         self._look_again = self._looking
         if not self._looking and self._may_write:
             self._looking = True
-            task = asyncio.create_task(self._writer.call(id))
+            task = asyncio.create_task(self.writer.call(id))
             task.add_done_callback(self._looked)
 
     def _looked(self, task: asyncio.Task[int]) -> None:
@@ -84,13 +77,13 @@ class Upkeep:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            self._decisions.stop_waiting()
-            if self._stalled != self._decisions.stalled:
-                self._stalled = self._decisions.stalled
-                self._metrics.store_away(self._stalled or self._writer.away is not None)
+            self.decisions.stop_waiting()
+            if self._stalled != self.decisions.stalled:
+                self._stalled = self.decisions.stalled
+                self.metrics.store_away(self._stalled or self.writer.away is not None)
             if self._may_write and not self._expiring:
                 self.expire()
-            journal = self._writer.journal
+            journal = self.writer.journal
             if self._may_write and not self._deleting and journal.leads and journal.deletions.left:
                 self._delete_more()
             self._mind_the_clock()
@@ -103,21 +96,21 @@ class Upkeep:
             started = self._loop.time()
             try:
                 if self._may_write:
-                    await self._look()
+                    await self.look_for_alarms()
             except Exception as error:  # noqa: BLE001 - the next time may be better
-                self._tell(f"alarms could not be looked for: {error!r}")
+                self.tell(f"alarms could not be looked for: {error!r}")
             pause = max(_LOOK_SECONDS, 50.0 * (self._loop.time() - started))
 
     @property
     def _may_write(self) -> bool:
-        return self._writer.away is None and not self._stopped
+        return self.writer.away is None and not self._stopped
 
     def expire(self) -> None:
         """Resolve decisions whose deadline has come, and forget feedback parked for too long."""
-        self._expiring, now = True, self._clock.now()
+        self._expiring, now = True, self.clock.now()
         done: asyncio.Future[int] = self._loop.create_future()
         done.add_done_callback(self._expired)
-        self._writer.submit(Expire(now, now - self._park_seconds, done))
+        self.writer.submit(Expire(now, now - self.park_seconds, done))
 
     def _expired(self, done: asyncio.Future[int]) -> None:
         """Go on at once if there is more; an error was told by the writer."""
@@ -126,29 +119,29 @@ class Upkeep:
             self.expire()
 
     def _delete_more(self) -> None:
-        self._deleting, journal = True, self._writer.journal
+        self._deleting, journal = True, self.writer.journal
         done: asyncio.Future[Deleted | None] = self._loop.create_future()
         done.add_done_callback(self._deleted)
-        self._writer.submit(Job(lambda _: journal.deletions.go_on(), done, journal.deleted))
+        self.writer.submit(Job(lambda _: journal.deletions.go_on(), done, journal.deleted))
 
     def _deleted(self, done: asyncio.Future[Deleted | None]) -> None:
         """Go on at once if there is more: others were served meanwhile."""
         self._deleting = False
-        if _succeeded(done) and self._writer.journal.deletions.left and self._may_write:
+        if _succeeded(done) and self.writer.journal.deletions.left and self._may_write:
             self._delete_more()
 
     def _mind_the_clock(self) -> None:
         """Warn of a clock that was set back, and follow it when no deadline is moved by that."""
-        ahead, before = self._clock.ahead, self._ahead
+        ahead, before = self.clock.ahead, self._ahead
         self._ahead = ahead
-        self._metrics.clock_ahead(ahead)
+        self.metrics.clock_ahead(ahead)
         if ahead > _WORTH_TELLING_SECONDS >= before:
-            self._tell(_AHEAD.format(ahead))
-        if ahead > _TOLERATED_SECONDS and self._writer.away is None and not self._returning:
-            self._return(self._clock.now() - ahead)
+            self.tell(_AHEAD.format(ahead))
+        if ahead > _TOLERATED_SECONDS and self.writer.away is None and not self._returning:
+            self._return(self.clock.now() - ahead)
 
     def _return(self, moment: float) -> None:
-        self._returning, journal = True, self._writer.journal
+        self._returning, journal = True, self.writer.journal
 
         def is_safe(store: Store) -> bool:
             if journal.has_uncounted or store.waits_after(moment):
@@ -157,15 +150,15 @@ class Upkeep:
             return True
 
         done: asyncio.Future[bool] = self._loop.create_future()
-        self._writer.submit(Job(is_safe, done))
-        done.add_done_callback(partial(self._returned, self._writer.submitted))
+        self.writer.submit(Job(is_safe, done))
+        done.add_done_callback(partial(self._returned, self.writer.submitted))
 
     def _returned(self, submitted: int, done: asyncio.Future[bool]) -> None:
         self._returning = False
         # Whatever came meanwhile has a time that is ahead, and may wait for a later one.
-        if _succeeded(done) and done.result() and self._writer.submitted == submitted:
-            self._clock.come_back()
-            self._tell("times are those of the system's clock again")
+        if _succeeded(done) and done.result() and self.writer.submitted == submitted:
+            self.clock.come_back()
+            self.tell("times are those of the system's clock again")
 
 
 def _succeeded(done: asyncio.Future[Any]) -> bool:
@@ -175,6 +168,7 @@ def _succeeded(done: asyncio.Future[Any]) -> bool:
 _DAY = 86_400.0
 
 
+@dataclass(eq=False)
 class Retention:
     """Keeps decisions for ``seconds``, and for as long as a start may need them.
 
@@ -182,22 +176,21 @@ class Retention:
     all that a learner keeps; counts of minutes become those of days.
     """
 
-    def __init__(self, keepers: Mapping[str, Keeper], seconds: float) -> None:
-        self.seconds = seconds
-        self._keepers = keepers
-        # The last decision that was looked at, where a round is not at its end.
-        self._after: dict[str, int] = {}
+    keepers: Mapping[str, Keeper]
+    seconds: float
+    # The last decision that was looked at, where a round is not at its end.
+    _after: dict[str, int] = field(default_factory=dict)
 
     def begin(self) -> None:
         """Have snapshots of now, which the next transaction writes."""
-        self._after = dict.fromkeys(self._keepers, 0)
-        for keeper in self._keepers.values():
+        self._after = dict.fromkeys(self.keepers, 0)
+        for keeper in self.keepers.values():
             keeper.learning.pack()
 
     def go_on(self, store: Store, now: float) -> bool:
         """Delete some of one model within a transaction; whether there may be more."""
         for model, after in self._after.items():
-            keeper = self._keepers.get(model)
+            keeper = self.keepers.get(model)
             if keeper is not None and self._delete(store, model, keeper, after, now):
                 return True
             if keeper is not None:

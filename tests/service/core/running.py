@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Looked
-from fabcost.service.service import Service
+from fabcost.service.service import Service, Terms
 from fabcost.service.store.store import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
@@ -38,10 +38,13 @@ class Hands:
 
 @asynccontextmanager
 async def serving(
-    address: str, hands: Hands | None = None, **options: Any
+    address: str,
+    hands: Hands | None = None,
+    tell: Callable[[str], object] = str,
+    **terms: Any,
 ) -> AsyncIterator[Service]:
-    clock = None if hands is None else hands.clock()
-    service = await Service.start(lambda: store_at(address), clock=clock, **options)
+    clock, agreed = None if hands is None else hands.clock(), Terms(**terms)
+    service = await Service.start(lambda: store_at(address), agreed, clock=clock, tell=tell)
     try:
         yield service
     finally:

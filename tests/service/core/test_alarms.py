@@ -183,7 +183,7 @@ async def test_looking_goes_on_after_it_failed(
             raise ValueError("once")
 
     async with serving(str(tmp_path / "bandit.db"), tell=said.append) as service:
-        service._upkeep._look = look
+        service._upkeep.look_for_alarms = look
 
         async def looked_again() -> bool:
             return looks > 1
@@ -201,7 +201,7 @@ async def test_gauges_have_the_kinds_of_each_model_and_forget_it(tmp_path: Path)
             request = DecisionRequest(decision_id=f"d-{k}", candidates=PRICES)
             await service.decide("raw", request)
             await service.feedback("raw", [FeedbackRequest(decision_id=f"d-{k}", value=0.0)])
-        await service._upkeep._look()
+        await service._upkeep.look_for_alarms()
         text = service.metrics.render().decode()
         assert 'fabcost_alarms{kind="number out of scale",model="raw"} 1.0' in text
         assert 'model="cars"' not in "".join(
@@ -209,7 +209,7 @@ async def test_gauges_have_the_kinds_of_each_model_and_forget_it(tmp_path: Path)
         )
         await service.delete_model("raw")
         service.metrics.forget("raw")
-        await service._upkeep._look()
+        await service._upkeep.look_for_alarms()
         assert "fabcost_alarms{" not in service.metrics.render().decode()
 
 

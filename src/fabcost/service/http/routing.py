@@ -9,6 +9,7 @@ import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import InitVar, dataclass, field
 from itertools import chain, count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -91,6 +92,7 @@ def check_origin(headers: Mapping[bytes, bytes], cors: Cors | None) -> None:
         raise RefusedError(403, "forbidden", "without keys pages of other sites are not served")
 
 
+@dataclass(eq=False)
 class Access:
     """Lets in whoever shows a key in force; anyone on this machine if none are asked for.
 
@@ -98,20 +100,12 @@ class Access:
     publishable key whose rate is used up.
     """
 
-    def __init__(
-        self,
-        read: Callable[[], Awaitable[Iterable[KeyRow]]],
-        log: FilteringBoundLogger,
-        limited: Callable[[str], object],
-        *,
-        asks_for_keys: bool,
-    ) -> None:
-        self.asks_for_keys = asks_for_keys
-        self._read = read
-        self._limited = limited
-        self._log = log
-        self._keys = Keys([])
-        self._has_read_keys = False
+    read: Callable[[], Awaitable[Iterable[KeyRow]]]
+    log: FilteringBoundLogger
+    limited: Callable[[str], object]
+    asks_for_keys: bool
+    _keys: Keys = field(default_factory=lambda: Keys([]))
+    _has_read_keys: bool = False
 
     def admit(self, headers: Mapping[bytes, bytes]) -> Principal:
         """Who asks, or an error.
@@ -128,7 +122,7 @@ class Access:
         if principal is None:
             raise RefusedError(401, "not_authenticated", _SHOW if self._keys else _NO_KEY, _ASK)
         if principal.allowance is not None and (wait := principal.allowance.take(monotonic())):
-            self._limited(principal.key_id)
+            self.limited(principal.key_id)
             message = f"this key may ask {principal.allowance.rate:g} times a second, and did"
             later = (b"retry-after", b"%d" % math.ceil(wait))
             raise RefusedError(429, "rate_limited", message, later)
@@ -137,10 +131,10 @@ class Access:
     async def reread_keys(self) -> None:
         """Read the keys in force; those of before stay while the database is away."""
         with contextlib.suppress(ServiceError):
-            before, rows = self._keys, await self._read()
+            before, rows = self._keys, await self.read()
             self._keys = Keys(rows, before, monotonic())
             if self.asks_for_keys and not self._keys and (before or not self._has_read_keys):
-                self._log.warning(_NO_KEY)
+                self.log.warning(_NO_KEY)
             self._has_read_keys = True
 
     async def keep_rereading_keys(self) -> None:
@@ -159,30 +153,25 @@ def _key_in(headers: Mapping[bytes, bytes]) -> str | None:
     return None if other is None else other.decode("latin-1")
 
 
+@dataclass(eq=False)
 class Site:
     """What routes work with: a running service, its settings, who is let in, what is under way.
 
     ``document`` is the OpenAPI document.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        settings: Settings,
-        log: FilteringBoundLogger,
-        *,
-        asks_for_keys: bool,
-        document: bytes,
-    ) -> None:
-        self.service = service
-        self.settings = settings
-        limited = service.metrics.rate_limited
-        self.access = Access(service.keys, log, limited, asks_for_keys=asks_for_keys)
-        self.document = document
-        self.cors = Cors(settings.cors_origins) if settings.cors_origins else None
+    service: Service
+    settings: Settings
+    log: FilteringBoundLogger
+    asks_for_keys: InitVar[bool]
+    document: bytes
+
+    def __post_init__(self, asks_for_keys: bool) -> None:
+        limited = self.service.metrics.rate_limited
+        self.access = Access(self.service.keys, self.log, limited, asks_for_keys)
+        self.cors = Cors(self.settings.cors_origins) if self.settings.cors_origins else None
         self.in_flight = 0
-        self._log = log
-        self._logs_requests = log.is_enabled_for(logging.INFO)
+        self._logs_requests = self.log.is_enabled_for(logging.INFO)
 
     def check_room(self) -> None:
         """An error if too many requests are being answered."""
@@ -194,14 +183,14 @@ class Site:
         refused = refusal(error)
         if refused.status == 500:
             told = {"request_id": identity.decode(), "route": route}
-            self._log.error("request failed", **told, exc_info=error)
+            self.log.error("request failed", **told, exc_info=error)
         return refused
 
     def told(self, identity: bytes, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered."""
         self.service.metrics.requested(route, method, status, seconds)
         if self._logs_requests:
-            self._log.info(
+            self.log.info(
                 "request",
                 request_id=identity.decode(),
                 method=method,

@@ -16,7 +16,6 @@ from fabcost.service.models.load import LoadedModel, make, regrow, rewritten
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
-from fabcost.service.telemetry import Metrics
 from fabcost.service.writer.following import (
     Appeared,
     Disappeared,
@@ -48,21 +47,12 @@ ITEMS_AT_ONCE = 1000
 class Registry:
     """Makes, changes and deletes models and their catalogues, which share a ``memory``."""
 
-    def __init__(
-        self,
-        models: Models,
-        writer: Writer,
-        *,
-        clock: Clock,
-        metrics: Metrics,
-        memory: Memory,
-    ) -> None:
+    def __init__(self, models: Models, writer: Writer, *, clock: Clock, memory: Memory) -> None:
         self.of = models.of
         self._models = models.served
-        self._writer = writer
+        self._writer, self._metrics = writer, writer.metrics
         self._journal = writer.journal
         self._clock = clock
-        self._metrics = metrics
         self._memory = memory
         for model in self._models.values():
             model.catalogue.memory = memory

@@ -59,7 +59,7 @@ class Writer:
         #: Answers of the database, and requests, so far.
         self.settled, self.submitted = 0, 0
         self._loop = asyncio.get_running_loop()
-        self._metrics = metrics
+        self.metrics = metrics
         self._gathered: list[Request] = []
         self._backlog = Backlog(backlog, tell, metrics.lose)
         self._thread = WriterThread(
@@ -138,7 +138,7 @@ class Writer:
             self._backlog.queued.add(write.done)
             self._gather(write)
         write.done.set_result(False)
-        self._metrics.backlog(self.unwritten)
+        self.metrics.backlog(self.unwritten)
 
     def put_again(self, write: Write) -> None:
         """Write a decision in other columns, which may have been answered from memory."""
@@ -152,7 +152,7 @@ class Writer:
         """Answer a decision of the queue from memory: the database keeps it waiting for long."""
         self._backlog.queued.add(done)
         done.set_result(False)
-        self._metrics.backlog(self.unwritten)
+        self.metrics.backlog(self.unwritten)
 
     def _gather(self, request: Request) -> None:
         self.submitted += 1
@@ -171,7 +171,7 @@ class Writer:
         unheard = [done for done, _ in answers if done in self._backlog.queued]
         if unheard:
             self._backlog.queued.difference_update(unheard)
-            self._metrics.backlog(self.unwritten)
+            self.metrics.backlog(self.unwritten)
         for done, result in answers:
             try:
                 settle(done, result)
