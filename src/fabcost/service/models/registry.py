@@ -16,15 +16,7 @@ from fabcost.service.models.load import LoadedModel, make, regrow, rewritten
 from fabcost.service.models.model import Model
 from fabcost.service.store.rows import ItemRow
 from fabcost.service.store.store import Store
-from fabcost.service.writer.following import (
-    Appeared,
-    Disappeared,
-    News,
-    Outgrown,
-    Regrown,
-    Relisted,
-    Resettled,
-)
+from fabcost.service.writer import following
 from fabcost.service.writer.requests import Deleted, Write
 from fabcost.service.writer.writer import Writer
 from fabcost.wire.errors import (
@@ -218,7 +210,9 @@ class Registry:
             found[:] = store.items(name)
             return at
 
-        await self._change_items(name, look, lambda at: self._relist(Relisted(name, at, found)))
+        await self._change_items(
+            name, look, lambda at: self._relist(following.Relisted(name, at, found))
+        )
 
     async def _in_turn(
         self, model: Model, change: Callable[[], Awaitable[int]], *, in_pieces: bool
@@ -251,21 +245,21 @@ class Registry:
         if model is not None:
             self._memory.forget(model.catalogue.owner)
 
-    def _hear(self, news: News) -> None:
+    def _hear(self, news: following.News) -> None:
         """The database is not as this server thought."""
-        if isinstance(news, Relisted):
+        if isinstance(news, following.Relisted):
             self._relist(news)
-        elif isinstance(news, Appeared):
+        elif isinstance(news, following.Appeared):
             self._show(news.loaded)
-        elif isinstance(news, Disappeared):
+        elif isinstance(news, following.Disappeared):
             self._hide(news.model)
-        elif isinstance(news, Outgrown):
+        elif isinstance(news, following.Outgrown):
             for write in news.writes:
                 self._write_again(write)
         elif (model := self._models.get(news.model)) is not None:
-            if isinstance(news, Resettled):
+            if isinstance(news, following.Resettled):
                 model.change(news.settings, news.edited)
-            elif isinstance(news, Regrown):
+            elif isinstance(news, following.Regrown):
                 regrow(model, news.steps)
 
     def _write_again(self, write: Write) -> None:
@@ -278,7 +272,7 @@ class Registry:
         elif not write.done.done():
             write.done.set_exception(UnknownModelError(write.row.model))
 
-    def _relist(self, found: Relisted) -> None:
+    def _relist(self, found: following.Relisted) -> None:
         """The catalogue of a model is not what this server thought."""
         model = self._models.get(found.model)
         if model is not None:
