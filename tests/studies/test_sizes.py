@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from studies.sizes import Sizes, measure, page
+from studies.sizes import Sizes, kinds_of, measure, page
 
 MOST_LINES, MOST_MODULES = 53_793, 215
 MOST_IN_A_FOLDER, LONGEST_MODULE = 14, 350
@@ -58,3 +58,18 @@ def test_a_small_tree_is_counted(tmp_path: Path) -> None:
     assert sorted(found.functions) == [2, 2]
     assert found.repeated == {"A": ["inner/two.py", "one.py"]}
     assert "| modules of `inner/` | 2 |" in page(found)
+    (tmp_path / "inner" / "three.py").unlink()
+    assert "| `inner/` | 12 | 6 | -6 |" in page(measure(tmp_path), found)
+
+
+def test_each_line_is_of_one_kind() -> None:
+    text = (
+        '"""A module,\n\nin words."""\n\nimport math\nfrom os import (\n    path,\n)\n\n# Why.\n'
+        '@path\ndef f(\n    x,  # so\n):\n    """Words."""\n    # So.\n\n    return math.pi\n'
+    )
+    found = {"statements": 1, "signatures": 4, "docstrings": 4, "imports": 4}
+    assert kinds_of(text) == {**found, "comments": 2, "blank": 3}
+
+
+def test_every_line_of_the_library_is_counted_once(sizes: Sizes) -> None:
+    assert sum(kinds.total() for kinds in sizes.kinds.values()) == sizes.lines

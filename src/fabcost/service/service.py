@@ -35,7 +35,7 @@ _RETIRE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
-class Terms:
+class Promises:
     """What a service promises, and how long it waits.
 
     Feedback waits ``park_seconds`` for a decision that is not there yet; one that the database does
@@ -53,7 +53,7 @@ class Terms:
     keep_seconds: float = 0.0
 
     @classmethod
-    def of(cls, settings: Settings) -> Terms:
+    def of(cls, settings: Settings) -> Promises:
         """Those of a server."""
         return cls(
             settings.backlog,
@@ -85,10 +85,10 @@ class Service:
         *,
         clock: Clock,
         tell: Callable[[str], object],
-        terms: Terms,
+        promises: Promises,
     ) -> None:
         self.clock, self.metrics = clock, (metrics := writer.metrics)
-        self.memory = Memory(terms.cache_bytes)
+        self.memory = Memory(promises.cache_bytes)
         self.loop = asyncio.get_running_loop()
         self._writer, self._reader, self._exporter = writer, reader, exporter
         self._stopped = False
@@ -111,7 +111,9 @@ class Service:
         self.catalogue_version = registry.catalogue_version
         self.measure = registry.measure
 
-        decisions = Decider(known, writer, clock, metrics, terms.durable_within, terms.most_stale)
+        decisions = Decider(
+            known, writer, clock, metrics, promises.durable_within, promises.most_stale
+        )
         self._decisions = decisions
         self.decide = decisions.decide
         self.begin_to_decide = decisions.begin_to_decide
@@ -137,18 +139,18 @@ class Service:
         self.start_model = transfers.start_model
 
         self._measure_alarms = views.measure_alarms
-        keeps, keepers = terms.keep_seconds, writer.journal.keepers
+        keeps, keepers = promises.keep_seconds, writer.journal.keepers
         self._retention = Retention(keepers, keeps) if keeps > 0.0 else None
         self._retire_at = 0.0
         self._upkeep = Upkeep(
-            decisions, writer, clock, metrics, tell, self._look, terms.park_seconds
+            decisions, writer, clock, metrics, tell, self._look, promises.park_seconds
         )
 
     @classmethod
     async def start(
         cls,
         open_store: Callable[[], Store],
-        terms: Terms = Terms(),  # noqa: B008 - a frozen value
+        promises: Promises = Promises(),  # noqa: B008 - a frozen value
         *,
         clock: Clock | None = None,
         metrics: Metrics | None = None,
@@ -162,9 +164,9 @@ class Service:
         clock, metrics, progress = clock or Clock(), metrics or Metrics(), progress or Progress()
         tell = partial(_tell_quietly, tell)
         try:
-            store, load_shared = open_store(), partial(load_all, share=terms.share)
-            store.session.may_lead = terms.most_stale is None
-            store.trims = terms.keep_seconds > 0.0
+            store, load_shared = open_store(), partial(load_all, share=promises.share)
+            store.session.may_lead = promises.most_stale is None
+            store.trims = promises.keep_seconds > 0.0
             loaded = await run_apart(load_shared, store, tell, metrics, progress)
         except asyncio.CancelledError:
             progress.stop()
@@ -176,11 +178,13 @@ class Service:
             return load_or_tell(loaded.store, row, tell, metrics, None, loaded.unreadable)
 
         journal = Journal(loaded.store, loaded.keepers, loaded.unreadable, load_new)
-        writer = Writer(journal, metrics=metrics, tell=tell, backlog=terms.backlog)
+        writer = Writer(journal, metrics=metrics, tell=tell, backlog=promises.backlog)
         reader = await StoreThread.start(open_store(), "reader")
         exporter = await StoreThread.start(open_store(), "exporter")
         writer.start()
-        return cls(loaded.models, writer, reader, exporter, clock=clock, tell=tell, terms=terms)
+        return cls(
+            loaded.models, writer, reader, exporter, clock=clock, tell=tell, promises=promises
+        )
 
     async def stop(self) -> None:
         """Write what is waiting, snapshot, and let go of the database."""
@@ -276,15 +280,15 @@ async def start_service(
     """Take over the database, as the settings say."""
     if is_open_to_others(settings.database):
         log.warning("every user of this machine can read the database: chmod its files to 600")
-    terms = Terms.of(settings)
+    promises = Promises.of(settings)
     service = await Service.start(
         lambda: store_at(settings.database),
-        terms,
+        promises,
         tell=lambda message: log.warning("database", message=message),
         progress=progress,
         metrics=metrics,
     )
-    if terms.share:
+    if promises.share:
         service.listen(settings.database)
     return service
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from fabcost.service.models.decisions import Clock
 from fabcost.service.models.views import Looked
-from fabcost.service.service import Service, Terms
+from fabcost.service.service import Promises, Service
 from fabcost.service.store.store import store_at
 from fabcost.wire.messages import DecisionRequest, FeedbackRequest
 from fabcost.wire.settings import ModelSettings
@@ -41,9 +41,9 @@ async def serving(
     address: str,
     hands: Hands | None = None,
     tell: Callable[[str], object] = str,
-    **terms: Any,
+    **promises: Any,
 ) -> AsyncIterator[Service]:
-    clock, agreed = None if hands is None else hands.clock(), Terms(**terms)
+    clock, agreed = None if hands is None else hands.clock(), Promises(**promises)
     service = await Service.start(lambda: store_at(address), agreed, clock=clock, tell=tell)
     try:
         yield service

@@ -15,7 +15,7 @@ import pytest
 from fabcost import Schema
 from fabcost.service.models.candidates import Scenes
 from fabcost.service.models.catalogue import Catalogue
-from fabcost.service.service import Service, Terms
+from fabcost.service.service import Promises, Service
 from fabcost.service.store.store import store_at
 from fabcost.wire.errors import UnknownItemError
 from fabcost.wire.messages import Between, DecisionRequest, Filter, Record
@@ -35,7 +35,7 @@ def asked(k: int) -> DecisionRequest:
 def test_filters_and_contexts_take_so_many_bytes(tmp_path: Path) -> None:
     async def work() -> None:
         address = str(tmp_path / "bandit.db")
-        service = await Service.start(lambda: store_at(address), Terms(cache_bytes=MOST))
+        service = await Service.start(lambda: store_at(address), Promises(cache_bytes=MOST))
         for name in ("a", "b"):
             await service.create_model(name, ModelSettings(propensities="none"))
             await service.put_items(name, ITEMS)
