@@ -68,9 +68,7 @@ def read(given: Mapping[str, Any]) -> Written:
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"the schema is {given!r} but must be a dictionary")
-    for key in given:
-        if key not in _KEYS:
-            raise ValueError(f"the schema has a key {key!r} but its keys are {', '.join(_KEYS)}")
+    _check_known(given, _KEYS, "the schema has a key", "its keys are")
     features = _typed(given, "features", Mapping, {})
     openness, crosses = _typed(given, "open", Mapping, None), _typed(given, "crosses", Sequence, [])
     for pair in crosses:
@@ -98,12 +96,7 @@ def _feature_of(name: str, options: Mapping[str, Any]) -> Feature:
         )
     rest = {key: value for key, value in options.items() if key not in ("kind", "name")}
     known = [field.name for field in dataclasses.fields(kind) if field.name != "name"]
-    for key in rest:
-        if key not in known:
-            raise ValueError(
-                f"feature {name!r} has an option {key!r} but those of {kind.kind} are "
-                + ", ".join(known)
-            )
+    _check_known(rest, known, f"feature {name!r} has an option", f"those of {kind.kind} are")
     return kind(name, **rest)
 
 
@@ -191,12 +184,14 @@ _NEVER = object()
 
 def _openness(given: Mapping[str, Any]) -> Openness:
     known = [field.name for field in dataclasses.fields(Openness)]
+    _check_known(given, known, "open of the schema has an option", "those are")
+    return checked_openness(**given)
+
+
+def _check_known(given: Iterable[str], known: Sequence[str], has: str, are: str) -> None:
     for key in given:
         if key not in known:
-            raise ValueError(
-                f"open of the schema has an option {key!r} but those are {', '.join(known)}"
-            )
-    return checked_openness(**given)
+            raise ValueError(f"{has} {key!r} but {are} {', '.join(known)}")
 
 
 def _step(given: Any) -> Step:

@@ -10,8 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabcost.features import dates, kinds
+from fabcost.features import dates
 from fabcost.features.encoding import missing_rows, part_columns, terms_of
+from fabcost.features.kinds import (
+    Boolean,
+    Categorical,
+    Date,
+    Feature,
+    Missing,
+    Numeric,
+    Role,
+    Text,
+    is_missing,
+)
 from fabcost.features.reader import BOUND, anchors
 from fabcost.features.tables.columns import Column
 from fabcost.features.tables.table import Table
@@ -48,7 +59,7 @@ class Asked(NamedTuple):
     other: bool = False
 
 
-def inferred(table: Table, asked: Asked, drop: Collection[str]) -> list[kinds.Feature]:
+def inferred(table: Table, asked: Asked, drop: Collection[str]) -> list[Feature]:
     """One feature for each column that is not dropped.
 
     Examples
@@ -63,7 +74,7 @@ def inferred(table: Table, asked: Asked, drop: Collection[str]) -> list[kinds.Fe
     return found
 
 
-def fitted(features: Iterable[kinds.Feature], table: Table) -> list[kinds.Feature]:
+def fitted(features: Iterable[Feature], table: Table) -> list[Feature]:
     """The features, numeric ones with what is `standardised`.
 
     Examples
@@ -76,7 +87,7 @@ def fitted(features: Iterable[kinds.Feature], table: Table) -> list[kinds.Featur
     return found
 
 
-def standardised(feature: kinds.Feature, table: Table) -> kinds.Feature:
+def standardised(feature: Feature, table: Table) -> Feature:
     """A numeric feature with mean and scale of its column; any other as it is.
 
     Examples
@@ -84,13 +95,13 @@ def standardised(feature: kinds.Feature, table: Table) -> kinds.Feature:
     >>> standardised(Numeric("age"), Table.of({"age": [1.0, 3.0]}))
     Numeric(name='age', role='item', missing='error', mean=2.0, scale=1.0)
     """
-    if not isinstance(feature, kinds.Numeric):
+    if not isinstance(feature, Numeric):
         return feature
     table.check_has([feature.name])
     return _standardised(feature, table[feature.name])
 
 
-def _standardised(feature: kinds.Numeric, column: Column) -> kinds.Numeric:
+def _standardised(feature: Numeric, column: Column) -> Numeric:
     plain = dataclasses.replace(feature, mean=0.0, scale=1.0, bound=None, missing="zero")
     labels, codes, numbers = terms_of(plain, column)
     numbers = numbers[np.array([label == feature.name for label in labels], dtype=bool)[codes]]
@@ -118,12 +129,12 @@ def _is_skewed(numbers: FloatArray) -> bool:
     return bool(abs(np.mean(away**3)) > SKEWED)
 
 
-def _warn_of(features: Iterable[kinds.Feature], table: Table) -> None:
+def _warn_of(features: Iterable[Feature], table: Table) -> None:
     """A `ColumnWarning` that names columns that are constant, and those with wild values."""
     constant, wild = [], []
     for feature in features:
         column = table.get(feature.name)
-        if not isinstance(feature, kinds.Numeric) or column is None or column.numbers is None:
+        if not isinstance(feature, Numeric) or column is None or column.numbers is None:
             continue
         numbers = column.numbers[~np.isnan(column.numbers)]
         if numbers.size > 1 and _is_constant(numbers):
@@ -138,43 +149,43 @@ def _warn_of(features: Iterable[kinds.Feature], table: Table) -> None:
             warnings.warn(told, ColumnWarning, stacklevel=4)
 
 
-def _features(name: str, column: Column, asked: Asked) -> list[kinds.Feature]:
+def _features(name: str, column: Column, asked: Asked) -> list[Feature]:
     """That of a column; of a column of dates those of its parts as well."""
     if name in asked.text or column.numbers is not None:
         return [_feature(name, column, asked)]
-    present = [value for value in column.coded.values if not kinds.is_missing(value)]
+    present = [value for value in column.coded.values if not is_missing(value)]
     if not present or not all(map(dates.is_date, present)):
         return [_feature(name, column, asked)]
-    role: kinds.Role = "context" if name in asked.context else "item"
+    role: Role = "context" if name in asked.context else "item"
     parts = part_columns(name, column)
-    day = _standardised(kinds.Numeric(name + dates.DAY, role, "zero"), parts[name + dates.DAY])
-    weekday = kinds.Categorical(name + dates.WEEKDAY, role, "zero", levels=dates.WEEKDAYS)
+    day = _standardised(Numeric(name + dates.DAY, role, "zero"), parts[name + dates.DAY])
+    weekday = Categorical(name + dates.WEEKDAY, role, "zero", levels=dates.WEEKDAYS)
     timed = _presence(parts[name + dates.SINE])[1]
-    clock = [kinds.Numeric(name + each, role, "zero") for each in dates.OF_THE_CLOCK if timed]
-    missing: kinds.Missing = "weight" if _presence(column)[0] else "error"
-    return [kinds.Date(name, role, missing), day, weekday, *clock]
+    clock = [Numeric(name + each, role, "zero") for each in dates.OF_THE_CLOCK if timed]
+    missing: Missing = "weight" if _presence(column)[0] else "error"
+    return [Date(name, role, missing), day, weekday, *clock]
 
 
-def _feature(name: str, column: Column, asked: Asked) -> kinds.Feature:
-    role: kinds.Role = "context" if name in asked.context else "item"
+def _feature(name: str, column: Column, asked: Asked) -> Feature:
+    role: Role = "context" if name in asked.context else "item"
     some_missing, some_present = _presence(column)
-    missing: kinds.Missing = "weight" if some_missing else "error"
+    missing: Missing = "weight" if some_missing else "error"
     if not some_present:
         raise ValueError(f"column {name!r} has no values but needs some to learn from: drop it")
     if name in asked.text:
-        return kinds.Text(name, role, missing)
+        return Text(name, role, missing)
     if column.numbers is not None:
-        return _numeric(kinds.Numeric(name, role, missing), column)
-    present = [value for value in column.coded.values if not kinds.is_missing(value)]
+        return _numeric(Numeric(name, role, missing), column)
+    present = [value for value in column.coded.values if not is_missing(value)]
     _check_no_dates(name, present)
     if all(isinstance(value, bool | np.bool_) for value in present):
-        return kinds.Boolean(name, role, missing)
+        return Boolean(name, role, missing)
     if all(isinstance(value, str) for value in present):
         levels = tuple(sorted(set(present)))
         if len(levels) > asked.most_levels:
-            return kinds.Text(name, role, missing)
-        return kinds.Categorical(name, role, missing, levels=levels, other=asked.other)
-    return _numeric(kinds.Numeric(name, role, missing), column)
+            return Text(name, role, missing)
+        return Categorical(name, role, missing, levels=levels, other=asked.other)
+    return _numeric(Numeric(name, role, missing), column)
 
 
 def _check_no_dates(name: str, values: list[Any]) -> None:
@@ -199,7 +210,7 @@ def _presence(column: Column) -> tuple[bool, bool]:
     return bool(missing.any()), not missing.all()
 
 
-def _numeric(feature: kinds.Numeric, column: Column) -> kinds.Feature:
+def _numeric(feature: Numeric, column: Column) -> Feature:
     try:
         return _standardised(feature, column)
     except ValueError as error:

@@ -71,8 +71,9 @@ class Feature:
         name: Any = self.name
         if not isinstance(name, str) or not name:
             raise ValueError(f"a feature's name is {name!r} but must be a string, not empty")
-        self._check_choice("role", self.role, get_args(Role))
-        self._check_choice("missing", self.missing, get_args(Missing))
+        for option, known in (("role", get_args(Role)), ("missing", get_args(Missing))):
+            listed = ", ".join(map(repr, known))
+            self._check(getattr(self, option) in known, option, f"be one of {listed}")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -109,12 +110,10 @@ class Feature:
         given = f"the date {value!s}" if is_date(value) else repr(value)
         return ValueError(f"{self.role} feature {self.name!r} is {given} but must be {expected}")
 
-    def _check_choice(self, option: str, given: object, choices: tuple[str, ...]) -> None:
-        if given not in choices:
-            raise ValueError(
-                f"{option} of feature {self.name!r} is {given!r} but must be one of "
-                + ", ".join(map(repr, choices))
-            )
+    def _check(self, is_sound: bool, option: str, must: str, verb: str = "is") -> None:
+        if not is_sound:
+            given = getattr(self, option)
+            raise ValueError(f"{option} of feature {self.name!r} {verb} {given!r} but must {must}")
 
 
 @dataclass(frozen=True)
@@ -140,17 +139,12 @@ class Numeric(Feature):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not is_number(self.mean) or not abs(self.mean) <= LARGEST_NUMBER:
-            raise ValueError(f"mean of feature {self.name!r} is {self.mean!r} but must be finite")
-        if not is_number(self.scale) or not 1.0 / LARGEST_NUMBER <= self.scale <= LARGEST_NUMBER:
-            raise ValueError(
-                f"scale of feature {self.name!r} is {self.scale!r} but must be above zero"
-            )
-        if self.bound is not None and not (is_number(self.bound) and 0.01 <= self.bound <= 1e6):
-            raise ValueError(
-                f"bound of feature {self.name!r} is {self.bound!r} but must lie between 0.01 and "
-                "1e6, or be None"
-            )
+        mean, scale, bound = self.mean, self.scale, self.bound
+        self._check(is_number(mean) and abs(mean) <= LARGEST_NUMBER, "mean", "be finite")
+        wide = is_number(scale) and 1.0 / LARGEST_NUMBER <= scale <= LARGEST_NUMBER
+        self._check(wide, "scale", "be above zero")
+        within = bound is None or (is_number(bound) and 0.01 <= bound <= 1e6)
+        self._check(within, "bound", "lie between 0.01 and 1e6, or be None")
 
     def _expected(self) -> str:
         return "a number"
@@ -211,11 +205,11 @@ class Categorical(Feature):
         super().__post_init__()
         given: Any = self.levels
         several = isinstance(given, Iterable) and not isinstance(given, str)
-        if not several or not all(_is_level(level) for level in given):
-            raise ValueError(f"levels of feature {self.name!r} are {given!r} but must be strings")
-        object.__setattr__(self, "levels", tuple(str(level) for level in given))
-        if not self.levels or len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"levels of feature {self.name!r} are {given!r} but must be distinct")
+        sound = several and all(_is_level(level) for level in given)
+        self._check(sound, "levels", "be strings", "are")
+        levels = tuple(str(level) for level in given)
+        self._check(0 < len(levels) == len(set(levels)), "levels", "be distinct", "are")
+        object.__setattr__(self, "levels", levels)
 
     @cached_property
     def _terms(self) -> dict[str, Term]:
@@ -263,11 +257,8 @@ class Text(Feature):
         super().__post_init__()
         for option, least in (("limit", 0), ("buckets", 1)):
             given = getattr(self, option)
-            if not isinstance(given, int) or given < least:
-                raise ValueError(
-                    f"{option} of feature {self.name!r} is {given!r} but must be an integer of "
-                    f"at least {least}"
-                )
+            sound = isinstance(given, int) and given >= least
+            self._check(sound, option, f"be an integer of at least {least}")
 
     def shared(self, label: str) -> str:
         """The label of the shared weight of a string that came after the limit."""

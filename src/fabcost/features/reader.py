@@ -8,7 +8,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fabcost.features import dates, kinds
+from fabcost.features import dates
+from fabcost.features.kinds import (
+    LARGEST_NUMBER,
+    Boolean,
+    Date,
+    Feature,
+    Numeric,
+    Role,
+    Term,
+    Text,
+    is_missing,
+    is_number,
+)
 
 Record = Mapping[str, Any]
 
@@ -46,35 +58,35 @@ class Openness:
     scaled: bool = False
 
     def features(
-        self, name: str, value: Any, role: kinds.Role, among: Iterable[Any] = ()
-    ) -> list[kinds.Feature]:
+        self, name: str, value: Any, role: Role, among: Iterable[Any] = ()
+    ) -> list[Feature]:
         """What a new key becomes, by the type of its first value.
 
         ``among`` are the values of the key in all records that are read with it.
         """
         if self.scaled and (parts := dates.parts_of(value)) is not None:
             return self._of_a_date(name, parts, role, among)
-        number = kinds.Numeric(name, role, "zero")
-        for kind in (kinds.Boolean(name, role, "zero"), number):
+        number = Numeric(name, role, "zero")
+        for kind in (Boolean(name, role, "zero"), number):
             if kind.accepts(value):
                 anchor = self.scaled and kind is number
                 return [anchored(name, role, [*among] or [value]) if anchor else kind]
         if isinstance(value, float):  # infinite, or too large
             number.term(value)
-        text = kinds.Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
+        text = Text(name, role, "zero", limit=self.limit, buckets=self.buckets)
         text.term(value)
         return [text]
 
     def _of_a_date(
-        self, name: str, parts: dates.Parts, role: kinds.Role, among: Iterable[Any]
-    ) -> list[kinds.Feature]:
+        self, name: str, parts: dates.Parts, role: Role, among: Iterable[Any]
+    ) -> list[Feature]:
         known = [each for each in map(dates.parts_of, among) if each is not None] or [parts]
         clock = dates.OF_THE_CLOCK if parts.hour is not None else ()
         return [
-            kinds.Date(name, role, "zero"),
+            Date(name, role, "zero"),
             anchored(name + dates.DAY, role, [each.day for each in known]),
-            kinds.Text(name + dates.WEEKDAY, role, "zero", limit=7, buckets=1),
-            *[kinds.Numeric(name + part, role, "zero") for part in clock],
+            Text(name + dates.WEEKDAY, role, "zero", limit=7, buckets=1),
+            *[Numeric(name + part, role, "zero") for part in clock],
         ]
 
 
@@ -91,12 +103,12 @@ class Reader:
     ValueError: the item record has a key 'colour' but its features are 'age'
     """
 
-    def __init__(self, features: Mapping[str, kinds.Feature], openness: Openness | None) -> None:
+    def __init__(self, features: Mapping[str, Feature], openness: Openness | None) -> None:
         self.openness = openness
-        self.fresh: list[kinds.Feature] = []
+        self.fresh: list[Feature] = []
         self._known = dict(features)
-        self._by_role: dict[kinds.Role, dict[str, kinds.Feature]] = {"context": {}, "item": {}}
-        self._dates: dict[kinds.Role, tuple[str, ...]] = {"context": (), "item": ()}
+        self._by_role: dict[Role, dict[str, Feature]] = {"context": {}, "item": {}}
+        self._dates: dict[Role, tuple[str, ...]] = {"context": (), "item": ()}
         for feature in features.values():
             self._know(feature)
 
@@ -110,17 +122,17 @@ class Reader:
         other._dates = self._dates.copy()
         return other
 
-    def names(self, role: kinds.Role) -> list[str]:
+    def names(self, role: Role) -> list[str]:
         """The features of a role, new ones included, in the order of the terms."""
         return list(self._by_role[role])
 
-    def dates(self, role: kinds.Role) -> tuple[str, ...]:
+    def dates(self, role: Role) -> tuple[str, ...]:
         """The features of a role that are dates."""
         return self._dates[role]
 
     def read(
-        self, record: Record, role: kinds.Role, among: Collection[Record] | None = None
-    ) -> list[kinds.Term]:
+        self, record: Record, role: Role, among: Collection[Record] | None = None
+    ) -> list[Term]:
         """The terms of a record, one for each feature of the role.
 
         ``among`` are all records that are read with it: new numbers are anchored by them.
@@ -140,7 +152,7 @@ class Reader:
         record: Record,
         drop: Collection[str] = (),
         among: Collection[Record] | None = None,
-    ) -> tuple[list[kinds.Term], list[kinds.Term]]:
+    ) -> tuple[list[Term], list[Term]]:
         """The terms of context and item from one record that has both; new keys are the item's."""
         context = self._by_role["context"]
         kept = {name: value for name, value in record.items() if name not in drop}
@@ -148,11 +160,11 @@ class Reader:
         of_item = {name: value for name, value in kept.items() if name not in context}
         return self.read(of_context, "context", among), self.read(of_item, "item", among)
 
-    def feature(self, name: str) -> kinds.Feature:
+    def feature(self, name: str) -> Feature:
         """The feature of that name, known or new."""
         return self._known[name]
 
-    def meet(self, name: str, value: Any, role: kinds.Role, among: Iterable[Any] = ()) -> None:
+    def meet(self, name: str, value: Any, role: Role, among: Iterable[Any] = ()) -> None:
         """Make a feature of a new key if the schema is open, a date with its parts."""
         if self.openness is None:
             known = ", ".join(map(repr, self._by_role[role])) or "none"
@@ -165,7 +177,7 @@ class Reader:
                 f"the {role} record has a new key {name!r} but the schema is open to "
                 f"{self.openness.limit} features only"
             )
-        if kinds.is_missing(value):
+        if is_missing(value):
             return
         features = self.openness.features(name, value, role, among)
         for feature in features:
@@ -174,17 +186,17 @@ class Reader:
             self.fresh.append(feature)
             self._know(feature)
 
-    def _know(self, feature: kinds.Feature) -> None:
+    def _know(self, feature: Feature) -> None:
         name, role = feature.name, feature.role
         self._known[name] = self._by_role[role][name] = feature
-        if isinstance(feature, kinds.Date):
+        if isinstance(feature, Date):
             self._dates[role] += (name,)
 
     def _check_free(self, name: str, date: str) -> None:
         if name in self._known:
             raise ValueError(f"{date!r} is a date, whose part {name!r} is also a key of its own")
 
-    def _with_parts(self, record: Record, role: kinds.Role) -> Record:
+    def _with_parts(self, record: Record, role: Role) -> Record:
         """The record and the parts of its dates."""
         found = dict(record)
         for date in self._dates[role]:
@@ -209,7 +221,7 @@ class ReadItems(NamedTuple):
     """
 
     names: tuple[Any, ...]
-    terms: list[list[kinds.Term]]
+    terms: list[list[Term]]
 
     @classmethod
     def by(cls, reader: Reader, items: Mapping[Any, Record]) -> ReadItems:
@@ -231,7 +243,7 @@ def _values(name: str, records: Iterable[Any]) -> Iterable[Any]:
     return (record.get(name) for record in records if isinstance(record, Mapping))
 
 
-def anchored(name: str, role: kinds.Role, values: Iterable[Any]) -> kinds.Numeric:
+def anchored(name: str, role: Role, values: Iterable[Any]) -> Numeric:
     """The feature of a number that came by itself, anchored by the values that came with it.
 
     Examples
@@ -242,7 +254,7 @@ def anchored(name: str, role: kinds.Role, values: Iterable[Any]) -> kinds.Numeri
     """
     found = [float(value) for value in values if _counts(value)]
     mean, scale = anchors(found)
-    return kinds.Numeric(name, role, "zero", mean=mean, scale=scale, bound=BOUND)
+    return Numeric(name, role, "zero", mean=mean, scale=scale, bound=BOUND)
 
 
 def anchors(values: Sequence[float]) -> tuple[float, float]:
@@ -267,7 +279,7 @@ def anchors(values: Sequence[float]) -> tuple[float, float]:
     if spread <= 1e-12 * largest:
         spread = abs(centre) or 1.0
     scale = max(spread, abs(centre) / len(ordered) ** 2)
-    return centre, min(max(scale, 1.0 / kinds.LARGEST_NUMBER), kinds.LARGEST_NUMBER)
+    return centre, min(max(scale, 1.0 / LARGEST_NUMBER), LARGEST_NUMBER)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
@@ -293,8 +305,4 @@ def _told(items: Any) -> str:
 
 
 def _counts(value: Any) -> bool:
-    return (
-        not kinds.is_missing(value)
-        and kinds.is_number(value)
-        and bool(abs(value) <= kinds.LARGEST_NUMBER)
-    )
+    return not is_missing(value) and is_number(value) and bool(abs(value) <= LARGEST_NUMBER)
