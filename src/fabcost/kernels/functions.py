@@ -60,16 +60,15 @@ MILLS = np.array(
 )
 
 
-@kernel()
-def exp(x):
-    """eˣ of a number or of lanes, to one unit in the last place; zero below −708.
+@helper()
+def reduced(x):
+    """k, as `times_power` takes it, and eʳ − 1 of eˣ = 2ᵏ eʳ, where |r| ≤ ½ log 2.
 
-    eˣ = 2ᵏ eʳ with |r| ≤ ½ log 2, and Taylor's series of eʳ up to r¹³.
+    By Taylor's series of eʳ up to r¹³.
     """
-    inside = within(x, SMALLEST_EXPONENT, LARGEST_EXPONENT)
-    shifted = inside * LOG2_E + SHIFT
+    shifted = x * LOG2_E + SHIFT
     whole = shifted - SHIFT
-    r = (inside - whole * LN2_HIGH) - whole * LN2_LOW
+    r = (x - whole * LN2_HIGH) - whole * LN2_LOW
     r2 = r * r
     r4 = r2 * r2
     low = (0.5 + r * (1.0 / 6.0)) + r2 * (1.0 / 24.0 + r * (1.0 / 120.0))
@@ -77,8 +76,14 @@ def exp(x):
     top = (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + r2 * (
         1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
     )
-    series = low + r4 * (high + r4 * top)
-    power = times_power(1.0 + (r + r2 * series), shifted)
+    return shifted, r + r2 * (low + r4 * (high + r4 * top))
+
+
+@kernel()
+def exp(x):
+    """eˣ of a number or of lanes, to one unit in the last place; zero below −708."""
+    shifted, less = reduced(within(x, SMALLEST_EXPONENT, LARGEST_EXPONENT))
+    power = times_power(1.0 + less, shifted)
     return choose_at(x, LARGEST_EXPONENT, choose_at(x, SMALLEST_EXPONENT, 0.0, power), math.inf)
 
 
@@ -88,20 +93,9 @@ def expm1(x):
 
     It is (2ᵏ − 1) + 2ᵏ (eʳ − 1), of which the first is zero where the second is small.
     """
-    inside = within(x, SMALLEST_EXPONENT, -SMALLEST_EXPONENT)
-    shifted = inside * LOG2_E + SHIFT
-    whole = shifted - SHIFT
-    r = (inside - whole * LN2_HIGH) - whole * LN2_LOW
-    r2 = r * r
-    r4 = r2 * r2
-    low = (0.5 + r * (1.0 / 6.0)) + r2 * (1.0 / 24.0 + r * (1.0 / 120.0))
-    high = (1.0 / 720.0 + r * (1.0 / 5040.0)) + r2 * (1.0 / 40320.0 + r * (1.0 / 362880.0))
-    top = (1.0 / 3628800.0 + r * (1.0 / 39916800.0)) + r2 * (
-        1.0 / 479001600.0 + r * (1.0 / 6227020800.0)
-    )
-    series = low + r4 * (high + r4 * top)
+    shifted, less = reduced(within(x, SMALLEST_EXPONENT, -SMALLEST_EXPONENT))
     scale = times_power(spread(1.0), shifted)
-    return (scale - 1.0) + scale * (r + r2 * series)
+    return (scale - 1.0) + scale * less
 
 
 @helper()
