@@ -98,12 +98,12 @@ def _time(seconds: dict[str, Cost]) -> list[str]:
     return [
         "## What a decision takes",
         f"Processor time of a decision over {CANDIDATES:,} candidates with {WEIGHTS} weights, the "
-        "least over turns, and its ratio to that of Thompson sampling. *Which* alone: "
-        "`Bandit.pick`, and `Bandit.choose` while nobody reads `scores`. *With the scores of all*: "
-        "they are made when they are first read; `Recommender.recommend` and a service without "
-        "propensities tell them, and read them always. *With propensities* of "
-        f"{DRAWS} draws, as a service has unless it is told otherwise: the draws are most of it, "
-        "whatever the rule.",
+        "least over turns, and its ratio to that of Thompson sampling. `Bandit.pick` tells which. "
+        "`Bandit.choose` has the scores of all as well, but they are made when they are first "
+        "read: until then no candidate is looked at further that cannot lead. "
+        "`Recommender.recommend` always tells the scores of its catalogue, whose items here have "
+        f"effects of their own; so does a service. *Propensities* are over {DRAWS} draws, as a "
+        "service has them unless it is told otherwise.",
         as_markdown(time_lines(seconds)),
     ]
 
