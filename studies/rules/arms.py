@@ -9,13 +9,14 @@ import numpy as np
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
-from fabcost import FabCost, Gaussian
-from fabcost.bandit.bandit import choose
+from fabcost import Gaussian
+from fabcost.bandit.bandit import Learner, choose
 from fabcost.bandit.rules import Policy
 from fabcost.impressions import FloatArray
 from studies.rules.worlds import ROUNDS
 
-VARIANCE = 1.0
+#: Variance of all weights, unless a game has another.
+OF_ARMS = 1.0
 MADE, DIGITS = "arms: made, 5 classes", "arms: digits"
 
 
@@ -39,7 +40,7 @@ def labelled(title: str) -> tuple[FloatArray, FloatArray]:
     return np.column_stack([np.ones(len(X)), StandardScaler().fit_transform(X)]), label
 
 
-def right(title: str, policy: Policy, seed: int) -> FloatArray:
+def right(title: str, policy: Policy, seed: int, learner: Callable[[int], Learner]) -> FloatArray:
     """Whether each choice was right.
 
     The arms know nothing of each other: their log-odds are independent, so a decision is one over
@@ -47,8 +48,7 @@ def right(title: str, policy: Policy, seed: int) -> FloatArray:
     """
     X, label = labelled(title)
     visitors, choices = np.random.default_rng(seed).spawn(2)
-    prior = Gaussian.isotropic(X.shape[1], variance=VARIANCE)
-    arms = [FabCost(prior) for _ in range(int(label.max()) + 1)]
+    arms = [learner(X.shape[1]) for _ in range(int(label.max()) + 1)]
     found = np.empty(ROUNDS)
     for t, place in enumerate(visitors.integers(len(X), size=ROUNDS)):
         laws = [arm.posterior.marginal(X[place]) for arm in arms]

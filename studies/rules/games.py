@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +19,9 @@ from fabcost.bandit.environments import Round
 from fabcost.bandit.rules import Policy, rule_of
 from fabcost.bandit.targeted import TSUCB
 from fabcost.impressions import FloatArray
-from fabcost.offline.methods import FAB_COST, LEARNERS
+from fabcost.offline.methods import FAB_COST, LAPLACE, LEARNERS
 from studies.clicks.worlds import CHECKPOINTS
-from studies.rules.arms import CLASSES, right
+from studies.rules.arms import CLASSES, OF_ARMS, right
 from studies.rules.worlds import DRIFT, ROUNDS, WORLDS
 
 THOMPSON, DEFAULT, WIDE = "thompson", "default", "10"
@@ -87,7 +88,7 @@ def play(game: Game) -> list[float]:
 def _played(game: Game) -> FloatArray:
     """Click probability of the choice and of the best row, by visitor."""
     if game.world in CLASSES:
-        found = right(game.world, policy_of(game.rule), game.seed)
+        found = right(game.world, policy_of(game.rule), game.seed, partial(_learner, game))
         return np.array([found, np.ones_like(found)])
     seen = np.empty((2, ROUNDS))
     for t, (_, visitor, index) in enumerate(met(game)):
@@ -116,13 +117,18 @@ def met(game: Game) -> Iterator[tuple[Bandit, Round, int]]:
 
 
 def _learner(game: Game, weights: int) -> Learner:
-    prior = Prior() if game.prior == DEFAULT else Prior.same(float(game.prior))
+    prior = _prior(game)
     belief: Gaussian = prior.belief(["constant", *["numbers"] * (weights - 1)])  # type: ignore[list-item]
-    if game.world == DRIFT and game.learner == FAB_COST:
-        return FabCost(belief, half_life=HALF_LIFE)
     if game.learner == OWN:
         return FabCost(belief, own_variance=prior.items)
-    return LEARNERS[game.learner](belief)
+    forgets = game.world == DRIFT and game.learner != LAPLACE
+    return LEARNERS[game.learner](belief, **({"half_life": HALF_LIFE} if forgets else {}))
+
+
+def _prior(game: Game) -> Prior:
+    if game.prior != DEFAULT:
+        return Prior.same(float(game.prior))
+    return Prior.same(OF_ARMS) if game.world in CLASSES else Prior()
 
 
 def lines(path: Path) -> Iterator[list[Any]]:

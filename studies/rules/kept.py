@@ -1,4 +1,4 @@
-"""What stands on the page of rules, for games that are not at hand."""
+"""What stands on pages, for games that are not at hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from studies.documents import DOCS
 
-PAGE = "rules.md"
-CONFIRMED = "## To confirm on"
+PAGE, PEERS = "rules.md", "peers.md"
+CHOSEN, CONFIRMED, GRID = "## To choose on", "## To confirm on", "## Rules, learners and priors"
 LATE = "visitors before an outcome"  # the head of a column
 _COMMIT = re.compile(r"commit `([^`]+)`")
 _KEPT = re.compile(r"as it was, commit `([^`]+)`")
@@ -24,16 +24,16 @@ class Cell(NamedTuple):
     rule: str
 
 
-def standing() -> str:
-    """The page as it is; nothing before it was first written."""
-    path = DOCS / PAGE
+def standing(name: str = PAGE) -> str:
+    """A page as it is; nothing before it was first written."""
+    path = DOCS / name
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def ratios(text: str) -> dict[Cell, tuple[float, float]]:
     """Mean and half of the interval of every cell on the half to choose on."""
     found = {}
-    for head, row in _rows(text.partition(CONFIRMED)[0]):
+    for head, row in rows(part(text, CHOSEN)):
         late = head[1] == LATE
         for rule, cell in zip(head[1 + late :], row[1 + late :], strict=True):
             if ratio := _RATIO.fullmatch(cell):
@@ -42,9 +42,10 @@ def ratios(text: str) -> dict[Cell, tuple[float, float]]:
     return found
 
 
-def confirmation(text: str) -> str:
-    """The part to confirm on."""
-    return CONFIRMED + text.partition(CONFIRMED)[2]
+def part(text: str, title: str) -> str:
+    """From a title to the next of its level; nothing where there is none such."""
+    _, found, after = text.partition(f"\n{title}")
+    return (title + after.partition("\n## ")[0]).strip() if found else ""
 
 
 def commit(text: str) -> str:
@@ -53,7 +54,20 @@ def commit(text: str) -> str:
     return found[1] if found else "unknown"
 
 
-def _rows(text: str) -> Iterator[tuple[list[str], list[str]]]:
+def peers() -> tuple[str, list[list[str]]]:
+    """What other libraries reach at the best of their grids, and the commit of that."""
+    text = standing(PEERS)
+    lines: list[list[str]] = []
+    for head, row in rows(text):
+        shares = [place for place, name in enumerate(head) if "best of grid" in name]
+        found = [row[place].rpartition("; ")[2] for place in shares]
+        lines = lines or [["policy", *(head[place].partition(":")[0] for place in shares)]]
+        if any(each != "–" for each in found):
+            lines.append([row[0], *found])
+    return commit(text), lines
+
+
+def rows(text: str) -> Iterator[tuple[list[str], list[str]]]:
     """Every row of every table, after the head of its table."""
     head: list[str] = []
     for line in text.splitlines():
