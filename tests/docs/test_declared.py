@@ -86,7 +86,8 @@ def test_what_is_said_of_python_is_what_is_claimed() -> None:
     classified = re.findall(r"Python :: (3\.\d+)", " ".join(written["project"]["classifiers"]))
     assert written["project"]["requires-python"] == f">={classified[0]}"
     for page in ("README.md", "docs/tutorial/index.md", "docs/how-to/web-shop.md"):
-        assert f"Python {' or '.join(classified)}" in (ROOT / page).read_text(encoding="utf-8"), page
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert f"Python {' or '.join(classified)}" in text, page
     (image,) = set(re.findall(r"^FROM python:(3\.\d+)", (ROOT / "Dockerfile").read_text(), re.M))
     assert image in classified
 
