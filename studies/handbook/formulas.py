@@ -31,7 +31,7 @@ def rendered(html: str) -> str:
 def _formula(tex: str, *, block: bool) -> str:
     made: str = convert(unescape(tex), display="block" if block else "inline")
     made = _VARIANT.sub(lambda found: f"<mi>{_letter(found[2], _WORDS[found[1]])}</mi>", made)
-    return f'<div class="formula">{made}</div>' if block else made
+    return f'<div class="scrolled formula" tabindex="0">{made}</div>' if block else made
 
 
 def _letter(letter: str, alphabet: str) -> str:

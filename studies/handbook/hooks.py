@@ -39,6 +39,7 @@ def pictures() -> dict[str, str]:
     }
 
 
+_SCROLLED = '<div class="scrolled" tabindex="0">'
 _NAMED_SEARCH = ' data-md-component="search" role="dialog" aria-label="Search"'
 
 
@@ -57,7 +58,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Draw pictures and formulas: MathML needs no script."""
+    """Draw pictures and formulas: MathML needs no script; keys scroll tables that are too wide."""
+    html = html.replace("<table>", _SCROLLED + "<table>").replace("</table>", "</table></div>")
     drawn = re.sub("<!-- picture ([a-z]+) -->", lambda found: pictures()[found[1]], html)
     return formulas.rendered(html if drawn == html else architecture.TIP + drawn)
 
@@ -69,3 +71,6 @@ def _of_the_root(name: str) -> str:
 def on_post_page(output: str, **_: Any) -> str:
     """Give the theme's dialog of the search a name, for those who hear the page."""
     return output.replace(' data-md-component="search" role="dialog"', _NAMED_SEARCH)
+
+
+on_post_template = on_post_page

@@ -17,6 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from fabcost.cli import application
+from fabcost.compilation import _say
 from fabcost.demo import MODEL, Score, _waiting, claimed, new_database, server, settings, world
 
 
@@ -38,7 +39,8 @@ def test_how_far_the_first_compilation_is_is_shown(tmp_path: Path, terminal: boo
     log, shown = tmp_path / "server.log", io.StringIO()
     with _waiting(log, Console(file=shown, force_terminal=terminal, width=80)):
         for line in ("the kernels: 3 of 90", "the kernels: 90 of 90"):
-            log.write_text(f"fabcost: {line}\n", encoding="utf-8")
+            with log.open("a", encoding="utf-8") as file, contextlib.redirect_stderr(file):
+                _say(line)  # as a server does that compiles
             wait_for(lambda line=line: line in shown.getvalue())  # type: ignore[misc]
     assert ("fabcost: the kernels: 3 of 90" in shown.getvalue()) is not terminal
 

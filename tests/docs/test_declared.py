@@ -81,6 +81,17 @@ def test_imports_are_declared(folder: str) -> None:
     assert {name: whose for name, whose in found.items() if whose not in known} == {}
 
 
+def test_what_is_said_of_python_is_what_is_claimed() -> None:
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    classified = re.findall(r"Python :: (3\.\d+)", " ".join(written["project"]["classifiers"]))
+    assert written["project"]["requires-python"] == f">={classified[0]}"
+    for page in ("README.md", "docs/tutorial/index.md", "docs/how-to/web-shop.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert f"Python {' or '.join(classified)}" in text, page
+    (image,) = set(re.findall(r"^FROM python:(3\.\d+)", (ROOT / "Dockerfile").read_text(), re.M))
+    assert image in classified
+
+
 def test_imports_are_found() -> None:
     assert set(modules(SAMPLE)) == {"yaml", "azure.core.credentials", "httpx", "vowpalwabbit"}
     assert owner("azure.core.credentials") == "azure-core"

@@ -8,6 +8,7 @@ import html.parser
 import http.server
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -145,6 +146,8 @@ def test_formulas_and_pictures_are_in_the_pages(site: Path) -> None:
         assert "arithmatex" not in text, page
         assert ":math:" not in text, page
         assert "<!-- picture" not in text, page
+        assert not re.search(r'(?<!tabindex="0">)<(?:table>|math [^>]*display="block")', text), page
+        assert 'role="dialog">' not in text, page
     drawn = (site / "explanation" / "architecture.html").read_text(encoding="utf-8")
     assert drawn.count('<svg class="house"') == 6
 

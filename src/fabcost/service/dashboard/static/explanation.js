@@ -2,7 +2,7 @@
 
 import { element, facts, nothing, part, table, tableRow } from "./elements.js";
 import { itemCell, itemName } from "./item.js";
-import { decimal, percent, tick, timeOfDay } from "./numbers.js";
+import { amount, decimal, percent, tick, timeOfDay } from "./numbers.js";
 import { outcome } from "./outcome.js";
 import { bar, stripAxis, stripScale } from "./strips.js";
 
@@ -85,7 +85,7 @@ function reason({ name, value, weight, sd, contribution }, scale) {
   return [
     element("span", { class: "name", title: name }, name),
     bar(scale, contribution),
-    `${Number(value.toPrecision(3))} × (${decimal(weight)} ± ${decimal(sd)})`,
+    `${amount(value)} × (${decimal(weight)} ± ${decimal(sd)})`,
     decimal(contribution),
   ];
 }
