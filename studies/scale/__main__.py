@@ -129,7 +129,7 @@ def page(costs: dict[str, Cost], trials: list[Trial], command: str) -> str:
         "",
         origin(command),
         "",
-        f"{HOW} The load average was {os.getloadavg()[2]:.1f} at the end.",
+        f"{HOW} The load average of the last five minutes was {os.getloadavg()[1]:.1f} at the end.",
         "",
         "| | seconds | processor, s | memory, MB | log loss |",
         "|---|---:|---:|---:|---:|",

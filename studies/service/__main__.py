@@ -68,6 +68,7 @@ class Bench:
 
     def __init__(self, folder: Path, url: str, echo: str, cars: CarAdverts) -> None:
         self.client = Client(url, timeout=600.0)
+        self.connections = CONNECTIONS
         self._folder = folder
         self._port = int(url.rsplit(":", 1)[1])
         self._echo = int(echo.rsplit(":", 1)[1])
@@ -86,7 +87,7 @@ class Bench:
     def _load(self, port: int, path: str, seconds: float) -> Reading:
         given, found = self._folder / "load.json", self._folder / "latencies.npy"
         plan = {"port": port, "path": path, "bodies": self._bodies, "seconds": seconds}
-        given.write_text(json.dumps({**plan, "connections": CONNECTIONS}), encoding="utf-8")
+        given.write_text(json.dumps({**plan, "connections": self.connections}), encoding="utf-8")
         command = [sys.executable, "-m", "studies.service.load", str(given), str(found)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
         result = json.loads(done.stdout)

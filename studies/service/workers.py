@@ -12,11 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+import psycopg
 from rich.console import Console
 from tests.service.postgres import throw_away_server
 
@@ -27,6 +29,7 @@ from studies.documents import DOCS, origin, write_page
 from studies.service.__main__ import CONNECTIONS, ITEMS, Bench, process, world
 
 WORKERS = (1, 2)
+OFFERED = (CONNECTIONS, 4 * CONNECTIONS)
 LARGE = 500
 #: Propensities, items, and what that means.
 MODELS = {
@@ -40,13 +43,29 @@ LEAST = 1.6
 
 @dataclass(frozen=True)
 class Measured:
-    """Decisions per second, and the processors that each side kept busy meanwhile."""
+    """Decisions per second, processors that each side kept busy, decisions in a transaction."""
 
     rate: float
     p99: float
     servers: float
     database: float
     generator: float
+    together: float
+
+
+class Side(NamedTuple):
+    """Servers, those that ask them, and the process and the address of their database."""
+
+    bench: Bench
+    server: int
+    database: int
+    address: str
+
+    def transactions(self) -> int:
+        """Those that wrote, so far."""
+        with psycopg.connect(self.address) as connection:
+            found = connection.execute("SELECT txid_current()").fetchone()
+        return int(found[0]) if found else 0
 
 
 def busy(root: int) -> float:
@@ -74,13 +93,15 @@ def own() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def measured(bench: Bench, model: str, seconds: float, server: int, database: int) -> Measured:
+def measured(side: Side, model: str, seconds: float) -> Measured:
     """One model under load."""
-    started = (busy(server), busy(database), own(), time.monotonic())
-    reading = bench.decisions(model, seconds)
-    ended = (busy(server), busy(database), own(), time.monotonic())
+    written = side.transactions()
+    started = (busy(side.server), busy(side.database), own(), time.monotonic())
+    reading = side.bench.decisions(model, seconds)
+    ended = (busy(side.server), busy(side.database), own(), time.monotonic())
     *used, taken = (after - before for before, after in zip(started, ended, strict=True))
-    return Measured(reading.rate, reading.p99, *(each / taken for each in used))
+    together = len(reading.latencies) / (side.transactions() - written)
+    return Measured(reading.rate, reading.p99, *(each / taken for each in used), together)
 
 
 def catalogue(cars: CarAdverts, items: int) -> dict[str, Any]:
@@ -90,7 +111,7 @@ def catalogue(cars: CarAdverts, items: int) -> dict[str, Any]:
 
 
 @contextmanager
-def served(workers: int, cars: CarAdverts, folder: Path) -> Iterator[tuple[Bench, int, int]]:
+def served(workers: int, cars: CarAdverts, folder: Path) -> Iterator[Side]:
     """Models on a database of their own, and the processes of servers and database."""
     with ExitStack() as stack:
         postgres = stack.enter_context(throw_away_server())
@@ -105,23 +126,25 @@ def served(workers: int, cars: CarAdverts, folder: Path) -> Iterator[tuple[Bench
                 client.create_model(name, msgspec.structs.replace(base, propensities=propensities))
                 client.put_items(name, catalogue(cars, items))
         time.sleep(1.0)  # the other workers have the models, too
-        yield Bench(folder, url, url, cars), server.pid, database
+        yield Side(Bench(folder, url, url, cars), server.pid, database, address)
 
 
-def measure(seconds: float, rounds: int) -> dict[tuple[str, int], list[Measured]]:
+Found = dict[tuple[str, int, int], list[Measured]]
+
+
+def measure(seconds: float, rounds: int) -> Found:
     """Servers of one worker and of two stand beside each other and take turns."""
-    found: dict[tuple[str, int], list[Measured]] = defaultdict(list)
+    found: Found = defaultdict(list)
     cars = world()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         sides = {n: stack.enter_context(served(n, cars, Path(name))) for n in WORKERS}
         for side in sides.values():
             for model in MODELS:
-                measured(side[0], model, 1.0, *side[1:])
-        for _ in range(rounds):
-            for model in MODELS:
-                for workers, (bench, server, database) in sides.items():
-                    each = measured(bench, model, seconds, server, database)
-                    found[model, workers].append(each)
+                measured(side, model, 1.0)
+        for _, model, connections in product(range(rounds), MODELS, OFFERED):
+            for workers, side in sides.items():
+                side.bench.connections = connections
+                found[model, connections, workers].append(measured(side, model, seconds))
     return found
 
 
@@ -135,23 +158,22 @@ def attainable(one: Measured, cores: float) -> float:
     return cores / (one.servers + one.database + one.generator)
 
 
-def rows(found: dict[tuple[str, int], list[Measured]]) -> list[list[str]]:
+def rows(found: Found) -> list[list[str]]:
     """The table."""
     table, cores = [], granted()
-    for model, (_, _, meaning) in MODELS.items():
-        one = median(found[model, 1])
-        for workers in WORKERS:
-            each = median(found[model, workers])
-            together = each.servers + each.database + each.generator
-            numbers = (each.servers, each.database, each.generator, together)
-            most = attainable(one, cores) if workers > 1 else 1.0
-            table.append(
-                [
-                    *(meaning, str(workers), f"{each.rate:,.0f}", f"{each.rate / one.rate:.2f}"),
-                    *(f"{most:.2f}", f"{each.p99:.1f}", *(f"{number:.2f}" for number in numbers)),
-                    f"{1e6 * together / each.rate:.0f}",
-                ]
-            )
+    for (model, connections, workers), several in found.items():
+        one, each = median(found[model, connections, 1]), median(several)
+        used = each.servers + each.database + each.generator
+        numbers = (each.servers, each.database, each.generator, used)
+        most = attainable(one, cores) if workers > 1 else 1.0
+        table.append(
+            [
+                *(MODELS[model][2], str(connections), str(workers), f"{each.rate:,.0f}"),
+                *(f"{each.rate / one.rate:.2f}", f"{most:.2f}", f"{each.p99:.1f}"),
+                *(f"{number:.2f}" for number in numbers),
+                *(f"{1e6 * used / each.rate:.0f}", f"{each.together:.0f}"),
+            ]
+        )
     return table
 
 
@@ -162,22 +184,25 @@ def granted() -> float:
 
 
 REAL_TIME = "real-time priority (of which Linux grants 95 %)"
-HEADINGS = ("decisions", "workers", "per second", "times one", "at most", "p99, ms")
-SHARES = ("servers", "PostgreSQL", "load generator", "together", "µs a decision")
+HEADINGS = ("decisions", "asking", "workers", "per second", "times one", "at most", "p99, ms")
+SHARES = ("servers", "PostgreSQL", "load generator", "together", "µs a decision", "in a commit")
 #: Between these the design for many machines quotes what is measured here.
 DESIGN = DOCS.parent / "explanation" / "internet-scale.md"
 BEGIN, END, BUSIEST = "<!-- workers -->", "<!-- /workers -->", 40_000
 COSTS, END_OF_COSTS, AN_HOUR = "<!-- costs -->", "<!-- /costs -->", 0.05
 
 
-def gained(times: list[float]) -> str:
+def gained(found: Found, connections: int) -> str:
     """What two workers do beside one, in all kinds of decisions and not in the best alone."""
+    sides = [[median(found[model, connections, n]) for n in WORKERS] for model in MODELS]
+    times = [two.rate / one.rate for one, two in sides]
     *others, last = (f"{each:.2f}" for each in times)
     many = sum(each >= LEAST for each in times)
+    could = sum(attainable(one, granted()) >= LEAST for one, _ in sides)
     return (
-        f"Two workers make {', '.join(others)} and {last} times as many decisions as one, in the\n"
-        f"order of the table.  At least {LEAST} was wanted, and is reached in {many} of the "
-        f"{len(times)}."
+        f"With {connections} connections two workers make {', '.join(others)} and {last} times as "
+        f"many decisions\nas one, in the order of the table.  At least {LEAST} was wanted, is "
+        f"reached in {many} of the {len(times)}, and\nwould fit into the machine in {could}."
     )
 
 
@@ -191,42 +216,43 @@ billion a day {1e9 * each:.1f} a day for processors; storage of 1 TB a day costs
 """
 
 
-def page(found: dict[tuple[str, int], list[Measured]], cores: int, load: float) -> str:
+def page(found: Found, cores: int, load: float) -> str:
     """The page of the documentation."""
     heads = [*HEADINGS, *SHARES]
     lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows(found)]
     first = os.sched_getscheduler(0) in (os.SCHED_RR, os.SCHED_FIFO)
-    times = [median(found[m, 2]).rate / median(found[m, 1]).rate for m in MODELS]
-    generator = max(median(found[m, 1]).generator for m in MODELS)
+    generator = max(median(several).generator for (*_, n), several in found.items() if n == 1)
     return f"""# Workers
 
 {origin("python -m studies.service.workers --docs")}
 
 `fabcost serve --workers 1` and `--workers 2` on one PostgreSQL each (without waiting for its disk),
-beside each other and asked by turns; {CONNECTIONS} connections that each wait for their answer,
-every decision among all items of a catalogue, and committed before it is answered.  The last five
+beside each other and asked by turns; so many connections asking that each wait for their answer,
+every decision among all items of a catalogue, and committed before it is answered.  The last six
 columns are processors kept busy, of {cores}, by the servers, by PostgreSQL, by the client that
-asks, on the same machine, and by all{", where these had " + REAL_TIME if first else ""}; and what
-that comes to for a decision.  The load average before the first round was {load:.1f}.
+asks, on the same machine, and by all{", where these had " + REAL_TIME if first else ""}; what that
+comes to for a decision; and how many decisions a transaction has.  The load average before the
+first round was {load:.1f}.
 
 {chr(10).join("| " + " | ".join(each) + " |" for each in lines)}
 
-{gained(times)}
+{(chr(10) * 2).join(gained(found, each) for each in OFFERED)}
 
 **At most** is what the machine allows: the {granted():.2f} processors that can be kept busy,
 over what one worker, its
 PostgreSQL and the client took together, as if a decision cost two workers what it costs one.  The
 load generator takes up to {generator:.0%} of a processor beside one worker.  Where two workers stay
-below that column a decision costs more with two of them, as the last column has it: transactions
-share fewer commits, and processors their caches; where they are above it costs less.  A worker
+below that column processors were not busy all the time, or a decision costs more with two of them:
+each commit, whose cost is mostly its own, has fewer decisions, and processors share their caches;
+where they are above it costs less.  More connections fill commits and processors.  A worker
 keeps at most about one processor busy, however many there are: it is one interpreter.  So two
 workers come the nearer to twice one the less there is to do beside deciding on the same machine.
 """
 
 
-def quoted(found: dict[tuple[str, int], list[Measured]]) -> str:
+def quoted(found: Found) -> str:
     """The design for many machines, with what one worker was seen to do."""
-    one, many = (median(found[model, 1]) for model in ("one-draw", "propensities"))
+    one, many = (median(found[model, CONNECTIONS, 1]) for model in ("one-draw", "propensities"))
     (server, base), (servers, bases) = (
         (each.servers / each.rate, each.database / each.rate) for each in (one, many)
     )
