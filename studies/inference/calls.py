@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import ddot, dscal
 from scipy.sparse import csr_array
 
 from fabcost import FabCost, Gaussian, Refresh
@@ -120,9 +119,9 @@ def observe_seconds(weights: int, repeats: int, items: int = 0, *, dense: bool =
 
 
 def plain_seconds(weights: int, repeats: int) -> float:
-    """Of reading as many numbers as a root has, and of changing them in place, by BLAS."""
+    """Of reading as many numbers as a root has, and of changing them in place, by NumPy."""
     numbers = np.ones(weights * weights)
-    return fastest(lambda: (ddot(numbers, numbers), dscal(1.0, numbers)), 20 * repeats)
+    return fastest(lambda: (numbers.sum(), np.negative(numbers, out=numbers)), 20 * repeats)
 
 
 def refresh_seconds(rows: int, weights: int, repeats: int, items: int = 0) -> float:
@@ -146,10 +145,10 @@ def slopes(scale: Scale) -> list[Slope]:
         Slope(f"`observe` in D, {NON_ZEROS} non-zeros a row", "1 to 2", widths, few),
         Slope("the same, of the larger half", "1 to 2", widths[late:], few[late:]),
         Slope("`observe` in D, no zeros", "2", widths, full),
-        Slope("the same, of the larger half", "2", widths[late:], full[late:]),
+        Slope("the same, of the larger half", "as the next", widths[late:], full[late:]),
         Slope(
-            "D² numbers read, then read and written, by `ddot` and `dscal` of BLAS, the same half",
-            "2",
+            "D² numbers read, then read and written, by `sum` and `negative` of NumPy",
+            "2 in one cache",
             widths[late:],
             [plain_seconds(each, again) for each in widths[late:]],
         ),
@@ -201,9 +200,9 @@ def page(scale: Scale, streams: Mapping[int, tuple[Stream, ...]], found: list[Sl
         "of the root, D numbers each; from 256 weights on the others follow some steps later, all "
         "of them at once, D² for each step but much faster than one by one. So `observe` grows "
         "by less than D² between these two, and with D² where rows have no zeros: such a call "
-        "reads the root, and then reads and writes it. A plain pass of BLAS over as many numbers "
-        "stands below it: an exponent above 2 that it has as well is that of the memory, of which "
-        "a root of 2,048 weights takes 34 MB.",
+        "reads the root, and then reads and writes it. Plain passes of NumPy over as many numbers "
+        "stand below it, and take about as long: an exponent above 2 that they have as well is "
+        "that of the memory, of which a root of 2,048 weights takes 34 MB.",
         _table_of_slopes(found),
     ]
     return "\n\n".join(each for each in parts if each)

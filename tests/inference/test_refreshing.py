@@ -88,7 +88,7 @@ class Twin:
     def _begin(self, seen: int) -> None:
         before = copy.deepcopy(self.after)
         visits = self.after.kept * self.after.refresh(max_sweeps=self.refresh.max_sweeps).sweeps
-        in_a_call = max(2, self.visits * WEIGHTS**2 // self.after.prior.dimension**2)
+        in_a_call = max(3, self.visits * WEIGHTS**2 // self.after.prior.dimension**2)
         if self.after.kept > in_a_call:
             visits += self.copying * in_a_call
         calls = 0 if visits <= in_a_call else math.ceil(visits / (in_a_call - 1))
@@ -354,10 +354,10 @@ def test_all_at_once_and_what_fits() -> None:
 
 
 def test_files_say_how_much_work_a_call_may_do() -> None:
-    for most_work in (None, 7, MOST_WORK):
+    for most_work in (None, 7, MOST_WORK, 24_000_000):
         learner = FabCost(Gaussian.isotropic(1), most_work=most_work)
         assert again(learner).most_work == most_work
-        assert ("most_work" in learner.state()[0]) == (most_work != MOST_WORK)
+        assert ("most_work" in learner.state()[0]) == (most_work != 24_000_000)
 
 
 @pytest.mark.parametrize(
@@ -461,7 +461,7 @@ def test_a_large_belief_is_copied_into_the_same_memory_again(lagging: int) -> No
     assert roots[-1] == roots[0]
 
 
-@pytest.mark.parametrize("visits", [3, 4, 12])
+@pytest.mark.parametrize("visits", [1, 4, 12])
 def test_however_spread_refreshes_begin_before_impressions_leave_that_none_refined(
     visits: int,
 ) -> None:

@@ -275,7 +275,8 @@ def _moves(swept: Swept) -> bool:
 def visits_in_a_call(most_work: int | None, weights: int, visits: int) -> int | None:
     """How many visits a refresh of at most ``visits`` makes in one call; None for all.
 
-    Two at least, since one goes to the impression that came with the call.
+    Three at least, since one goes to the impression that came with the call, and more visits must
+    be made than impressions come: else some leave that were not refined.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def visits_in_a_call(most_work: int | None, weights: int, visits: int) -> int | 
     """
     if most_work is None or visits * weights * weights <= most_work:
         return None
-    return max(2, most_work // (weights * weights))
+    return max(3, most_work // (weights * weights))
 
 
 class Portion(NamedTuple):

@@ -17,7 +17,7 @@ from fabcost.inference.inheritance.inheritance import Inheritance
 from fabcost.inference.inheritance.past import past_of, past_state
 from fabcost.inference.own.directory import NOBODY, Slots, check_keys
 from fabcost.inference.own.effects import OwnEffects
-from fabcost.inference.refreshing import MOST_WORK, Refreshing
+from fabcost.inference.refreshing import Refreshing
 from fabcost.inference.saved import checks
 from fabcost.inference.saved.checks import SavedCounts, entry, numbers, real, whole
 from fabcost.sparse import SparseRows
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _REFRESHING = ("begun", "ends", "visits")
 _SERVED = ("served_mean", "served_root", "served_own")
+_UNSAID = 24_000_000  # a call's work, of files that do not say it
 
 
 def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
@@ -70,7 +71,7 @@ def state_of(learner: FabCost) -> tuple[dict[str, Any], dict[str, npt.NDArray[An
     if learner.own is not None:
         settings["own"] = checks.own_to_dict(learner.own)
         arrays["own"] = learner.own.rows
-    if learner.most_work != MOST_WORK:
+    if learner.most_work != _UNSAID:
         settings["most_work"] = learner.most_work
     if rests(learner):
         settings["rests_until"] = learner._next
@@ -171,7 +172,7 @@ def restore(
     rows = kept_of(arrays, counts, limit, weights, learner.own, fades=fades)
     given, written_out = (weights, limit, counts.slot, rows), bool(settings.get("written_out"))
     learner._history = History.restored(*given, written_out=written_out)
-    learner.most_work = _work_of({"most_work": MOST_WORK, **settings})
+    learner.most_work = _work_of({"most_work": _UNSAID, **settings})
     learner._posterior = None
     if "served" in settings:
         _restore_refreshing(learner, settings["served"], arrays)
