@@ -20,7 +20,7 @@ from tests.client.typescript import (
 )
 from tests.service.dashboard import conftest
 
-chromium = conftest.chromium
+chromium = pytest.fixture(scope="module")(conftest.browser)
 
 
 @pytest.fixture(scope="module")

@@ -31,9 +31,7 @@ def settings_for(database: Path) -> Settings:
     return Settings(database=str(database), request_seconds=120.0)
 
 
-# Not for the session: while it lasts, the thread of the tests has a running event loop.
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def browser() -> Iterator[Browser]:
     path = shutil.which("chromium")
     if path is None and os.environ.get("FABCOST_REQUIRE_CHROMIUM") != "1":
         pytest.skip("Chromium is not installed")
@@ -41,6 +39,10 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+# Not for the session: while it lasts, the thread of the tests has a running event loop.
+chromium = pytest.fixture(scope="package")(browser)
 
 
 @pytest.fixture(scope="module")
