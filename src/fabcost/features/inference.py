@@ -194,7 +194,7 @@ def _check_no_dates(name: str, values: list[Any]) -> None:
     if 2 * len(found) > len(values):
         raise ValueError(
             f"column {name!r} holds dates, such as {found[0]}: write them all as in ISO 8601, such "
-            "as 2024-01-05, or drop it"
+            f"as 2024-01-05, or drop it; replay and evaluate read 31.12.2024 with --date {name}"
         )
 
 
