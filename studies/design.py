@@ -29,8 +29,8 @@ def quotes() -> dict[str, str]:
     size = float(cells("starts.md", "PostgreSQL", STORED)[0].replace(",", ""))
     each = size / int(STORED.replace(",", ""))  # MB
     _, seconds, tens, hundreds = (-float(cell.split()[0]) for cell in cells("staleness.md", *WORLD))
-    fits = f"""Ten million rows take {grouped} processor seconds where rows repeat, and {single} where
-each is its own ([Logs larger than one machine](../measurements/scale.md))."""
+    fits = f"""Ten million rows take {grouped} processor seconds where rows repeat, and
+{single} where each is its own ([Logs larger than one machine](../measurements/scale.md))."""
     days = f"""A decision takes {1e3 * each:.1f} kB, indexes included (ten million take
 {size / 1e3:.1f} GB, [Starts](../measurements/starts.md)), a billion a day
 {A_DAY * each / 1e6:.1f} TB a day."""

@@ -107,9 +107,8 @@ def csv_sheets(
     """
     (heading, delimiter), first = csv_heading(name, opened, delimiters)
     names, before = heading if columns is None else columns, 0
-    # What begins in UTF-8 is not read as anything else.
-    may_differ = first == _FIRST and "".join(heading).isascii()
-    for encoding in (first, _OTHER) if may_differ else (first,):
+    guessed = first == _FIRST and "".join(heading).isascii()
+    for encoding in (first, _OTHER) if guessed else (first,):
         try:
             for sheet in _cells(name, opened(), encoding, names, delimiter, block):
                 yield sheet.after(before)
@@ -123,7 +122,7 @@ def csv_sheets(
         return
     with io.TextIOWrapper(opened(), first, "replace") as lines:
         bad = next((number for number, line in enumerate(lines, 1) if "\ufffd" in line), 1)
-    expected = "UTF-8, UTF-16 or Latin-1" if may_differ else first.removesuffix("-sig").upper()
+    expected = "UTF-8, UTF-16 or Latin-1" if guessed else first.removesuffix("-sig").upper()
     raise ValueError(f"{name} cannot be read: line {bad} is no text in {expected}")
 
 
