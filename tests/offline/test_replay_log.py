@@ -381,6 +381,7 @@ ODD = {
         "row 1: the line opens a quote that is never closed",
     ),
     "later": (b'make,click\nkia,1\n"' + b"ford,0\n" * 400_000, "(row|line) [23].* never closed"),
+    "damaged": ("größe,click\n1,1\n".encode() + b"\xff,0\n", "line 3 is no text in UTF-8"),
     "named": (b'"make,click\nkia,1\n', "a quote in its heading"),
     "one": (b"click\n1\n0\n", "no column left"),
     "binary": (bytes(range(256)) * 3, "no text in|no column 'click'"),

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -176,3 +177,13 @@ def test_a_driver_that_was_killed_goes_on_with_the_same_bits(tmp_path: Path, exp
     ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
     assert ended.returncode == -signal.SIGKILL
     check_bits(driver.ep(PRIOR, laid(tmp_path, DATA, CUTS, OWN)), expected)
+
+
+def test_a_scheduler_without_a_port_is_refused_at_once() -> None:
+    before = time.monotonic()
+    with (
+        pytest.raises(ValueError, match=r"missing port number in address '10\.0\.0\.7'"),
+        connected("10.0.0.7", workers=1),
+    ):
+        pass
+    assert time.monotonic() - before < engines.PATIENCE

@@ -107,7 +107,8 @@ def csv_sheets(
     """
     (heading, delimiter), first = csv_heading(name, opened, delimiters)
     names, before = heading if columns is None else columns, 0
-    for encoding in (first, _OTHER) if first == _FIRST else (first,):
+    guessed = first == _FIRST and "".join(heading).isascii()
+    for encoding in (first, _OTHER) if guessed else (first,):
         try:
             for sheet in _cells(name, opened(), encoding, names, delimiter, block):
                 yield sheet.after(before)
@@ -119,7 +120,10 @@ def csv_sheets(
         if encoding == _OTHER:
             warnings.warn(f"{name} {_HINT}", stacklevel=5)
         return
-    raise ValueError(f"{name} cannot be read: it is no text in UTF-8, UTF-16 or Latin-1")
+    with io.TextIOWrapper(opened(), first, "replace") as lines:
+        bad = next((number for number, line in enumerate(lines, 1) if "\ufffd" in line), 1)
+    expected = "UTF-8, UTF-16 or Latin-1" if guessed else first.removesuffix("-sig").upper()
+    raise ValueError(f"{name} cannot be read: line {bad} is no text in {expected}")
 
 
 def csv_heading(
@@ -161,14 +165,11 @@ def _first_line(stream: Any, encoding: str) -> str:
 
 def _told(name: str, stream: Any, encoding: str, error: pa.ArrowInvalid) -> str:
     """Why a CSV cannot be read: mostly a quote that is not closed, so that a cell has no end."""
-    opening = None
     with io.TextIOWrapper(stream, encoding, "replace") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.count('"') % 2:
-                opening = number if opening is None else None
-    if opening is None:
-        return f"{name} cannot be read: {error}"
-    return f"{name} cannot be read: line {opening} opens a quote that is never closed"
+        odd = [number for number, line in enumerate(lines, start=1) if line.count('"') % 2]
+    if len(odd) % 2:
+        return f"{name} cannot be read: line {odd[-1]} opens a quote that is never closed"
+    return f"{name} cannot be read: {error}"
 
 
 def _cells(

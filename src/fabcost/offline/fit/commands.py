@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,7 +75,7 @@ def fit(
     from fabcost.offline.fit.folders import Folder  # noqa: PLC0415
     from fabcost.offline.logs.counted import named_outcome  # noqa: PLC0415
 
-    console = Console(stderr=True)
+    console, say = Console(stderr=True), partial(typer.echo, err=True)
     place = work or f"{out}.work"
     try:
         if out.exists() and not force:
@@ -100,10 +101,10 @@ def fit(
         cluster: Any = nullcontext(Alone(console))
         if dask or scheduler is not None:
             cluster = connected(
-                scheduler, workers=many, memory_limit=memory_limit, console=console, say=_say
+                scheduler, workers=many, memory_limit=memory_limit, console=console, say=say
             )
         with cluster as engine:
-            fitted = fit_log(logs, settings, work=place, engine=engine, say=_say)
+            fitted = fit_log(logs, settings, work=place, engine=engine, say=say)
         fitted.recommender.save(out)
     except ClusterLostError as error:
         typer.echo(f"Error: {error}\nThe same command goes on from {place}.", err=True)
@@ -125,7 +126,3 @@ def fit(
         f"{out}: {fitted.rows:,} rows, {found.posterior.dimension} weights, {method} {ended} "
         f"after {found.iterations} passes"
     )
-
-
-def _say(words: str) -> None:
-    typer.echo(words, err=True)

@@ -148,7 +148,7 @@ def connected(
     """A cluster by the address of its scheduler, or a local one with so many workers."""
     try:
         import dask  # noqa: PLC0415 - an extra
-        from distributed import Client, LocalCluster  # noqa: PLC0415
+        from distributed import Client, LocalCluster, comm  # noqa: PLC0415
     except ImportError as error:
         how = install(["scale"])
         raise MissingExtraError(f"--dask needs Dask: {how} ({error})") from error
@@ -160,6 +160,7 @@ def connected(
     }
     with dask.config.set(limits), _hushed():
         if scheduler is not None:
+            comm.get_address_host_port(scheduler)  # a client of an address without a port hangs
             try:
                 client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
             except _LOST as error:
