@@ -30,14 +30,16 @@ class Claim:
     @property
     def holds(self) -> bool:
         """Whether the measurement is on the right side of what is required."""
-        if self.sense == "at least":
-            return self.measured >= self.required
-        return self.measured <= self.required
+        return self._is_met_by(self.measured)
 
     @property
     def measured_text(self) -> str:
-        """The measurement, as people read it."""
-        return f"{self.measured:,.3g}{self.unit}" if self.measured < 100 else self._large
+        """The measurement in three digits, or as many as do not round it across the bound."""
+        if self.measured >= 100:
+            return f"{self.measured:,.0f}{self.unit}"
+        texts = (f"{self.measured:#.{digits}g}".rstrip(".") for digits in range(3, 18))
+        shown = next(text for text in texts if self._is_met_by(float(text)) == self.holds)
+        return f"{shown}{self.unit}"
 
     @property
     def required_text(self) -> str:
@@ -50,9 +52,10 @@ class Claim:
         """yes or NO."""
         return "yes" if self.holds else "NO"
 
-    @property
-    def _large(self) -> str:
-        return f"{self.measured:,.0f}{self.unit}"
+    def _is_met_by(self, number: float) -> bool:
+        if self.sense == "at least":
+            return number >= self.required
+        return number <= self.required
 
 
 def as_table(claims: Iterable[Claim], *, quick: bool, title: str = "Speed of inference") -> Table:

@@ -271,8 +271,9 @@ def _page(found: list[Claim]) -> str:
 One server process on SQLite, every decision on disk before it is answered, {CONNECTIONS}
 connections that each wait for their answer, {ITEMS} items of a catalogue.  The echo is bare
 Starlette and msgspec under the same uvicorn: it decodes the same requests and encodes the same
-answers.  Rates and latencies are medians over rounds in which all take turns; the client runs
-beside the servers on the same machine.
+answers.  All take turns within each round; what is measured is the median over rounds of the ratio
+within a round.  The rates and latencies beside it are medians of each side, so that their quotient
+may differ a little.  The client runs beside the servers on the same machine.
 
 {claims.as_markdown(found)}
 """
