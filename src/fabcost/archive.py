@@ -114,11 +114,7 @@ def pack(kind: Format, settings: dict[str, Any], arrays: Mapping[str, Array]) ->
 
 
 def unpack(
-    kind: Format,
-    content: bytes,
-    source: str = "the data",
-    *,
-    most_settings: int | None = None,
+    kind: Format, content: bytes, source: str = "the data", *, most_settings: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Settings and arrays of `pack`; a ValueError names ``source`` and what is wrong with it.
 

@@ -270,6 +270,10 @@ def replay(
         float | None,
         typer.Option(min=1, help="Impressions after which fabcost, adf and ep count one half."),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of dates, at which rounds come: HALF_LIFE is in seconds."),
+    ] = None,
     skip_bad_rows: _SkipBadRows = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if none.")] = None,
 ) -> None:
@@ -285,35 +289,21 @@ def replay(
         kinds = kinds_of(category=category, number=number, date=date)
         if outcome is None:
             raise ValueError("neither --reward nor --clicks names a column of outcomes")
+        if time is not None and half_life is None:
+            raise ValueError("--time is given but --half-life must say how many of its seconds")
         prior = _prior(prior_variance, own_effects)
-        settings = ReplaySettings(
-            tuple(policy), against, seeds, seed, rounds, prior, half_life=half_life
-        )
+        settings = ReplaySettings(tuple(policy), against, seeds, seed, rounds, prior, half_life)
+        worth: dict[str, Any] = {"weight": weight, "value": value, "cost": cost, "time": time}
+        of_rows: dict[str, Any] = {"item": item, "impressions": impressions, **worth}
         read = read_log(
-            log,
-            outcome,
-            drop=drop,
-            kinds=kinds,
-            item=item,
-            impressions=impressions,
-            weight=weight,
-            value=value,
-            cost=cost,
-            skip_bad_rows=skip_bad_rows,
+            log, outcome, drop=drop, kinds=kinds, skip_bad_rows=skip_bad_rows, **of_rows
         )
         origin: dict[str, Any] = {"path": str(log), "reward": outcome, "drop": drop, "item": item}
-        more = {"kinds": kinds, "weight": weight, "value": value, "cost": cost}
+        more = {"kinds": kinds, **worth}
         origin |= {name: each for name, each in more.items() if each} | {"select": select}
-        run(
-            read,
-            settings,
-            console=Console(),
-            jobs=jobs or os.cpu_count() or 1,
-            features=select,
-            out=out,
-            origin=origin,
-            report=report,
-        )
+        many = jobs or os.cpu_count() or 1
+        written: dict[str, Any] = {"out": out, "origin": origin, "report": report}
+        run(read, settings, console=Console(), jobs=many, features=select, **written)
 
 
 application.command()(paper.simulate)

@@ -158,10 +158,7 @@ def as_impressions(
 
 
 def as_batch(
-    X: GivenRows,
-    y: npt.ArrayLike | Tally,
-    weight: npt.ArrayLike | None,
-    weights: int,
+    X: GivenRows, y: npt.ArrayLike | Tally, weight: npt.ArrayLike | None, weights: int
 ) -> tuple[Rows, Outcomes]:
     """`as_impressions` where rows may be sparse and have weights.
 

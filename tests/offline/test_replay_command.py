@@ -237,3 +237,26 @@ def test_a_half_life_is_that_of_the_learners_that_have_one(tmp_path: Path) -> No
     assert clicks[0]["laplace"] == clicks[1]["laplace"]
     assert clicks[0]["adf"]["clicks"] != clicks[1]["adf"]["clicks"]
     assert command(log, *options, "--half-life", "0.5").exit_code == 2
+
+
+def test_a_half_life_is_in_seconds_where_a_column_has_times(tmp_path: Path) -> None:
+    """Of times a second apart, in whatever order rows are, it is that of as many impressions."""
+    X, y = simulated()
+    plain = written(tmp_path / "plain.csv", X, y)
+    lines = plain.read_text(encoding="utf-8").splitlines()
+    seconds = 86_400 + np.random.default_rng(1).permutation(y.size)
+    days = [str(np.datetime64(int(each), "s")) for each in seconds]
+    timed, bad = tmp_path / "timed.csv", tmp_path / "bad.csv"
+    for path, column in ((timed, days), (bad, [*days[:-1], "noon"])):
+        text = [f"{line},{at}" for line, at in zip(lines, ["at", *column], strict=True)]
+        path.write_text("\n".join(text), encoding="utf-8")
+    options = ("--reward", "click", "--policy", "adf", "--seeds", "2", "--rounds", "200")
+    clicks = []
+    for log, more in ((plain, ("50",)), (timed, ("50", "--time", "at")), (plain, ("20",))):
+        out = tmp_path / "out"
+        result = command(log, *options, "--jobs", "1", "--half-life", *more, "--out", out)
+        assert result.exit_code == 0, result.output
+        clicks.append(found(out)["policies"]["adf"]["clicks"])
+    assert clicks[0] == clicks[1] != clicks[2]
+    assert "must be a date" in command(bad, *options, "--half-life", "5", "--time", "at").output
+    assert "--half-life must say" in command(timed, *options, "--time", "at").output

@@ -98,11 +98,7 @@ class Bandit:
     """
 
     def __init__(
-        self,
-        learner: Learner,
-        *,
-        policy: Policy | None = None,
-        seed: int | np.random.Generator = 0,
+        self, learner: Learner, *, policy: Policy | None = None, seed: int | np.random.Generator = 0
     ) -> None:
         self.learner = learner
         self.policy: Policy = DEFAULT if policy is None else policy

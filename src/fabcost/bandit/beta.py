@@ -49,10 +49,7 @@ class BetaBernoulli:
     """
 
     def __init__(
-        self,
-        prior: tuple[float, float] = (1.0, 1.0),
-        *,
-        seed: int | np.random.Generator = 0,
+        self, prior: tuple[float, float] = (1.0, 1.0), *, seed: int | np.random.Generator = 0
     ) -> None:
         self.prior = _checked_prior(prior)
         self.rng = np.random.default_rng(seed)

@@ -90,12 +90,7 @@ def _columns_at(where: Places, *slots: Places) -> Places:
 
 
 def write(
-    rows: FloatArray,
-    layout: Layout,
-    placed: Mapping[str, Placed],
-    homes: Places,
-    *,
-    ones: bool,
+    rows: FloatArray, layout: Layout, placed: Mapping[str, Placed], homes: Places, *, ones: bool
 ) -> None:
     """Write into ``rows`` of zeros what belongs to column j of the layout at ``homes[j]``.
 

@@ -227,8 +227,7 @@ class Layout:
         """Columns for the products of two features."""
         cross = Cross(first, second)
         cross.where = np.array(
-            [[self._column(f"{a} × {b}") for b in second.slots] for a in first.slots],
-            dtype=np.intp,
+            [[self._column(f"{a} × {b}") for b in second.slots] for a in first.slots], dtype=np.intp
         ).reshape(len(first.slots), len(second.slots))
         self.crosses.append(cross)
         for block, partner in ((first, second), (second, first)):

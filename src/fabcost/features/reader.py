@@ -148,10 +148,7 @@ class Reader:
         return [feature.term(record.get(name)) for name, feature in features.items()]
 
     def read_flat(
-        self,
-        record: Record,
-        drop: Collection[str] = (),
-        among: Collection[Record] | None = None,
+        self, record: Record, drop: Collection[str] = (), among: Collection[Record] | None = None
     ) -> tuple[list[Term], list[Term]]:
         """The terms of context and item from one record that has both; new keys are the item's."""
         context = self._by_role["context"]

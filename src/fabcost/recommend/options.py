@@ -67,9 +67,7 @@ Amounts = list[float] | None
 
 
 def amounts(
-    names: tuple[Any, ...],
-    values: Mapping[Any, float] | None,
-    costs: Mapping[Any, float] | None,
+    names: tuple[Any, ...], values: Mapping[Any, float] | None, costs: Mapping[Any, float] | None
 ) -> tuple[Amounts, Amounts]:
     """Values and costs of the candidates in their order, checked; ids of others are ignored.
 

@@ -33,8 +33,7 @@ def fit(
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column of how much a row counts.")] = None,
     item: Annotated[
-        str | None,
-        typer.Option(help="Column of the item's id: each has an effect of its own."),
+        str | None, typer.Option(help="Column of the item's id: each has an effect of its own.")
     ] = None,
     context: Annotated[list[str], typer.Option(help="Column of the context; repeatable.")] = [],  # noqa: B006
     drop: Annotated[list[str], typer.Option(help="Column to leave out; repeatable.")] = [],  # noqa: B006

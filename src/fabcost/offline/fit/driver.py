@@ -199,11 +199,7 @@ def _looked(prior: Gaussian, laid: Laid, at: Point, step: int) -> tuple[Joint, f
 
 
 def ep(
-    prior: Gaussian,
-    laid: Laid,
-    *,
-    tolerance: float = TOLERANCE,
-    max_rounds: int = MOST_ROUNDS,
+    prior: Gaussian, laid: Laid, *, tolerance: float = TOLERANCE, max_rounds: int = MOST_ROUNDS
 ) -> Fit:
     """Rounds of EP from the Laplace approximation on, resumed where a checkpoint was left.
 

@@ -201,11 +201,7 @@ def _folder(work: str | os.PathLike[str] | None) -> Iterator[Folder]:
 
 
 def _read(
-    source: Any,
-    settings: LogSettings,
-    folder: Folder,
-    engine: Engine,
-    say: Callable[[str], None],
+    source: Any, settings: LogSettings, folder: Folder, engine: Engine, say: Callable[[str], None]
 ) -> _Read:
     if isinstance(source, str | os.PathLike):
         return _read_files(source, settings, folder, engine, say)

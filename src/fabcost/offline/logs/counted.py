@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fabcost.bandit.values import LARGEST_AMOUNT
 from fabcost.features.tables import cells
@@ -52,6 +53,23 @@ def weights_of(sheet: Sheet, name: str | None) -> tuple[FloatArray | None, list[
     weight = cells.numbers(name, sheet.table[name])
     wrong = ~((weight >= 0.0) & (weight <= LARGEST_WEIGHT))
     return weight, [Wrong(name, wrong, f"be a number from 0 to {LARGEST_WEIGHT:g}")]
+
+
+def times_of(sheet: Sheet, name: str | None) -> tuple[FloatArray | None, list[Wrong]]:
+    """Seconds since 1970 by a column of dates, if one is named, and what is wrong there.
+
+    Examples
+    --------
+    >>> times_of(Sheet.of(pa.table({"day": ["1970-01-02", "1970-01-01T00:01"]})), "day")[0]
+    array([8.64e+04, 6.00e+01])
+    """
+    if name is None:
+        return None, []
+    sheet.check_has([name])
+    found = cells.clean(name, sheet.table[name], "date").values
+    seconds = pc.cast(pc.cast(found, pa.timestamp("s"), safe=False), pa.int64())
+    times = pc.cast(seconds, pa.float64()).to_numpy(zero_copy_only=False)
+    return times, [Wrong(name, np.isnan(times), cells.A_DATE)]
 
 
 def amounts_of(

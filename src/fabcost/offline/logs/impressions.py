@@ -18,7 +18,7 @@ from fabcost.features.tables.columns import Arrow
 from fabcost.features.tables.sheet import Sheet, Wrong
 from fabcost.features.tables.table import Table
 from fabcost.impressions import FloatArray
-from fabcost.offline.logs.counted import amounts_of, read_counted, weights_of
+from fabcost.offline.logs.counted import amounts_of, read_counted, times_of, weights_of
 from fabcost.offline.logs.rounds import column_alarms, missing, schema_of
 from fabcost.recommend.alarms import Alarm, Watch, in_order
 
@@ -45,6 +45,7 @@ class ReplayLog:
     column_alarms: tuple[Alarm, ...] = ()  # what is wrong with the features
     # What a click on each is worth and showing it costs, if columns say so.
     amounts: tuple[FloatArray, FloatArray] | None = None
+    times: FloatArray | None = None  # when each was shown, in seconds, if a column says so
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -72,6 +73,7 @@ def read_log(
     weight: str | None = None,
     value: str | None = None,
     cost: str | None = None,
+    time: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     r"""The log in a file of any format; every column but ``reward`` and ``drop`` is a feature.
@@ -81,6 +83,7 @@ def read_log(
     ``impressions`` says how many a row stands for, ``reward`` counts their clicks, and each is one.
     The column ``weight``, if there is one, says how much each counts for a learner; ``value`` and
     ``cost`` what a click is worth and showing costs, and are features unless they are dropped.
+    The column ``time`` says when each was shown.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def read_log(
     sheet, skipped = read_counted(path, reward, impressions, skip_bad_rows=skip_bad_rows)
     sheet.check_has(kinds or ())
     sheet = replace(sheet, kinds=kinds or {})
-    named = {"item": item, "weight": weight, "value": value, "cost": cost}
+    named = {"item": item, "weight": weight, "value": value, "cost": cost, "time": time}
     log = encode(sheet, reward, drop=drop, **named, skip_bad_rows=skip_bad_rows)
     return replace(log, skipped=log.skipped + skipped)
 
@@ -109,6 +112,7 @@ def encode(
     weight: str | None = None,
     value: str | None = None,
     cost: str | None = None,
+    time: str | None = None,
     skip_bad_rows: bool = False,
 ) -> ReplayLog:
     """The features and outcomes of a table.
@@ -128,12 +132,14 @@ def encode(
     array([[ 1., -1.],
            [ 1.,  1.]])
     """
-    no_features = [name for name in (item, weight) if name is not None]
+    no_features = [name for name in (item, weight, time) if name is not None]
     values, wrong = sheet.clean(_features(sheet, reward, (*drop, *no_features)))
     y, no_outcome = cells.outcomes(sheet.table[reward])
     weights, no_weight = weights_of(sheet, weight)
     amounts, no_amount = amounts_of(sheet, value, cost)
-    wrong = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *no_weight, *no_amount, *wrong]
+    times, no_time = times_of(sheet, time)
+    unsaid = [Wrong(reward, no_outcome, cells.AN_OUTCOME), *no_weight, *no_amount, *no_time]
+    wrong = [*unsaid, *wrong]
     ids = None if item is None else cells.texts(item, sheet.table[item])
     if item is not None and ids is not None:
         wrong.append(Wrong(item, missing(ids), "have a value"))
@@ -144,7 +150,8 @@ def encode(
     alarms = column_alarms(schema, X, len(X))
     weights = None if weights is None else weights[sound]
     worth = None if amounts is None else (amounts[0][sound], amounts[1][sound])
-    return ReplayLog(X, y[sound], schema.columns, skipped, items, weights, alarms, worth)
+    times = None if times is None else times[sound]
+    return ReplayLog(X, y[sound], schema.columns, skipped, items, weights, alarms, worth, times)
 
 
 def _features(sheet: Sheet, reward: str, drop: Sequence[str]) -> list[str]:
@@ -227,6 +234,7 @@ def chosen(
         columns=tuple(log.columns[place] for place in selection.columns),
         items=None if log.items is None else log.items[unseen],
         weight=None if log.weight is None else log.weight[unseen],
+        times=None if log.times is None else log.times[unseen],
         amounts=log.amounts and (log.amounts[0][unseen], log.amounts[1][unseen]),
     )
     return selection, left

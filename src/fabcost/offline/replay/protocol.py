@@ -18,6 +18,7 @@ from fabcost.bandit.values import ValuedRows, checked_amounts
 from fabcost.impressions import FloatArray, as_impressions, as_weights
 from fabcost.inference.online import FabCost
 from fabcost.inference.own.effects import OwnEffects
+from fabcost.offline.terms import as_finite
 
 _REPORT_EVERY = 1000
 
@@ -48,6 +49,7 @@ def replay(
     weight: npt.ArrayLike | None = None,
     values: npt.ArrayLike | None = None,
     costs: npt.ArrayLike | None = None,
+    at: npt.ArrayLike | None = None,
 ) -> Replay:
     """Choose from all logged impressions, see the logged outcome, take it out, go on.
 
@@ -77,6 +79,9 @@ def replay(
     values, costs
         Of a click on each impression, and of showing it: then rules compare value · P(click) −
         cost, and every round scores all that is left.
+    at
+        When the log's impressions came: the rounds come at these times, from the first on, for a
+        learner with a half-life in seconds.
 
     Examples
     --------
@@ -105,11 +110,13 @@ def replay(
         choose = _chooser(policy, learner, rows, ties, draws)
     else:
         choose = _scoring_chooser(policy, learner, pool, ties, draws)
+    clock = None if at is None else np.sort(as_finite(at, "at", labels.size))
     order = np.empty(many, dtype=np.intp)
     for t in range(many):
         index = choose()
         much = {} if counts is None else {"weight": float(counts[index])}
         if isinstance(learner, FabCost):
+            much |= {} if clock is None else {"at": float(clock[t])}
             learner.observe(rows[index], labels[index], keys.item(index), **much)
         else:
             learner.observe(rows[index], labels[index], **much)

@@ -52,6 +52,7 @@ def run(
             items=left.items,
             weight=left.weight,
             amounts=left.amounts,
+            times=left.times,
         )
     result = ReplayReport(log, settings, selection, found)
     tell(result, console)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from fabcost.impressions import FloatArray
-from fabcost.inference.forgetting import as_half_life
+from fabcost.inference.forgetting import HalfLife, as_half_life
 from fabcost.offline.logs.rounds import groups_of
 from fabcost.offline.methods import LEARNERS, OWNING, WEIGHING, Contender, contender, contenders
 from fabcost.offline.processes import SPAWN, workers
@@ -132,6 +132,7 @@ def measure(
     items: IntArray | None = None,
     weight: FloatArray | None = None,
     amounts: tuple[FloatArray, FloatArray] | None = None,
+    times: FloatArray | None = None,
 ) -> Replays:
     """Replay the log under every policy and every seed, on ``jobs`` processes.
 
@@ -140,7 +141,7 @@ def measure(
     is, those have effects of their own under the learners that know them; ``weight`` is how much
     each counts for a learner, which must know of that.  With ``amounts``, the value of a click on
     each and the cost of showing it, rules compare what impressions are worth, and income is counted
-    besides.
+    besides.  With ``times`` rounds come at these, in order, and a half-life is in seconds of them.
 
     Examples
     --------
@@ -161,7 +162,8 @@ def measure(
     tasks = [_Task(each, seed, *common) for seed in seeds for each in players.values()]
     none = np.empty(0, dtype=np.intp) if items is None else items
     worth = (np.empty(0), np.empty(0)) if amounts is None else amounts
-    shared = _Shared(X, y, counted, none, np.empty(0) if weight is None else weight, *worth)
+    given = [np.empty(0) if each is None else each for each in (weight, times)]
+    shared = _Shared(X, y, counted, none, given[0], given[1], *worth)
     curves = np.array(_play_all(shared, tasks, jobs=jobs, advance=advance), dtype=np.float64)
     shaped = curves.reshape(settings.seeds, len(players), -1, counted.size)
     clicks, *income = (
@@ -183,8 +185,8 @@ def _settled(income: dict[str, FloatArray], baseline: str) -> dict[str, FloatArr
 class _Shared(NamedTuple):
     """What all replays have in common: the log, and the rounds at which clicks are counted.
 
-    There are no ``items`` if nothing is known of them, and no ``weight`` if all are alike; nor
-    ``value`` and ``cost`` where clicks alone count.
+    There are no ``items`` if nothing is known of them, and no ``weight`` if all are alike; no
+    ``times`` where none are told, nor ``value`` and ``cost`` where clicks alone count.
     """
 
     X: FloatArray
@@ -192,6 +194,7 @@ class _Shared(NamedTuple):
     marks: IntArray
     items: IntArray
     weight: FloatArray
+    times: FloatArray
     value: FloatArray
     cost: FloatArray
 
@@ -235,10 +238,12 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> FloatArray:
         told = rounds
 
     name, belief = task.contender.learner, task.prior.belief(groups_of(shared.X))
-    own: dict[str, float | None] = {}
+    own: dict[str, Any] = {}
     if name in OWNING:
         variance = task.prior.items if shared.items.size else 0.0
         own = {"own_variance": variance, "half_life": task.half_life}
+        if shared.times.size and task.half_life is not None:
+            own["half_life"] = HalfLife(task.half_life, "seconds")
     shown = replay(
         shared.X,
         shared.y,
@@ -251,6 +256,7 @@ def _played(shared: _Shared, task: _Task, advance: Advance) -> FloatArray:
         weight=shared.weight if shared.weight.size else None,
         values=shared.value if shared.value.size else None,
         costs=shared.cost if shared.value.size else None,
+        at=shared.times if shared.times.size else None,
     )
     progress(task.rounds)
     counts = [shown.clicks]

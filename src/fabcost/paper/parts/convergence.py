@@ -64,12 +64,7 @@ def _best(part: Convergence) -> PaperClaim:
         for rival in _RIVALS
     ]
     texts = [f"{found[k]:g} times that of {k[2]} ({k[0]}, {k[1]})" for k in worst]
-    words = {
-        "rows": _rows(part),
-        "worst": " and ".join(texts),
-        "held": held,
-        "cases": len(found),
-    }
+    words = {"rows": _rows(part), "worst": " and ".join(texts), "held": held, "cases": len(found)}
     details = [
         (f"{name}, {kind}", f"{each:g} times the error of {rival}")
         for (name, kind, rival), each in found.items()
