@@ -109,5 +109,6 @@ def listen(path: str) -> None:
 
 
 if __name__ == "__main__":
+    place = sys.argv[1]
     warm_up()
-    listen(sys.argv[1])
+    listen(place)
