@@ -101,7 +101,8 @@ def measured(side: Side, model: str, seconds: float) -> Measured:
     ended = (busy(side.server), busy(side.database), own(), time.monotonic())
     *used, taken = (after - before for before, after in zip(started, ended, strict=True))
     together = len(reading.latencies) / (side.transactions() - written)
-    return Measured(reading.rate, reading.p99, *(each / taken for each in used), together)
+    servers, database, generator = (each / taken for each in used)
+    return Measured(reading.rate, reading.p99, servers, database, generator, together)
 
 
 def catalogue(cars: CarAdverts, items: int) -> dict[str, Any]:
