@@ -43,8 +43,8 @@ def quotes() -> dict[str, str]:
 def written(design: str) -> str:
     """The design with what the pages have now."""
     for name, text in quotes().items():
-        marked = rf"(?s)(<!-- {name} -->\n).*?(\n<!-- /{name} -->)"
-        design, found = re.subn(marked, lambda match, text=text: match[1] + text + match[2], design)
+        marked = rf"(?s)(?<=<!-- {name} -->\n).*?(?=\n<!-- /{name} -->)"
+        design, found = re.subn(marked, text.replace("\\", r"\\"), design)
         if found != 1:
             raise ValueError(f"{DESIGN} has {found} places for {name}")
     return design

@@ -99,17 +99,10 @@ def measured(side: Side, model: str, seconds: float) -> Measured:
     started = (busy(side.server), busy(side.database), own(), time.monotonic())
     reading = side.bench.decisions(model, seconds)
     ended = (busy(side.server), busy(side.database), own(), time.monotonic())
-    servers, database, generator, taken = (
-        after - before for before, after in zip(started, ended, strict=True)
-    )
-    return Measured(
-        reading.rate,
-        reading.p99,
-        servers / taken,
-        database / taken,
-        generator / taken,
-        len(reading.latencies) / (side.transactions() - written),
-    )
+    *used, taken = (after - before for before, after in zip(started, ended, strict=True))
+    together = len(reading.latencies) / (side.transactions() - written)
+    servers, database, generator = (each / taken for each in used)
+    return Measured(reading.rate, reading.p99, servers, database, generator, together)
 
 
 def catalogue(cars: CarAdverts, items: int) -> dict[str, Any]:

@@ -160,7 +160,9 @@ def connected(
     }
     with dask.config.set(limits), _hushed():
         if scheduler is not None:
-            comm.get_address_host_port(scheduler)  # a client of an address without a port hangs
+            comm.addressing.get_address_host_port(
+                scheduler
+            )  # a client of an address without a port hangs
             try:
                 client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
             except _LOST as error:
