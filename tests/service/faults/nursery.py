@@ -86,15 +86,13 @@ def answer(request: dict[str, Any], running: set[int], told: socket.socket) -> i
 
 def serve_requests(told: socket.socket) -> NoReturn:
     running: set[int] = set()
-    try:
-        with told.makefile("rw") as lines:
-            for line in lines:
-                lines.write(f"{answer(json.loads(line), running, told)}\n")
-                lines.flush()
-    finally:
+    with told, told.makefile("rw") as lines:
+        for line in lines:
+            lines.write(f"{answer(json.loads(line), running, told)}\n")
+            lines.flush()
         for pid in running:
             os.kill(pid, signal.SIGKILL)
-        os._exit(0)
+    os._exit(0)
 
 
 def listen(path: str) -> None:
