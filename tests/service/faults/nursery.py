@@ -109,6 +109,5 @@ def listen(path: str) -> None:
 
 
 if __name__ == "__main__":
-    place = sys.argv[1]
     warm_up()
-    listen(place)
+    listen(sys.argv[1])
