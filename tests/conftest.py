@@ -1,4 +1,4 @@
-"""How the whole suite runs: which examples, on which stores, what is said of skips.
+"""How the whole suite runs: which examples, which files first, what is said of skips.
 
 Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks for new ones.
 """
@@ -26,6 +26,31 @@ settings.load_profile("explore" if EXPLORES else "same")
 CORE = Path(__file__).parent / "service" / "core"
 
 
+#: Files that take longest, the longest first: begun last, one would keep all waiting.
+LONGEST = (
+    "service/faults/test_cold_starts.py",
+    "service/faults/test_kills.py",
+    "paper/test_command.py",
+    "docs/test_site.py",
+    "service/faults/test_replaced.py",
+    "docs/test_pages.py",
+    "offline/test_replay_command.py",
+    "test_wheel.py",
+    "service/dashboard/test_page.py",
+    "service/dashboard/test_reference.py",
+    "bandit/test_bandit.py",
+    "offline/fit/test_engines.py",
+    "inference/test_compilation.py",
+    "service/dashboard/test_connection.py",
+    "test_package.py",
+    "service/core/test_sharing.py",
+    "demo/test_demo.py",
+    "service/faults/test_backlog.py",
+    "service/faults/test_postgres_away.py",
+    "inference/test_bits.py",
+)
+
+
 def pytest_configure() -> None:
     """Nothing that is collected is garbage."""
     gc.disable()
@@ -37,10 +62,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The whole suite is not more than is needed."""
-    if config.getoption("forks", 0):
+    """Long files first; a process takes one file after the other."""
+    if config.getoption("forks", 0) or hasattr(config, "workerinput"):
         items[:] = [item for item in items if EXPLORES or not is_tried_on_another_store(item)]
+        places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def is_tried_on_another_store(item: pytest.Item) -> bool:

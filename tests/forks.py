@@ -16,35 +16,13 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 COMPILING = pytest.StashKey[subprocess.Popen[str]]()
-#: Files that take longest, the longest first: begun last, one would keep all waiting.
-LONGEST = (
-    "service/faults/test_cold_starts.py",
-    "service/dashboard",
-    "service/faults/test_kills.py",
-    "paper/test_command.py",
-    "docs/test_site.py",
-    "service/faults/test_replaced.py",
-    "docs/test_pages.py",
-    "offline/test_replay_command.py",
-    "test_wheel.py",
-    "bandit/test_bandit.py",
-    "offline/fit/test_engines.py",
-    "inference/test_compilation.py",
-    "test_package.py",
-    "service/core/test_sharing.py",
-    "demo/test_demo.py",
-    "service/faults/test_backlog.py",
-    "service/faults/test_postgres_away.py",
-    "inference/test_bits.py",
-)
-#: The folder whose files share a browser.
-TOGETHER = "dashboard"
 #: What a process says when it wants another file.
 MORE = None
 
@@ -64,21 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile while tests are collected."""
     if config.option.forks:
         config.stash[COMPILING] = subprocess.Popen(
-            [sys.executable, "-m", "tests.warm"], cwd=HERE.parent, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.warm"], cwd=ROOT, stderr=subprocess.PIPE, text=True
         )
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest first."""
-    if config.option.forks:
-        places = {HERE / name: place for place, name in enumerate(LONGEST)}
-        items.sort(key=lambda item: places.get(whole(item), len(places)))
-
-
-def whole(item: pytest.Item) -> Path:
-    """What one process runs with it: a file, or a folder of those above."""
-    return item.path.parent if item.path.parent.name == TOGETHER else item.path
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,9 +66,7 @@ def load(compiling: subprocess.Popen[str]) -> None:
     if compiling.returncode:
         pytest.exit(f"they cannot be compiled\n{said}", returncode=1)
     from tests import warm
-    from tests.service.faults import servers
 
-    servers.mother()
     warm.load()
     sys.stderr.write(f"{time.monotonic() - started:.0f} s\n")
 
@@ -113,7 +76,7 @@ class Crowd:
 
     def __init__(self, session: pytest.Session) -> None:
         self._session, self._config = session, session.config
-        self._files = [list(items) for _, items in groupby(session.items, key=whole)]
+        self._files = [list(items) for _, items in groupby(session.items, key=lambda e: e.path)]
         self._waiting = iter(range(len(self._files)))
         self._folder = self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         self._pids: dict[Connection, int] = {}
@@ -164,11 +127,12 @@ class Crowd:
         if told is MORE:
             pipe.send(next(self._waiting, None))
         else:
-            self._report(told)
+            self._report(told, self._pids[pipe])
 
-    def _report(self, told: dict[str, Any]) -> None:
+    def _report(self, told: dict[str, Any], pid: int) -> None:
         hook = self._config.hook
         report = hook.pytest_report_from_serializable(config=self._config, data=told)
+        report.node = SimpleNamespace(gateway=SimpleNamespace(id=pid))  # it is one of several
         hook.pytest_runtest_logreport(report=report)
         if report.when == "teardown":
             hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)

@@ -20,7 +20,7 @@ from tests.client.typescript import (
 )
 from tests.service.dashboard import conftest
 
-chromium = pytest.fixture(scope="module")(conftest.browser)
+chromium = conftest.chromium
 
 
 @pytest.fixture(scope="module")

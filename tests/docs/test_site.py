@@ -26,8 +26,8 @@ import fabcost
 import fabcost.client
 from fabcost.offline import estimators
 from tests.accessible import problems
-from tests.client import speaking
 from tests.docs.pages import DOCS, ROOT
+from tests.service.dashboard import conftest
 from tests.service.dashboard.visitor import Visitor
 
 MISSING = [
@@ -36,7 +36,7 @@ MISSING = [
     if importlib.util.find_spec(name) is None
 ]
 needs_mkdocs = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed")
-chromium = speaking.chromium
+chromium = conftest.chromium
 #: What axe-core looks for: in the dark only the colours are others.
 RULES: dict[str, tuple[str, ...]] = {"light": (), "dark": ("color-contrast",)}
 COLOURED = (

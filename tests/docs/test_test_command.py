@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.forks import LONGEST
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = """
@@ -45,4 +45,4 @@ def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> No
 
 
 def test_long_tests_exist() -> None:
-    assert all((ROOT / "tests" / name).exists() for name in LONGEST)
+    assert all((ROOT / "tests" / name).is_file() for name in LONGEST)

@@ -31,7 +31,9 @@ def settings_for(database: Path) -> Settings:
     return Settings(database=str(database), request_seconds=120.0)
 
 
-def browser() -> Iterator[Browser]:
+# Not for the session: while it lasts, the thread of the tests has a running event loop.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
     path = shutil.which("chromium")
     if path is None and os.environ.get("FABCOST_REQUIRE_CHROMIUM") != "1":
         pytest.skip("Chromium is not installed")
@@ -39,10 +41,6 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
-
-
-# Not for the session: while it lasts, the thread of the tests has a running event loop.
-chromium = pytest.fixture(scope="package")(browser)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 """A process that has everything imported and compiled, and forks servers: a start takes a moment.
 
-It listens at a socket.  Whoever connects has a fork of it, and speaks with that in lines of JSON:
-``{"start": [flags], "log": path, "user": id, "folder": path}`` is answered with a process id,
-``{"wait": pid}`` with the exit status (minus the number of a signal).
+It is spoken to in lines of JSON: ``{"start": [flags], "log": path, "user": id, "folder": path}`` is
+answered with a process id, ``{"wait": pid}`` with the exit status (minus the number of a signal).
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ import gc
 import io
 import json
 import os
-import select
 import signal
-import socket
 import sys
 import tempfile
 from typing import Any, NoReturn
@@ -27,6 +24,7 @@ from fabcost.service.http.app import Application
 from fabcost.service.settings import Settings
 from fabcost.service.telemetry import logger
 
+READY = "ready"
 _IMPORTED = (application, server, Application)
 
 
@@ -71,11 +69,10 @@ def become_server(flags: list[str], log: str, user: int | None, folder: str) -> 
         os._exit(status)
 
 
-def answer(request: dict[str, Any], running: set[int], told: socket.socket) -> int:
+def answer(request: dict[str, Any], running: set[int]) -> int:
     if "start" in request:
         pid = os.fork()
         if pid == 0:
-            os.close(told.detach())
             become_server(request["start"], request["log"], request["user"], request["folder"])
         running.add(pid)
         return pid
@@ -84,30 +81,19 @@ def answer(request: dict[str, Any], running: set[int], told: socket.socket) -> i
     return os.waitstatus_to_exitcode(status)
 
 
-def serve_requests(told: socket.socket) -> NoReturn:
+def serve_requests() -> None:
     running: set[int] = set()
-    with told, told.makefile("rw") as lines:
-        for line in lines:
-            lines.write(f"{answer(json.loads(line), running, told)}\n")
-            lines.flush()
+    try:
+        for line in sys.stdin:
+            sys.stdout.write(f"{answer(json.loads(line), running)}\n")
+            sys.stdout.flush()
+    finally:
         for pid in running:
             os.kill(pid, signal.SIGKILL)
-    os._exit(0)
-
-
-def listen(path: str) -> None:
-    """Until standard input ends."""
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            told, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                serve_requests(told)
-            told.close()
 
 
 if __name__ == "__main__":
     warm_up()
-    listen(sys.argv[1])
+    sys.stdout.write(f"{READY}\n")
+    sys.stdout.flush()
+    serve_requests()

@@ -6,14 +6,13 @@ import atexit
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -27,8 +26,6 @@ LONGEST_WAIT = 120.0
 LONGEST_COMPILING = 600.0
 #: Seconds within which a busy server answers.
 PATIENCE = 60.0
-#: What ends with this process, though not with those that are forked from it.
-MOTHERLY = ExitStack()
 
 
 class Starter(Protocol):
@@ -54,14 +51,22 @@ def serving_flags(database: str, *, port: int = 0) -> list[str]:
 
 
 class Nursery:
-    """A process that forks servers, each with a log of its own in ``folder``."""
+    """The process that forks servers, each with a log of its own in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._started = 0
-        self._socket = socket.socket(socket.AF_UNIX)
-        wait_for(partial(connects, self._socket, mother()), LONGEST_COMPILING)
-        self._lines = self._socket.makefile("rw")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", nursery.__name__],
+            cwd=ROOT,
+            env=own_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_until_warm(self) -> None:
+        assert self._answer() == nursery.READY
 
     def start(
         self, database: str, *, user: int | None = None, port: int = 0, more: Sequence[str] = ()
@@ -81,38 +86,21 @@ class Nursery:
         return int(self._ask({"wait": pid}))
 
     def close(self) -> None:
-        """Its servers are ended."""
-        self._socket.shutdown(socket.SHUT_WR)
-        assert not self._lines.read()
-        self._lines.close()
-        self._socket.close()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(LONGEST_WAIT)
+        self._process.stdout.close()
 
     def _ask(self, request: Mapping[str, object]) -> str:
-        self._lines.write(json.dumps(request) + "\n")
-        self._lines.flush()
-        return self._lines.readline().strip()
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
 
-
-@cache
-def mother() -> str:
-    """Where the process listens from which all nurseries are forked, as soon as it is warm."""
-    atexit.register(MOTHERLY.close)
-    folder = MOTHERLY.enter_context(tempfile.TemporaryDirectory(prefix="fabcost-nursery-"))
-    path = f"{folder}/socket"
-    command = [sys.executable, "-m", nursery.__name__, path]
-    # It ends with its standard input.
-    MOTHERLY.enter_context(
-        subprocess.Popen(command, cwd=ROOT, env=own_environment(), stdin=subprocess.PIPE)
-    )
-    return path
-
-
-def connects(line: socket.socket, path: str) -> bool:
-    try:
-        line.connect(path)
-    except (FileNotFoundError, ConnectionRefusedError):
-        return False
-    return True
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
 
 
 class Processes:
@@ -179,6 +167,7 @@ class Child:
 def nursery_in(folder: Path) -> Iterator[Nursery]:
     made = Nursery(folder)
     try:
+        made.wait_until_warm()
         yield made
     finally:
         made.close()
