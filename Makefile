@@ -54,7 +54,7 @@ check: lint types layers  ## What can be checked without running it, in less tha
 
 suite: setup
 	@# By files, in their order: what all tests of one share is made once.
-	$(BIN)/python -m pytest -p tests.forks --forks
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 lint: setup  ## Style and formatting
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""How the whole suite runs: which examples, which files first, what is said of skips.
+"""How the whole suite runs: which examples, what is compiled first, what is said of skips.
 
 Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks for new ones.
 """
@@ -6,10 +6,16 @@ Examples of property tests are the same each time; ``FABCOST_EXPLORE=1`` looks f
 from __future__ import annotations
 
 import gc
+import os
 import ssl
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -23,6 +29,7 @@ settings.register_profile("same", slow, derandomize=True, max_examples=examples(
 settings.register_profile("explore", slow, print_blob=True)
 settings.load_profile("explore" if EXPLORES else "same")
 
+ROOT = Path(__file__).parents[1]
 CORE = Path(__file__).parent / "service" / "core"
 
 
@@ -51,9 +58,45 @@ LONGEST = (
 )
 
 
-def pytest_configure() -> None:
-    """Nothing that is collected is garbage."""
-    gc.disable()
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Two more than there are processors: while tests wait for servers, others run."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (given or 1) + 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile kernels and sources before there are workers, which would all do so at once."""
+    gc.disable()  # nothing that is collected is garbage
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        sys.stderr.write("the kernels, compiled once for this machine: ")
+        sys.stderr.flush()
+        started = time.monotonic()
+        with reading_sources():
+            compile_kernels()
+        sys.stderr.write(f"{time.monotonic() - started:.0f} s\n")
+
+
+@contextmanager
+def reading_sources() -> Iterator[None]:
+    """If no tests ran here before, read them all meanwhile, which leaves their bytecode."""
+    nothing, folder = subprocess.DEVNULL, Path(__file__).parent / "docs"
+    if sys.dont_write_bytecode or Path(cache_from_source(str(folder / "of.py"))).parent.exists():
+        yield
+        return
+    # What is wrong with them is said by the workers.
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-n0"]
+    with subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing):
+        yield
+
+
+def compile_kernels() -> None:
+    command = [sys.executable, "-m", "tests.warm"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.exit(f"they cannot be compiled\n{done.stderr}", returncode=1)
 
 
 def pytest_collection_finish() -> None:
@@ -64,8 +107,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long files first; a process takes one file after the other."""
-    if config.getoption("forks", 0) or hasattr(config, "workerinput"):
+    """Long files first; a worker takes one file after the other."""
+    if hasattr(config, "workerinput"):
         items[:] = [item for item in items if EXPLORES or not is_tried_on_another_store(item)]
         places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
         items.sort(key=lambda item: places.get(item.path, len(places)))

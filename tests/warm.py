@@ -11,7 +11,6 @@ from fabcost.inference import ep
 from fabcost.service import server
 from fabcost.sparse import as_sparse
 from fabcost.tilted import tilted_counts
-from tests.service.http.serving import WARM
 
 ROWS, LABELS = np.eye(4, 3), np.array([1.0, 0.0, 1.0, 0.0])
 
@@ -27,12 +26,6 @@ def weigh() -> None:
     tilted_counts(0.0, 1.0, 1.0, 0.0)
 
 
-def load() -> None:
-    """Each kernel that is not loaded, compiled if need be."""
+if __name__ == "__main__":
     asyncio.run(server.warm_up())
     weigh()
-    WARM.set()
-
-
-if __name__ == "__main__":
-    load()

@@ -27,9 +27,9 @@ def test_kernels_are_compiled(): pass
 def test_kernels_are_compiled_first_and_skips_are_one_list(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_suite.py").write_text(SUITE)
-    plugins = ["-p", "tests.forks", "-p", "tests.conftest"]
+    plugins = ["-p", "xdist", "-p", "tests.conftest"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", *plugins, "--forks", "1", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-v", *plugins, "-n", "1", str(tmp_path)],
         cwd=ROOT,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
