@@ -25,7 +25,7 @@ from fabcost.bandit.rules import (
 from fabcost.bandit.targeted import TSUCB
 from fabcost.inference import laplace
 from tests.bandit.policies import EVERY_POLICY, independent
-from tests.examples import examples
+from tests.examples import CHOICES, examples
 from tests.simulated import cold_start, correlated_prior
 
 
@@ -43,19 +43,19 @@ def candidates(count: int = 6) -> np.ndarray:
 
 @EVERY_POLICY
 def test_propensities_are_the_frequencies_of_choices(policy: Policy) -> None:
-    """Chi-square of 20,000 choices; false-alarm rate 1e-4 for each policy, fixed seed.
+    """Chi-square of choices; false-alarm rate 1e-4 for each policy, fixed seed.
 
     The shares of a Thompson policy are themselves win frequencies of 200,000 draws.
     """
     rows = candidates()
     shares = some_bandit(policy, 1).propensities(rows, draws=200_000)
     chooser = some_bandit(policy, 2)
-    counts = np.bincount([chooser.choose(rows).index for _ in range(20_000)], minlength=6)
+    counts = np.bincount([chooser.choose(rows).index for _ in range(CHOICES)], minlength=6)
     possible = shares > 0
     assert counts[~possible].sum() == 0
     if possible.sum() > 1:
-        expected = shares[possible] / shares[possible].sum() * 20_000
-        noise = 1 + 20_000 / independent(policy, 200_000)  # the shares have theirs
+        expected = shares[possible] / shares[possible].sum() * CHOICES
+        noise = 1 + CHOICES / independent(policy, 200_000)  # the shares have theirs
         chi2 = ((counts[possible] - expected) ** 2 / (noise * expected)).sum()
         assert chi2 < stats.chi2(possible.sum() - 1).isf(1e-4)
 
