@@ -56,7 +56,7 @@ class FabCost:
     own_variance
         τ², of the effect that each item has beside its features; 0 for none.
     most_work
-        Visits × D² of a refresh in one call, some 4 ms.  One with more is spread over the calls
+        Visits × D² of a refresh in one call, some ms.  One with more is spread over the calls
         that follow: meanwhile impressions are filtered, and then taken in by the refreshed belief.
         None does every refresh within the call at which it is due.
     window

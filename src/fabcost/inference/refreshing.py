@@ -18,7 +18,7 @@ from fabcost.inference.schedule import Portion, note, refined, sweeps_of, visit,
 if TYPE_CHECKING:
     from fabcost.inference.online import FabCost
 
-#: Multiplications that a refresh may take in one call; some 4 ms.
+#: Multiplications that a refresh may take in one call; some ms.
 MOST_WORK = 12_000_000
 
 Step = Portion | Callable[["FabCost"], object]

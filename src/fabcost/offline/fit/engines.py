@@ -160,9 +160,8 @@ def connected(
     }
     with dask.config.set(limits), _hushed():
         if scheduler is not None:
-            comm.addressing.get_address_host_port(
-                scheduler
-            )  # a client of an address without a port hangs
+            # A client of an address without a port hangs.
+            comm.addressing.get_address_host_port(scheduler)
             try:
                 client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
             except _LOST as error:
