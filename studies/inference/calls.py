@@ -23,6 +23,8 @@ SEED = 20_261_117
 NON_ZEROS = 20
 MEDIAN_BOUND, WORST_BOUND = 1e-3, 10e-3
 BOUNDED = 2_000
+#: Of a stream whose refreshes are spread: a virtual processor's clock runs on while it is taken away.
+RUNS = 3
 HOW = ("at once", "spread", "spread, sparse")
 
 
@@ -68,7 +70,16 @@ def sparse_rows(rows: int, weights: int, rng: np.random.Generator) -> FloatArray
 
 
 def stream(rows: int, weights: int, most_work: int | None, *, sparse: bool = False) -> Stream:
-    """Impressions one by one, each call on the processor's clock."""
+    """Impressions one by one, each call on the processor's clock: of some runs the least.
+
+    Call k of one run does what call k of another does, to the last bit.
+    """
+    runs = 1 if most_work is None else RUNS
+    found = [_stream(rows, weights, most_work, sparse=sparse) for _ in range(runs)]
+    return found[0]._replace(calls=np.min([each.calls for each in found], axis=0))
+
+
+def _stream(rows: int, weights: int, most_work: int | None, *, sparse: bool) -> Stream:
     rng = np.random.default_rng(SEED)
     learner = FabCost(Gaussian.isotropic(weights), most_work=most_work)
     seconds = np.empty(rows)
@@ -190,7 +201,8 @@ def page(scale: Scale, streams: Mapping[int, tuple[Stream, ...]], found: list[Sl
         f"`most_work={MOST_WORK:,}`, the default; rows as dense arrays, and as matrices of "
         "`scipy.sparse`. Seconds are those of the processor, of this "
         "thread: what other programs do meanwhile is not in them, but for the caches that they "
-        "share.",
+        f"share, and for what a virtual machine's host takes. So what is spread runs {RUNS} times, "
+        "with the same work in the same calls, and each call counts with the least of its times.",
         _table_of_streams(streams),
         _verdict(streams),
         "## How time grows",
