@@ -23,7 +23,7 @@ SEED = 20_261_117
 NON_ZEROS = 20
 MEDIAN_BOUND, WORST_BOUND = 1e-3, 10e-3
 BOUNDED = 2_000
-#: Of a stream whose refreshes are spread: a virtual processor's clock runs on while it is taken away.
+#: Of streams whose refreshes are spread: a virtual processor's clock runs on while it is away.
 RUNS = 3
 HOW = ("at once", "spread", "spread, sparse")
 
