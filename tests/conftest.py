@@ -60,11 +60,11 @@ LONGEST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Two more than there are processors: while tests wait for servers, others run."""
+    """Four more than there are processors: while tests wait for servers, others run."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (given or 1) + 2
+    return (given or 1) + 4
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.examples import EXPLORES
 from tests.service.faults.killing import live_and_die, live_on
 from tests.service.faults.ledger import check_log, check_posterior, wait_until_resolved
 from tests.service.faults.servers import Child, Nursery
 from tests.service.faults.visitors import Told, Visitors, make_model
 
 SEED = 20
-KILLS = 30
+KILLS = 30 if EXPLORES else 12
 WIDE = {"kind": "wide", "bits": 14}
 #: Every so often a server is stopped in good order, so that there are snapshots to start from.
 STOPPED_AFTER = 7
