@@ -16,6 +16,8 @@ from tests.service.http.serving import running
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",
+    "--disable-extensions",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",

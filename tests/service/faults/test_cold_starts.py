@@ -12,7 +12,7 @@ import pytest
 
 from tests import processors
 from tests.examples import EXPLORES
-from tests.inference.bits import DIGEST, OWN_DIGEST, digests
+from tests.inference.bits import DIGEST, OWN_DIGEST, core, digests
 from tests.service.faults import cold
 from tests.service.faults.ledger import check_log, rebuilt_digest, served_digest
 from tests.service.faults.servers import Processes
@@ -22,6 +22,9 @@ SEED = 22
 #: The one that has least in common with what is here, or each.
 PROCESSORS = processors.known() if EXPLORES else processors.known()[:1]
 
+#: Two minutes of compilation between them.
+when_exploring = pytest.mark.skipif(not EXPLORES, reason="FABCOST_EXPLORE=1 runs it")
+
 
 @pytest.fixture(scope="module", params=PROCESSORS)
 def cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -29,6 +32,7 @@ def cache(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return tmp_path_factory.mktemp("cache") / str(request.param)
 
 
+@when_exploring
 def test_killed_from_an_empty_cache(cache: Path, tmp_path: Path) -> None:
     """The visitors' plans and the kills have the seed 22; when they meet is up to the machine.
 
@@ -47,7 +51,14 @@ def test_killed_from_an_empty_cache(cache: Path, tmp_path: Path) -> None:
 
 
 def test_bits_do_not_depend_on_processor(cache: Path) -> None:
-    """Compiled for it by one process, loaded from the cache by another."""
+    """Compiled for it by one process, loaded from the cache by another, and as found here."""
+    variables = processors.compiled_for(cache.name, cache)
+    assert digests(variables, "--core") == [core()]
+    assert digests(variables, "--core") == [core()]
+
+
+@when_exploring
+def test_no_bit_of_all_depends_on_processor(cache: Path) -> None:
     variables = processors.compiled_for(cache.name, cache)
     assert digests(variables) == [DIGEST, OWN_DIGEST]
     assert digests(variables, "--batch", "7") == [DIGEST, OWN_DIGEST]
