@@ -26,10 +26,10 @@ from fabcost.client import Client
 from fabcost.wire.settings import ModelSettings
 from fabcost.worlds.visitors import CarAdverts
 from studies.documents import DOCS, origin, write_page
-from studies.service.__main__ import CONNECTIONS, ITEMS, Bench, process, world
+from studies.service.__main__ import CONNECTIONS, ITEMS, MORE_CONNECTIONS, Bench, process, world
 
 WORKERS = (1, 2)
-OFFERED = (CONNECTIONS, 4 * CONNECTIONS)
+OFFERED = (CONNECTIONS, MORE_CONNECTIONS)
 LARGE = 500
 #: Propensities, items, and what that means.
 MODELS = {
