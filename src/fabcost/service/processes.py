@@ -5,6 +5,7 @@ And several behind one port, with the one that starts them again when they die.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import os
@@ -25,6 +26,7 @@ from structlog.typing import FilteringBoundLogger
 from fabcost.service.store.connection import file_at
 
 _WAITING_CONNECTIONS = 2048
+_MOST_ACCEPTED = 256  # in a turn of the loop
 #: Why a second process is refused.
 FOR_ONE = "a file of SQLite is for one server; several share a PostgreSQL"
 
@@ -76,6 +78,40 @@ def address_of(bound: socket.socket) -> str:
     """Where to point a browser."""
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Door:
+    """Accepts together what came together, beside the loop's own accepting.
+
+    uvloop alone accepts one connection in a turn of the loop, in which all that are there may be
+    answered: those who come to a busy server would wait long.
+    """
+
+    def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._protocol = protocol
+        self._entering: set[asyncio.Task[None]] = set()
+        self._socket = listening.dup()
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._accept)
+
+    def close(self) -> None:
+        """Accept no more."""
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+
+    def _accept(self) -> None:
+        # Nobody is left, or nobody can be let in, which the loop's own accepting tells.
+        with contextlib.suppress(OSError):
+            for _ in range(_MOST_ACCEPTED):
+                entering = self._loop.create_task(self._let_in(self._socket.accept()[0]))
+                self._entering.add(entering)
+                entering.add_done_callback(self._entering.discard)
+
+    async def _let_in(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        with contextlib.suppress(OSError):  # who came may be gone
+            await self._loop.connect_accepted_socket(self._protocol, connection)
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from fabcost.service.learning.recovery import Progress
 from fabcost.service.processes import (
     FOR_ONE,
     CannotStartError,
+    Door,
     WorkerRegistry,
     Workers,
     address_of,
@@ -282,11 +283,25 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, listening: Callable[[], object]) -> None:
         super().__init__(config)
         self._listening = listening
+        self._doors: list[Door] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""
         await super().startup(sockets)
+        protocol = partial(
+            cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class),
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        self._doors = [Door(each, protocol) for each in sockets or ()]
         self._listening()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more connections, and answer what was asked."""
+        for door in self._doors:
+            door.close()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

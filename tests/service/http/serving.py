@@ -54,6 +54,10 @@ class Running:
         self._thread.join(60)
         assert not self._thread.is_alive()
 
+    def connections(self) -> int:
+        """How many it has."""
+        return len(self._server.server_state.connections)
+
     def client(self, **keywords: object) -> httpx.Client:
         return httpx.Client(base_url=self.address, timeout=30.0, **keywords)  # type: ignore[arg-type]
 
@@ -104,9 +108,9 @@ class Running:
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Running]:
+def running(settings: Settings, kind: type[Running] = Running) -> Iterator[Running]:
     """A server in a thread, stopped in the end."""
-    server = Running(settings)
+    server = kind(settings)
     server.start()
     try:
         yield server

@@ -6,10 +6,12 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
+import uvloop
 
 from fabcost.service.models.decisions import Finish
 from fabcost.service.settings import Settings
@@ -69,6 +71,38 @@ def test_a_client_that_hangs_up_within_its_body(server: Running) -> None:
     with raw(server) as connection:
         connection.sendall(head + b'Content-Length: 100\r\n\r\n{"name": "half"')
     wait_until(lambda: '"status":400' in server.logged().rpartition("/v1/models")[2])
+
+
+class OnUvloop(Running):
+    loop_factory = staticmethod(uvloop.new_event_loop)
+
+
+def test_connections_that_came_together_are_accepted_together(tmp_path: Path) -> None:
+    came, turns = 50, 0
+    held, let_go, all_there = threading.Event(), threading.Event(), threading.Event()
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+        if server.connections() == came:
+            all_there.set()
+        else:
+            server.service.loop.call_soon(turn)
+
+    def hold() -> None:
+        held.set()
+        let_go.wait(PATIENCE)
+        turn()
+
+    settings = Settings(database=str(tmp_path / "bandit.db"))
+    with running(settings, OnUvloop) as server, ExitStack() as opened:
+        server.service.loop.call_soon_threadsafe(hold)
+        assert held.wait(PATIENCE)
+        for _ in range(came):
+            opened.enter_context(raw(server))
+        let_go.set()
+        assert all_there.wait(PATIENCE)
+    assert turns < 10
 
 
 class Slow:
