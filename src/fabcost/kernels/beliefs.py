@@ -52,6 +52,7 @@ from fabcost.kernels.products import dot, times
 SMALLEST_CAVITY = 1e-10  # share of the precision along x that must remain without the site
 LARGEST_VARIANCE = 1e250
 NARROW_ROOT = 128
+TALL = 32  # rows of a root, each on a page of its own, that are found again at once
 AHEAD = 4  # visits before which the row of an item is asked for
 NO_SUMS = (0.0, 1.0, 0.0, 0.0)  # Σ log Cᵢ but for a product, that, and what grew and shrank
 #: In place of items that have effects of their own and their table, and of counts.
@@ -435,15 +436,16 @@ def marginals(rows, mean, root):
     centres, variances, scratch = times(rows, mean), np.empty(many), np.empty((4, width))
     xs, roots, along = pointer(rows), pointer(root), pointer(scratch)
     for first in range(0, many, 4):
-        four = min(4, many - first)
+        four, x = min(4, many - first), skip(xs, first * weights)
         scratch[:] = 0.0
-        for i in range(0, weights, 4):
-            x = skip(xs, first * weights)
-            if four == 4 and i + 4 <= weights and _are_all_met(x, i, weights):
-                _add_to_four(roots, i, x, weights, width, along)
-            else:
-                for k in range(four):
-                    _add_rows(roots, i, skip(x, k * weights), weights, skip(along, k * width))
+        if four == 4 and _are_mostly_met(x, weights):
+            for i in range(0, weights, TALL):
+                end = min(i + TALL, weights)
+                for j in range(0, weights, 16):
+                    _add_to_four(roots, i, end, j, x, weights, width, along)
+        else:
+            for k in range(four):
+                _add_rows(roots, skip(x, k * weights), weights, skip(along, k * width))
         for k in range(four):
             own = skip(along, k * width)
             variances[first + k] = dot(own, own, width)
@@ -454,60 +456,80 @@ def marginals(rows, mean, root):
 
 
 @helper()
-def _are_all_met(x, i, weights):
-    """Whether each of four rows has a number that is not zero among the four from i on."""
-    met = 0
-    for at in range(i, i + 4 * weights, weights):
-        met += x[at] != 0.0 or x[at + 1] != 0.0 or x[at + 2] != 0.0 or x[at + 3] != 0.0
-    return met == 4
+def _are_mostly_met(x, weights):
+    """Whether half the fours of numbers of four rows have one that is not zero."""
+    met, fours = 0, weights - weights % 4
+    for row in range(0, 4 * weights, weights):
+        for at in range(row, row + fours, 4):
+            met += x[at] != 0.0 or x[at + 1] != 0.0 or x[at + 2] != 0.0 or x[at + 3] != 0.0
+    return 2 * met >= fours
 
 
 @helper()
-def _add_to_four(root, i, x, weights, width, along):
-    """`_add_rows` for four rows x at once, with the numbers of the root in registers."""
-    whole, left = weights - weights % 8, weights % 8
-    for j in range(0, whole, 8):
-        at = i * weights + j
-        p, q = load(root, at), load(root, at + weights)
-        r, s = load(root, at + 2 * weights), load(root, at + 3 * weights)
-        for k in range(4):
-            _add_multiples(skip(x, k * weights + i), p, q, r, s, along, k * width + j)
-    if left:
-        at = i * weights + whole
-        p, q = load_some(root, at, left), load_some(root, at + weights, left)
-        at += 2 * weights
-        r, s = load_some(root, at, left), load_some(root, at + weights, left)
-        for k in range(4):
-            _add_multiples(skip(x, k * weights + i), p, q, r, s, along, k * width + whole)
-
-
-@helper()
-def _add_rows(root, i, x, weights, along):
-    """along += rootᵀ x by the four weights from i on, in the order of `_project`.
-
-    What is zero is passed over, which changes no sum.
-    """
-    whole, left = weights - weights % 8, weights % 8
-    if i + 4 > weights:
-        for d in range(i, weights):
-            for j in range(0, weights, 8):
-                row = load_some(root, d * weights + j, min(8, weights - j))
-                store(along, j, load(along, j) + x[d] * row)
-    elif x[i] != 0.0 or x[i + 1] != 0.0 or x[i + 2] != 0.0 or x[i + 3] != 0.0:
-        for j in range(0, whole, 8):
-            store(along, j, load(along, j) + _four(root, i * weights + j, weights, x, i))
-        if left:
-            at = i * weights + whole
-            p, q = load_some(root, at, left), load_some(root, at + weights, left)
-            at += 2 * weights
-            r, s = load_some(root, at, left), load_some(root, at + weights, left)
-            _add_multiples(skip(x, i), p, q, r, s, along, whole)
+def _add_to_four(root, start, end, j, x, weights, width, along):
+    """`_add_rows` for four rows x at once, sixteen columns from j on in registers."""
+    left, right = min(8, weights - j), max(0, min(8, weights - j - 8))
+    y, z, u = skip(x, weights), skip(x, 2 * weights), skip(x, 3 * weights)
+    more, some, others = skip(along, width), skip(along, 2 * width), skip(along, 3 * width)
+    a, b, c, d = load(along, j), load(more, j), load(some, j), load(others, j)
+    e, f = load_some(along, j + 8, right), load_some(more, j + 8, right)
+    g, h = load_some(some, j + 8, right), load_some(others, j + 8, right)
+    fours = end - end % 4
+    for i in range(start, fours, 4):
+        p, q, r, s = _four_lanes(root, i * weights + j, weights, left)
+        a, b = a + _multiples(x, i, p, q, r, s), b + _multiples(y, i, p, q, r, s)
+        c, d = c + _multiples(z, i, p, q, r, s), d + _multiples(u, i, p, q, r, s)
+        p, q, r, s = _four_lanes(root, i * weights + j + 8, weights, right)
+        e, f = e + _multiples(x, i, p, q, r, s), f + _multiples(y, i, p, q, r, s)
+        g, h = g + _multiples(z, i, p, q, r, s), h + _multiples(u, i, p, q, r, s)
+    for i in range(fours, end):
+        p, q = load_some(root, i * weights + j, left), load_some(root, i * weights + j + 8, right)
+        a, b, c, d = a + x[i] * p, b + y[i] * p, c + z[i] * p, d + u[i] * p
+        e, f, g, h = e + x[i] * q, f + y[i] * q, g + z[i] * q, h + u[i] * q
+    store(along, j, a)
+    store(more, j, b)
+    store(some, j, c)
+    store(others, j, d)
+    if right:
+        store(along, j + 8, e)
+        store(more, j + 8, f)
+        store(some, j + 8, g)
+        store(others, j + 8, h)
 
 
 @helper(inline="always")
-def _add_multiples(x, p, q, r, s, along, at):
-    """Add four rows of a root times their features."""
-    store(along, at, load(along, at) + ((x[0] * p + x[1] * q) + (x[2] * r + x[3] * s)))
+def _four_lanes(root, at, weights, count):
+    """Lanes of four rows of a root."""
+    p, q = load_some(root, at, count), load_some(root, at + weights, count)
+    at += 2 * weights
+    return p, q, load_some(root, at, count), load_some(root, at + weights, count)
+
+
+@helper(inline="always")
+def _multiples(x, i, p, q, r, s):
+    """Four rows of a root times the features from i on."""
+    return (x[i] * p + x[i + 1] * q) + (x[i + 2] * r + x[i + 3] * s)
+
+
+@helper()
+def _add_rows(root, x, weights, along):
+    """along += rootᵀ x, four weights at a time, in the order of `_project`.
+
+    What is zero is passed over, which changes no sum.
+    """
+    fours, left = weights - weights % 4, weights % 8
+    whole = weights - left
+    for i in range(0, fours, 4):
+        if x[i] != 0.0 or x[i + 1] != 0.0 or x[i + 2] != 0.0 or x[i + 3] != 0.0:
+            for j in range(0, whole, 8):
+                store(along, j, load(along, j) + _four(root, i * weights + j, weights, x, i))
+            if left:
+                p, q, r, s = _four_lanes(root, i * weights + whole, weights, left)
+                store(along, whole, load(along, whole) + _multiples(x, i, p, q, r, s))
+    for d in range(fours, weights):
+        for j in range(0, weights, 8):
+            row = load_some(root, d * weights + j, min(8, weights - j))
+            store(along, j, load(along, j) + x[d] * row)
 
 
 @kernel()

@@ -90,15 +90,16 @@ class Streams:
     def __init__(self, seed: int) -> None:
         self._keyed = hashlib.blake2b(digest_size=32, key=seed.to_bytes(8, "little"))
         # Of NumPy's generators the fastest to set and to draw normals from.
-        self._generator = np.random.Generator(np.random.SFC64(0))
-        self._state: dict[str, Any] = {"bit_generator": "SFC64", "has_uint32": 0, "uinteger": 0}
+        self._bits, self._seeds = np.random.SFC64(0), bytearray(32)
+        self._generator, seeds = np.random.Generator(self._bits), np.frombuffer(self._seeds, "<u8")
+        self._state: Any = {**self._bits.state, "state": {"state": seeds}}
 
     def of(self, name: str) -> np.random.Generator:
         """The generator of ``name`` at its beginning, good until the next call."""
         hashed = self._keyed.copy()
         hashed.update(name.encode("utf-8", "surrogatepass"))
-        self._state["state"] = {"state": np.frombuffer(hashed.digest(), dtype="<u8")}
-        self._generator.bit_generator.state = self._state
+        self._seeds[:] = hashed.digest()
+        self._bits.state = self._state
         return self._generator
 
 
@@ -277,14 +278,13 @@ class Model:
         published: Published,
         now: float,
     ) -> DecisionAnswer:
-        order, scores = [chosen.place], [0.0]
-        if chosen.choice is not None:
-            ranked = chosen.choice.ranking.tolist()
-            others = [index for index in ranked if index != chosen.place]
-            if chosen.place != chosen.choice.index:  # which the floor may have put first
-                others.sort(key=chosen.choice.scores.item, reverse=True)
+        order, choice = [chosen.place], chosen.choice
+        if choice is not None and request.top_k > 1:
+            others = [index for index in choice.ranking.tolist() if index != chosen.place]
+            if chosen.place != choice.index:  # which the floor may have put first
+                others.sort(key=choice.scores.item, reverse=True)
             order = [chosen.place, *others][: request.top_k]
-            scores = [chosen.choice.scores.item(index) for index in order]
+        scores = [0.0] if choice is None else [choice.scores.item(index) for index in order]
         shares = chosen.propensities
         return DecisionAnswer(
             decision_id=decision,
