@@ -168,7 +168,11 @@ def bounds(data: Data, before: float) -> str:
     filtered = median(in_turn(_filter(data), repeats=3)[:, 0])
     least = filtered + visits / some.shape[1] * product
     reach = before / least
-    verdict = "out of reach" if reach < FASTER else "in reach of such products alone"
+    alone = (
+        "in reach of such products alone, not of loops that keep their order and their rounding on "
+        "every processor"
+    )
+    verdict = "out of reach" if reach < FASTER else alone
     return (
         f"Once rows are as many as weights the stream makes {visits / rows:.3g} visits for each "
         f"row: {visits * weights * weights / 2:.3g} multiplications and as many additions, which "
@@ -177,9 +181,8 @@ def bounds(data: Data, before: float) -> str:
         "as products of whole matrices, by dsyrk of OpenBLAS, whose bits depend on the processor, "
         f"take {as_text(visits / some.shape[1] * product)}; the pass of ADF before them takes "
         f"{as_text(filtered)}. A stream of no more than these would be {reach:.3g} times as fast "
-        f"as that of before: ten times is {verdict}, not of loops that keep their order and their "
-        "rounding on every processor. `fit` does without these visits, since it matches all sites "
-        "at once."
+        f"as that of before: ten times is {verdict}. `fit` does without these visits, since it "
+        "matches all sites at once."
     )
 
 
