@@ -60,6 +60,8 @@ def peers() -> tuple[str, list[list[str]]]:
     lines: list[list[str]] = []
     for head, row in rows(text):
         shares = [place for place, name in enumerate(head) if "best of grid" in name]
+        if not shares:
+            continue
         found = [row[place].rpartition("; ")[2] for place in shares]
         lines = lines or [["policy", *(head[place].partition(":")[0] for place in shares)]]
         if any(each != "–" for each in found):
