@@ -66,6 +66,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+def test_it_is_installed_as_pages_say(wheel: Path, tmp_path: Path) -> None:
+    written = re.compile(r"^ *pip install '([^'@]*)'$", re.MULTILINE)
+    pages = (page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    wanted = {each for page in pages for each in written.findall(page)}
+    assert len(wanted) >= 4
+    alone = ("--no-index", "--no-deps", "--find-links", wheel.parent, "--target", tmp_path)
+    done = run(sys.executable, "-m", "pip", "install", *alone, *wanted)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "does not provide the extra" not in done.stdout + done.stderr
+    assert (tmp_path / "fabcost" / "__init__.py").is_file()
+
+
 def needed(name: str, *extras: str) -> set[str]:
     """The distributions that one asks for with some extras, and those that they ask for."""
     found: set[str] = set()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import BASH, CURL, DOCS, Reader, agrees, blocks
+from tests.docs.pages import BASH, CURL, DEFAULT, DOCS, Reader, agrees, blocks, shell
+from tests.examples import EXPLORES
 from tests.service.postgres import PostgresMissingError, throw_away_server
 
 PAGES = [
@@ -46,6 +47,14 @@ def test_the_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     with ExitStack() as stack:
         assert Reader(stack).read(DOCS / name) >= 1
+
+
+@pytest.mark.skipif(not EXPLORES, reason="FABCOST_EXPLORE=1 runs it")
+def test_the_paper_is_reproduced(tmp_path: Path) -> None:
+    page = (DOCS / "how-to" / "researcher.md").read_text(encoding="utf-8")
+    (command,) = (line for line in page.splitlines() if line.startswith("    fabcost reproduce"))
+    shell(command.replace("DIR", str(tmp_path / "made")), DEFAULT, {})
+    assert (tmp_path / "made" / "report.html").is_file()
 
 
 def test_moving_to_postgresql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
