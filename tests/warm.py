@@ -1,12 +1,17 @@
-"""Compile what tests use, once before there are workers: what a server does, and some beside it."""
+"""Compile what tests use, once before there are workers: what a server does, and some beside it.
+
+With ``--backwards`` from its end, for another process: they meet in the middle, where each loads
+what the other has compiled.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import numpy as np
 
-from fabcost import FabCost, Gaussian, Refresh
+from fabcost import FabCost, Gaussian, Refresh, warmup
 from fabcost.inference import ep
 from fabcost.service import server
 from fabcost.sparse import as_sparse
@@ -27,5 +32,9 @@ def weigh() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(server.warm_up())
-    weigh()
+    if "--backwards" in sys.argv:
+        for part in reversed(warmup.parts()):
+            part()
+    else:
+        asyncio.run(server.warm_up())
+        weigh()
