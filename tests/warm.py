@@ -1,17 +1,12 @@
-"""Compile what tests use, once before there are workers: what a server does, and some beside it.
-
-With ``--backwards`` from its end, for another process: they meet in the middle, where each loads
-what the other has compiled.
-"""
+"""Compile what tests use, once before there are workers: what a server does, and some beside it."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 
 import numpy as np
 
-from fabcost import FabCost, Gaussian, Refresh, warmup
+from fabcost import FabCost, Gaussian, Refresh
 from fabcost.inference import ep
 from fabcost.service import server
 from fabcost.sparse import as_sparse
@@ -32,9 +27,5 @@ def weigh() -> None:
 
 
 if __name__ == "__main__":
-    if "--backwards" in sys.argv:
-        for part in reversed(warmup.parts()):
-            part()
-    else:
-        asyncio.run(server.warm_up())
-        weigh()
+    asyncio.run(server.warm_up())
+    weigh()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -54,22 +52,15 @@ def warm_up() -> None:
     --------
     >>> warm_up()
     """
-    for part in parts():
-        part()
-
-
-def parts() -> list[Callable[[], None]]:
-    """What `warm_up` does, one after the other: each can be done alone, in any order.
-
-    Examples
-    --------
-    >>> all(callable(part) for part in parts())
-    True
-    """
     given = _ROWS.copy()
     given.setflags(write=False)  # compiled apart from those that can be written
-    of_rows = [partial(do, rows) for rows in (_ROWS, given) for do in (_learn, _choose)]
-    return [*of_rows, _recommend, _choose_wide, _learn_wide, _learn_large]
+    for rows in (_ROWS, given):
+        _learn(rows)
+        _choose(rows)
+    _recommend()
+    _choose_wide()
+    _learn_wide()
+    _learn_large()
 
 
 def _learn(rows: FloatArray) -> None:
