@@ -294,7 +294,8 @@ class Server(uvicorn.Server):
             server_state=self.server_state,
             app_state=self.lifespan.state,
         )
-        self._doors = [Door(each, protocol) for each in sockets or ()]
+        if os.name == "posix":  # elsewhere loops have no readers, and let in all themselves
+            self._doors = [Door(each, protocol) for each in sockets or ()]
         self._listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
